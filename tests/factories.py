@@ -16,8 +16,14 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.retry import Fixed
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.domain.scaling.fleet_run import Decision, FleetState
-from penstock.domain.scaling.fleet_status import FleetStatus, Made
-from penstock.domain.scaling.recommendation import Profile, Replicas, Sample, Window, analyse
+from penstock.domain.scaling.fleet_status import FleetStatus, LastChange
+from penstock.domain.scaling.recommendation import (
+    Profile,
+    ReadingWindow,
+    Replicas,
+    Sample,
+    analyse,
+)
 from tests.clocks import NOON
 
 BACKOFF_MS = 10_000
@@ -109,7 +115,9 @@ def a_fleet_status(name: str = "mail", **fields: Any) -> FleetStatus:
     """After a run that had five workers asked for."""
     replicas = Replicas(running=1, requested=1)
     sample = Sample(ready=100, consume_rate=1.0)
-    window, said = analyse(Window(), sample, replicas, Profile(samples_needed=1, backlog_goal_s=1))
+    window, said = analyse(
+        ReadingWindow(), sample, replicas, Profile(samples_needed=1, backlog_goal_s=1)
+    )
     decision = Decision(
         change=said.change,
         wanted=said.wanted,
@@ -133,7 +141,7 @@ def a_fleet_status(name: str = "mail", **fields: Any) -> FleetStatus:
         "sample": sample,
         "replicas": replicas,
         "decision": decision,
-        "made": Made(at=NOON, change=5, wanted=6, reason="backlog", is_done=True),
+        "made": LastChange(at=NOON, change=5, wanted=6, reason="backlog", is_done=True),
         "state": FleetState(window=window, replicas=replicas, expected=6, wanted=6),
         **fields,
     }

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
-from penstock.ports.sender import Request, Response
+from penstock.ports.sender import PushRequest, PushResponse
 
 T = TypeVar("T")
 
@@ -16,25 +16,25 @@ class FakeSender:
     """Keeps what it is given until it is told what to say."""
 
     def __init__(self) -> None:
-        self.open: list[tuple[Request, Callable[[Response], None]]] = []
-        self.sent: list[Request] = []
+        self.open: list[tuple[PushRequest, Callable[[PushResponse], None]]] = []
+        self.sent: list[PushRequest] = []
 
-    def send(self, request: Request, then: Callable[[Response], None]) -> None:
+    def send(self, request: PushRequest, then: Callable[[PushResponse], None]) -> None:
         self.sent.append(request)
         self.open.append((request, then))
 
-    def answer(self, status: int | None = 200, **response: object) -> list[Request]:
+    def answer(self, status: int | None = 200, **response: object) -> list[PushRequest]:
         """All that wait for an answer get this one."""
         answered, self.open = self.open, []
         for _, then in answered:
-            then(Response(status=status, **response))  # type: ignore[arg-type]
+            then(PushResponse(status=status, **response))  # type: ignore[arg-type]
         return [request for request, _ in answered]
 
     def answer_one(self, status: int, *, host: str) -> None:
         """The first that waits for an answer of this host gets one."""
         wanted = next(one for one in self.open if one[0].url.startswith(f"http://{host}/"))
         self.open.remove(wanted)
-        wanted[1](Response(status=status))
+        wanted[1](PushResponse(status=status))
 
     def close(self) -> None:
         self.answer(None, error="broken off", is_broken_off=True)

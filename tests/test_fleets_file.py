@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceUnknown
-from penstock.domain.scaling.fleet import Command, External, Processes
+from penstock.domain.scaling.fleet import CommandSpec, External, Processes
 from penstock.domain.scaling.fleet_sources import OwnSource, RabbitSource, staging_indicator_of
 from penstock.domain.scaling.recommendation import Profile
 from penstock.settings.fleets import FleetsFile, parse_fleets, read_fleets
@@ -108,7 +108,7 @@ def test_all_that_can_be_said_is_understood() -> None:
     assert (mail.interval_ms, mail.cooldown_down_ms, mail.patience_ms) == (5_000, 60_000, 60_000)
     assert isinstance(mail.replicas, Processes)
     assert mail.replicas.drain_ms == 120_000
-    assert isinstance(reports.replicas, Command)
+    assert isinstance(reports.replicas, CommandSpec)
     assert reports.replicas.scale == ("scale", "{fleet}", "{wanted}")
     assert fleets.profile_of(mail).most_up == 10
     assert staging_indicator_of(fleets.source_of(mail)) == "»"

@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet import Fleets
-from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
 from penstock.outbound.fleet_factory import FleetFactory
 from penstock.outbound.http_sender import HttpSender
@@ -19,7 +19,7 @@ from penstock.runtime.autoscaler.autoscaler import Autoscaler
 from penstock.runtime.autoscaler.background import BackgroundThreads
 from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.runtime.loop import DutyLoop
-from penstock.services.scaling import Scaling
+from penstock.services.scaling import ScalingService
 from penstock.settings.fleets import parse_fleets
 from penstock.wiring.broker import Broker
 from penstock.wiring.fleet_registry import StoreFleetRegistry
@@ -43,7 +43,7 @@ class Driven:
     def __init__(self, broker: Broker, text: str, folder: Path) -> None:
         self.broker = broker
         self.folder = folder
-        self.scaling = Scaling(broker.store, broker.clock)
+        self.scaling = ScalingService(broker.store, broker.clock)
         self._sender = HttpSender(broker.clock, connections=2, keep_alive_ms=1_000)
         factory = FleetFactory(
             own=OwnLoad(broker.store),
@@ -60,7 +60,7 @@ class Driven:
             fleet_list,
             self.scaling,
             BackgroundThreads(),
-            ways=lambda routes: Way.FREE,
+            ways=lambda routes: CircuitsState.FREE,
             holder="test",
         )
         self._loop = DutyLoop([self._autoscaler], broker.clock)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from penstock.domain.circuit.circuit import Outcome
+from penstock.domain.circuit.circuit import RequestOutcome
 from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_status import DECISION, Note
-from penstock.services.circuits.circuits import Reported, Wanted
+from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.clocks import ManualClock
 from tests.edge.api import Api, ok
 from tests.edge.duties import sample
@@ -142,8 +142,10 @@ class Story:
         circuits = self._server.broker.circuits
         for pattern in (SHOP, CRM):
             failing = max(0, minute - MINUTES // 2) if pattern == SHOP else minute % 4
-            [permitted] = circuits.permits([Wanted(pattern)]).result()
-            outcomes = [Outcome.FAILURE] * failing + [Outcome.SUCCESS] * (50 - failing)
+            [permitted] = circuits.permits([PermitRequest(pattern)]).result()
+            outcomes = [RequestOutcome.FAILURE] * failing + [RequestOutcome.SUCCESS] * (
+                50 - failing
+            )
             reports = [
                 Reported(permitted, f"{pattern}-{minute}-{n}", outcome)
                 for n, outcome in enumerate(outcomes)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.domain.circuit.circuit import Outcome, circuit_hash
-from penstock.services.circuits.circuits import Reported, Wanted
+from penstock.domain.circuit.circuit import RequestOutcome, circuit_hash
+from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driving import Console, expect
@@ -40,13 +40,13 @@ def routes(server: LiveServer, api: Api) -> Iterator[None]:
     aside(server.broker.circuits.refresh)
 
 
-def tried(server: LiveServer, pattern: str, *outcomes: Outcome) -> None:
+def tried(server: LiveServer, pattern: str, *outcomes: RequestOutcome) -> None:
     """Requests of a route, as the pusher tells of them."""
 
     def do() -> None:
         broker = server.broker
         for number, outcome in enumerate(outcomes):
-            [permitted] = broker.circuits.permits([Wanted(pattern)]).result()
+            [permitted] = broker.circuits.permits([PermitRequest(pattern)]).result()
             request_id = f"{pattern}-{broker.clock.now()}-{number}"
             broker.circuits.report([Reported(permitted, request_id, outcome)]).result()
 
@@ -57,7 +57,7 @@ def tried(server: LiveServer, pattern: str, *outcomes: Outcome) -> None:
 def test_circuits_are_listed_worst_first_beside_their_routes(
     console: Console, api: Api, server: LiveServer
 ) -> None:
-    tried(server, MAIL, Outcome.SUCCESS)
+    tried(server, MAIL, RequestOutcome.SUCCESS)
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
 
     console.open("/console/circuits")
@@ -77,9 +77,9 @@ def test_circuits_are_listed_worst_first_beside_their_routes(
 def test_one_circuit_shows_its_failures_over_time_and_what_happened(
     console: Console, api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
-    tried(server, SHOP, *[Outcome.SUCCESS] * 3, Outcome.FAILURE)
+    tried(server, SHOP, *[RequestOutcome.SUCCESS] * 3, RequestOutcome.FAILURE)
     clock.advance(minutes=1)
-    tried(server, SHOP, Outcome.FAILURE, Outcome.SUCCESS)
+    tried(server, SHOP, RequestOutcome.FAILURE, RequestOutcome.SUCCESS)
     minutes = api.get(f"/v1/circuits/{circuit_hash(SHOP)}/samples")["minutes"]
     assert [(m["successes"], m["failures"], m["fail_ratio"]) for m in minutes] == [
         (3, 1, 25),
@@ -98,7 +98,7 @@ def test_one_circuit_shows_its_failures_over_time_and_what_happened(
 def test_a_circuit_is_opened_and_closed_by_button_command_and_call(
     console: Console, api: Api, server: LiveServer
 ) -> None:
-    tried(server, SHOP, Outcome.SUCCESS)
+    tried(server, SHOP, RequestOutcome.SUCCESS)
     path = f"/v1/circuits/{circuit_hash(SHOP)}"
 
     def is_(state: str) -> None:
@@ -148,7 +148,9 @@ def hold(server: LiveServer, api: Api, *queues: str) -> None:
     def do() -> None:
         broker = server.broker
         numbers = [broker.queues.get(name).result().queue.queue_no for name in queues]
-        asked = broker.circuits.permits([Wanted(SHOP, number) for number in numbers]).result()
+        asked = broker.circuits.permits(
+            [PermitRequest(SHOP, number) for number in numbers]
+        ).result()
         broker.circuits.secure(asked).result()
 
     aside(do)
@@ -220,7 +222,7 @@ def test_one_queue_is_unheld_where_it_is_shown(
 def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
     console: Console, api: Api, server: LiveServer
 ) -> None:
-    tried(server, SHOP, Outcome.SUCCESS)
+    tried(server, SHOP, RequestOutcome.SUCCESS)
     path = f"/v1/circuits/{circuit_hash(SHOP)}/settings"
     wanted = {"error_threshold_percentage": 50, "entries_max_age_ms": 300_000, "slow_call_ms": None}
 

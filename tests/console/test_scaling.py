@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, Note, Trouble
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
 from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole, aside
@@ -71,7 +71,7 @@ def test_a_fleet_with_several_queues_shows_each_of_them(
     console: Console, server: LiveServer, clock: ManualClock
 ) -> None:
     sample = combine({"mail": Sample(ready=3, oldest_ms=90_000), "post": Sample(ready=4, leased=2)})
-    trouble = Trouble("replicas", "replicas_unavailable", "crash loop", clock.now())
+    trouble = FleetTrouble("replicas", "replicas_unavailable", "crash loop", clock.now())
     keep(
         server,
         a_fleet_status(
@@ -98,7 +98,7 @@ def test_a_fleet_with_several_queues_shows_each_of_them(
 def test_trouble_and_absence_are_told(
     open_console: OpenConsole, server: LiveServer, clock: ManualClock
 ) -> None:
-    trouble = Trouble("source", "source_unavailable", HOSTILE, clock.now())
+    trouble = FleetTrouble("source", "source_unavailable", HOSTILE, clock.now())
     keep(server, a_fleet_status("mail", seen_at=clock.now(), troubles=(trouble,)))
     clock.advance(hours=1)
     phone = open_console(server.url, width=360, scheme="dark")

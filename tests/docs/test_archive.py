@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Table
+from penstock.domain.lake.layout import LakeTable
 from tests.docs.snippets import ROOT
 
 PAGE = ROOT / "docs" / "archive.md"
 
 
-def render(table: Table) -> str:
+def render(table: LakeTable) -> str:
     """The section of the page about this table; `python -m tests.docs.test_archive` prints all."""
     where = "/".join(f"{name}=…" for name in table.partitions)
     meaning = f"{table.meaning[0].upper()}{table.meaning[1:]}"

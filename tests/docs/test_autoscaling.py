@@ -15,7 +15,7 @@ from penstock.domain.duration import duration_ms
 from penstock.domain.limits import HOUR
 from penstock.domain.scaling.fleet import (
     AlertSpec,
-    Command,
+    CommandSpec,
     External,
     Fleet,
     Fleets,
@@ -33,7 +33,7 @@ from penstock.domain.scaling.fleet_sources import (
 )
 from penstock.domain.scaling.governor import Bound
 from penstock.domain.scaling.pressure import PressureLimits
-from penstock.domain.scaling.recommendation import Profile, Reason
+from penstock.domain.scaling.recommendation import Profile, ScalingReason
 from penstock.settings.fleets import parse_fleets
 from tests.docs.snippets import ROOT, read_blocks
 
@@ -66,7 +66,7 @@ def read_keys(mark: str, page: str = PAGE) -> dict[str, str]:
     [
         *((one, PAGE) for one in (Fleets, Profile, Fleet, Period, PressureLimits, AlertSpec)),
         *((one, PARTS) for one in get_args(SourceSpec)),
-        *((one, PARTS) for one in (Processes, Command, Kubernetes, External)),
+        *((one, PARTS) for one in (Processes, CommandSpec, Kubernetes, External)),
     ],
 )
 def test_the_tables_list_every_key_with_its_default(
@@ -103,7 +103,7 @@ def states(text: str, default: object) -> bool:
 
 
 def test_every_reason_is_explained() -> None:
-    reasons: list[type[StrEnum]] = [Reason, Bound, Cause]
+    reasons: list[type[StrEnum]] = [ScalingReason, Bound, Cause]
     known = {str(each) for kind in reasons for each in kind}
 
     explained = {

@@ -33,5 +33,5 @@ def test_a_bare_number_is_refused_because_it_could_be_seconds_or_milliseconds(gi
 
 
 def test_time_does_not_run_backwards():
-    with pytest.raises(InvalidRequest, match="not negative"):
+    with pytest.raises(InvalidRequest, match="must not be negative"):
         as_ms("delay", timedelta(seconds=-1))

@@ -3,21 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.text import proper
+from penstock.domain.text import sanitize
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_proper_text_stays_as_it_is(text: str) -> None:
-    assert proper(text) == text
+    assert sanitize(text) == text
 
 
 @given(st.text(st.characters(codec=None)))
 def test_whatever_python_calls_a_text_can_be_sent_and_stored(text: str) -> None:
-    kept = proper(text)
+    kept = sanitize(text)
 
     assert kept.encode().decode() == kept
     assert "\0" not in kept
 
 
 def test_what_cannot_be_read_is_seen_to_be_missing() -> None:
-    assert proper("caf\udce9 \0 \U0001f600") == "caf\ufffd \ufffd \U0001f600"
+    assert sanitize("caf\udce9 \0 \U0001f600") == "caf\ufffd \ufffd \U0001f600"

@@ -30,7 +30,7 @@ def a_subscription(*kinds: str) -> Subscription:
         (("a", "*.paid"), "invoice.paid", True),
     ],
 )
-def test_a_subscription_wants_the_kinds_that_fit_one_of_its_patterns(kinds, kind, is_wanted):
+def test_a_subscription_matches_kinds_by_its_patterns(kinds, kind, is_wanted):
     assert topic.wants(a_subscription(*kinds), kind) is is_wanted
 
 
@@ -66,7 +66,7 @@ def test_where_a_sticky_subscription_is_taken_every_workers_queue_has_a_name(nam
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "-a", ".a", "a/b", "ä", "a\x00", "x" * 79])
-def test_what_is_no_name(name):
+def test_other_topic_names_are_refused(name):
     with pytest.raises(InvalidRequest):
         topic.check_topic(name)
     with pytest.raises(InvalidRequest):
@@ -74,7 +74,7 @@ def test_what_is_no_name(name):
 
 
 def test_an_event_carries_its_topic_and_its_id_beside_its_own_attributes():
-    marked = topic.marked(a_draft(attributes={"a": "1"}), topic="orders", event_id="7")
+    marked = topic.as_event(a_draft(attributes={"a": "1"}), topic="orders", event_id="7")
 
     assert marked.attributes == {"a": "1", topic.TOPIC: "orders", topic.EVENT_ID: "7"}
     with pytest.raises(InvalidRequest):

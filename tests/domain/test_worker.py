@@ -45,27 +45,27 @@ def test_a_beat_prolongs_its_life_from_then_on():
     assert after.alive_until == NOON + MINUTE + VALID_MS
 
 
-def test_it_is_alive_until_the_last_instant_but_not_in_it():
+def test_a_worker_is_alive_before_alive_until_but_not_at_it():
     worker = a_worker()
 
     assert workers.is_alive(worker, now=NOON + VALID_MS - 1)
     assert not workers.is_alive(worker, now=NOON + VALID_MS)
 
 
-def test_a_beat_that_comes_too_late_is_refused_even_if_nobody_has_noticed_yet():
+def test_a_late_beat_is_refused_even_before_the_worker_is_marked_lost():
     with pytest.raises(WorkerGone):
         workers.beat(a_worker(), now=NOON + VALID_MS, valid_ms=VALID_MS)
 
 
 @pytest.mark.parametrize("state", [WorkerState.LEFT, WorkerState.LOST])
-def test_one_that_has_gone_can_neither_beat_nor_be_drained(state):
+def test_a_gone_worker_can_neither_beat_nor_be_drained(state):
     with pytest.raises(WorkerGone):
         workers.beat(gone(state), now=NOON, valid_ms=VALID_MS)
     with pytest.raises(WorkerGone):
         workers.drain(gone(state), now=NOON)
 
 
-def test_a_draining_worker_goes_on_beating():
+def test_a_draining_worker_keeps_beating():
     draining = workers.drain(a_worker(), now=NOON)
 
     after = workers.beat(draining, now=NOON + MINUTE, valid_ms=VALID_MS)
@@ -103,12 +103,12 @@ def test_a_worker_is_lost_only_after_its_time():
 def test_the_last_words_tell_what_is_known():
     worker = a_worker(name="mailer", host="node-1", pid=4711)
 
-    assert workers.last_words(worker) == (
+    assert workers.describe_lost(worker) == (
         f"worker mailer (id {worker.id}, host node-1, pid 4711) was lost; "
         "its last beat came at 2030-03-14T12:00:00.000Z"
     )
-    nobody = a_worker()
-    assert workers.last_words(nobody).startswith(f"worker {nobody.id} was lost;")
+    unnamed = a_worker()
+    assert workers.describe_lost(unnamed).startswith(f"worker {unnamed.id} was lost;")
 
 
 @pytest.mark.parametrize(

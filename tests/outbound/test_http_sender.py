@@ -13,7 +13,7 @@ from penstock.domain.delivery.addresses import Guard, Refused
 from penstock.outbound import http_sender
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender
-from penstock.ports.sender import Request, Response
+from penstock.ports.sender import PushRequest, PushResponse
 from tests.support.http_backend import WAIT_S, Answer, Begin, Hang, HangUp, HttpBackend
 from tests.support.waiting import eventually
 
@@ -35,16 +35,16 @@ class Waiting:
     """Collects the responses."""
 
     def __init__(self, sender: HttpSender, url: str, **wanted: Any) -> None:
-        self.responses: list[Response] = []
+        self.responses: list[PushResponse] = []
         self._is_answered = threading.Event()
-        request = Request(url=url, **{"method": "POST", "timeout_ms": 20_000, **wanted})
+        request = PushRequest(url=url, **{"method": "POST", "timeout_ms": 20_000, **wanted})
         sender.send(request, self._then)
 
-    def _then(self, response: Response) -> None:
+    def _then(self, response: PushResponse) -> None:
         self.responses.append(response)
         self._is_answered.set()
 
-    def result(self) -> Response:
+    def result(self) -> PushResponse:
         assert self._is_answered.wait(WAIT_S)
         [response] = self.responses
         return response

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Table, Type
+from penstock.domain.lake.layout import LakeTable, Type
 from penstock.domain.limits import DAY
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.schemas import ComputedTable, schema_of
@@ -49,7 +49,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-def row(table: Table, number: int, **given: Any) -> dict[str, Any]:
+def row(table: LakeTable, number: int, **given: Any) -> dict[str, Any]:
     """`number` counts the rows of a test: it numbers the row and, if there is one, the message."""
     unknown = set(given) - {column.name for column in table.columns} - {"dt"}
     assert not unknown, f"{table.name} has no {unknown}"
@@ -59,11 +59,11 @@ def row(table: Table, number: int, **given: Any) -> dict[str, Any]:
     return {"dt": lake.dt_of(made[table.instant])} | made
 
 
-def rows(table: Table, *given: dict[str, Any]) -> list[dict[str, Any]]:
+def rows(table: LakeTable, *given: dict[str, Any]) -> list[dict[str, Any]]:
     return [row(table, number, **one) for number, one in enumerate(given, start=1)]
 
 
-def frame(spark: SparkSession, table: Table, *given: dict[str, Any]) -> DataFrame:
+def frame(spark: SparkSession, table: LakeTable, *given: dict[str, Any]) -> DataFrame:
     """A table of the lake, as a job reads it: Spark does not trust files to have no nulls."""
     schema = StructType([StructField(f.name, f.dataType) for f in schema_of(table)])
     return frame_of(spark, rows(table, *given), schema)

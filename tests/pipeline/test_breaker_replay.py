@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Outcome, Samples
+from penstock.domain.circuit.circuit import CircuitOutcomes, RequestOutcome
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.pipeline.replays.breaker import (
@@ -83,11 +83,11 @@ def test_calls_before_the_day_fill_the_window_and_are_not_counted():
 def test_the_window_counts_as_the_broker_does(seed):
     dice = random.Random(seed)
     settings = replace(SETTINGS, entries_max_age_ms=50, max_queue_sample_count=5)
-    window, samples, now = ReplayWindow(settings), Samples(), 0
+    window, samples, now = ReplayWindow(settings), CircuitOutcomes(), 0
     for _ in range(200):
         now += dice.randrange(1, 12)
         call = RouteCall(now, dice.randrange(12), dice.random() < 0.5)
-        outcome = Outcome.FAILURE if call.is_failure else Outcome.SUCCESS
+        outcome = RequestOutcome.FAILURE if call.is_failure else RequestOutcome.SUCCESS
         samples = circuits.note(samples, str(call.message_no), outcome, now=now)
 
         assert window.note(call) == circuits.tally(samples, settings, now=now)

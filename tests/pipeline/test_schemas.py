@@ -6,14 +6,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.domain.lake.layout import HISTORY, SNAPSHOTS, TABLES, Table
+from penstock.domain.lake.layout import HISTORY, SNAPSHOTS, TABLES, LakeTable
 from penstock.outbound import lake_files
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import schema_of
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_spark_reads_the_columns_that_the_archiver_writes(table: Table):
+def test_spark_reads_the_columns_that_the_archiver_writes(table: LakeTable):
     written = from_arrow_schema(lake_files.schema_of(table))
 
     read = schema_of(table)

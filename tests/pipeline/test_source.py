@@ -24,7 +24,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.pipeline.schemas import schema_of
 from penstock.runtime.minute_counters import Sampler
 from penstock.settings import Settings
-from penstock.settings.values import Server, Store
+from penstock.settings.values import Server, StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.edge.live import LiveServer
 from tests.factories import an_act
@@ -43,7 +43,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def broker(url: str) -> Iterator[Broker]:
-    settings = Settings(store=Store(url=url))
+    settings = Settings(store=StoreSettings(url=url))
     migrate(settings)
     with closing(open_broker(settings)) as broker:
         yield broker
@@ -271,7 +271,7 @@ def test_over_http_too_a_row_is_sent_once(spark, tmp_path):
 
 def test_an_offset_is_returned_only_when_no_row_can_appear_below_it(postgres_url):
     """A completion in a transaction of the application's own, committed late."""
-    settings = Settings(store=Store(url=postgres_url))
+    settings = Settings(store=StoreSettings(url=postgres_url))
     migrate(settings)
     reader = StreamReader(read({"url": postgres_url}))
     limit = ReadAllAvailable()

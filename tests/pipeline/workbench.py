@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Range, Table
+from penstock.domain.lake.layout import LakeTable, Range
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.gates import GATES
 from penstock.pipeline.lake import SparkLake
@@ -29,7 +29,7 @@ class Workbench:
         self.now = 1_000
         self._numbers: dict[str, int] = {}
 
-    def archive(self, table: Table, *given: dict[str, Any]) -> None:
+    def archive(self, table: LakeTable, *given: dict[str, Any]) -> None:
         """Add rows to the lake: one file for each day, with the numbers that follow."""
         taken = self._numbers.get(table.name, 0)
         made = [r | _numbered(table, taken + n) | g for n, (r, g) in _paired(table, given)]
@@ -63,7 +63,7 @@ class Workbench:
         self.now += 1
         return self.now
 
-    def _write(self, table: Table, dt: str, made: list[dict[str, Any]]) -> None:
+    def _write(self, table: LakeTable, dt: str, made: list[dict[str, Any]]) -> None:
         schema = schema_of(table)
         numbers = [r[table.number] for r in made]
         name = lake.file_name(table, Range(min(numbers), max(numbers)))
@@ -73,12 +73,12 @@ class Workbench:
         pq.write_table(pa.Table.from_pylist(plain, schema), path, compression="zstd")
 
 
-def _numbered(table: Table, number: int) -> dict[str, int]:
+def _numbered(table: LakeTable, number: int) -> dict[str, int]:
     names = {table.number, "message_no"} & {column.name for column in table.columns}
     return dict.fromkeys(names, number)
 
 
 def _paired(
-    table: Table, given: tuple[dict[str, Any], ...]
+    table: LakeTable, given: tuple[dict[str, Any], ...]
 ) -> list[tuple[int, tuple[dict[str, Any], dict[str, Any]]]]:
     return list(enumerate(zip(rows(table, *given), given, strict=True), start=1))

@@ -1,4 +1,4 @@
-"""Work for a store as a value: nothing runs before somebody asks, and it runs in any way."""
+"""Work for a store as a value: nothing runs before the caller decides how."""
 
 from __future__ import annotations
 
@@ -86,6 +86,6 @@ def test_steps_run_one_after_the_other_each_with_the_answer_before(store: SqlSto
         asyncio.run(await_steps(add_two()))
 
 
-def test_work_that_nobody_runs_is_warned_of(store: SqlStore) -> None:
+def test_work_that_is_never_run_is_warned_of(store: SqlStore) -> None:
     with pytest.warns(RuntimeWarning, match=re.escape("was never run")):
         add(store, "mail")

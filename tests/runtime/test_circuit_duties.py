@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.circuit.circuit import CircuitState, Outcome, Permit, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, Permit, RequestOutcome, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import FactFilter
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.queue.queue import Queue
 from penstock.runtime.circuit_duties import LOOK_MS, CircuitDuty, circuit_duties
-from penstock.services.circuits.circuits import Circuits, Reported, Wanted
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.routes import RouteService
 from penstock.settings import Settings
 from penstock.wiring.broker import Broker
 from tests.store.backends import Open
@@ -43,7 +43,7 @@ class Node:
 
     def __init__(self, driver: StoreDriver, store: Any) -> None:
         self.driver = driver
-        self.circuits = Circuits(store, driver.clock, Routes(store, driver.clock))
+        self.circuits = CircuitService(store, driver.clock, RouteService(store, driver.clock))
         self.duties = circuit_duties(self.circuits)
 
     def tick(self) -> list[int]:
@@ -57,11 +57,11 @@ class Node:
 
     def open(self, *queues: Queue) -> None:
         """All of them are held, in this order."""
-        permits = self.circuits.permits([Wanted(PATTERN, queues[0].queue_no)]).result()
-        self.circuits.report([Reported(permits[0], "a", Outcome.FAILURE)]).result()
+        permits = self.circuits.permits([PermitRequest(PATTERN, queues[0].queue_no)]).result()
+        self.circuits.report([Reported(permits[0], "a", RequestOutcome.FAILURE)]).result()
         for queue in queues[1:]:
             self.driver.clock.advance(ms=1)
-            found = self.circuits.permits([Wanted(PATTERN, queue.queue_no)]).result()
+            found = self.circuits.permits([PermitRequest(PATTERN, queue.queue_no)]).result()
             assert [one.permit for one in self.circuits.secure(found).result()] == [Permit.HOLD]
 
     @property
@@ -74,7 +74,7 @@ def node(driver: StoreDriver) -> Node:
     made = Node(driver, driver.store)
     made.put()
     rules = json.dumps({PATTERN: {"url": "http://h/"}})
-    Routes(driver.store, driver.clock).put(rules).result()
+    RouteService(driver.store, driver.clock).put(rules).result()
     made.circuits.refresh()
     return made
 
@@ -174,8 +174,8 @@ def test_a_circuit_whose_probes_fail_stays_open_ever_longer_if_so_configured(dri
         driver.clock.advance(ms=HALVES)
         node.tick()
         assert node.state is HALF
-        [permitted] = node.circuits.permits([Wanted(PATTERN, queues[1].queue_no)]).result()
-        node.circuits.report([Reported(permitted, "p", Outcome.FAILURE)]).result()
+        [permitted] = node.circuits.permits([PermitRequest(PATTERN, queues[1].queue_no)]).result()
+        node.circuits.report([Reported(permitted, "p", RequestOutcome.FAILURE)]).result()
 
 
 def test_each_duty_runs_once_per_interval_however_many_nodes_there_are(driver, node, other, queues):
@@ -282,7 +282,7 @@ def test_queues_of_a_removed_rule_are_released_at_once_if_no_duty_would(driver, 
     node.put(unlock_queues=OFF)
     node.open(*queues)
 
-    Routes(driver.store, driver.clock).remove().result()
+    RouteService(driver.store, driver.clock).remove().result()
     node.tick()
 
     assert held(driver, queues) == []
@@ -305,7 +305,7 @@ def test_the_store_is_asked_only_when_something_is_due(driver, node):
 
     def do(*, now: int) -> Any:
         asked.append(now)
-        return node.circuits.let_next_go(now=now)
+        return node.circuits.release_next(now=now)
 
     duty = CircuitDuty("queues released", node.circuits, do, lambda s: s.unlock_queues)
     start = driver.now

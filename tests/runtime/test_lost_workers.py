@@ -23,7 +23,7 @@ from penstock.runtime.lost_workers import WorkerReaper
 from penstock.services import workers as services
 from penstock.services.bus import Bus
 from penstock.services.directory import Directory
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 from tests.store.backends import Open
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
@@ -38,22 +38,22 @@ def mail(driver: StoreDriver) -> Queue:
 
 
 @pytest.fixture
-def workers(driver: StoreDriver) -> Workers:
+def workers(driver: StoreDriver) -> WorkerService:
     return make(driver)
 
 
 @pytest.fixture
-def reaper(workers: Workers) -> WorkerReaper:
+def reaper(workers: WorkerService) -> WorkerReaper:
     return WorkerReaper(workers, every_ms=EVERY_MS)
 
 
-def make(driver: StoreDriver, **more: Any) -> Workers:
-    return Workers(
+def make(driver: StoreDriver, **more: Any) -> WorkerService:
+    return WorkerService(
         driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS, **more
     )
 
 
-def register(workers: Workers, **about: Any) -> Worker:
+def register(workers: WorkerService, **about: Any) -> Worker:
     return workers.register(NewWorker(**about)).result()
 
 
@@ -62,7 +62,7 @@ def facts(driver: StoreDriver, **wanted: Any) -> list[Fact]:
     return driver.read(lambda s: s.facts.search(FactFilter(**wanted)))[::-1]
 
 
-def state(workers: Workers, worker: Worker) -> WorkerState:
+def state(workers: WorkerService, worker: Worker) -> WorkerState:
     return workers.get(worker.id).result().state
 
 
@@ -184,7 +184,7 @@ def test_what_a_worker_published_for_itself_comes_back_too(driver, workers, reap
 
 
 def test_a_queue_shared_by_all_workers_is_searched_although_it_was_not_named(driver, mail):
-    workers = make(driver, everybodys=("mail",))
+    workers = make(driver, shared_queues=("mail",))
     worker = register(workers, queues=("reports",))
     driver.send(mail)
     driver.claim(mail, claimed_by=worker.id)
@@ -245,7 +245,7 @@ def test_of_several_nodes_one_marks_a_worker_as_lost(driver, mail, workers, open
     driver.claim(mail, claimed_by=worker.id)
     driver.clock.advance(ms=VALID_MS)
     store = open_store() if driver.store.backend == "postgres" else driver.store
-    there = Workers(store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
+    there = WorkerService(store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
 
     nodes = [WorkerReaper(node, every_ms=EVERY_MS) for node in (workers, there)]
     for node in nodes + nodes:

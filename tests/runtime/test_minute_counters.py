@@ -9,7 +9,7 @@ import pytest
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.domain.queue.minute_counters import ALL, Sample
+from penstock.domain.queue.minute_counters import ALL, MinuteCounters
 from penstock.domain.queue.queue import Queue
 from penstock.runtime.minute_counters import Sampler
 from penstock.services.graphs import Graph, Graphs
@@ -34,8 +34,8 @@ def minute(driver: StoreDriver, sampler: Sampler, minutes: int = 1) -> None:
     assert sampler.tick(driver.now) == driver.now - driver.now % MINUTE + MINUTE
 
 
-def last(driver: StoreDriver, queue_no: int) -> Sample:
-    found = driver.read(lambda s: s.samples.before(queue_no, at=driver.now))
+def last(driver: StoreDriver, queue_no: int) -> MinuteCounters:
+    found = driver.read(lambda s: s.minute_counters.before(queue_no, at=driver.now))
     assert found is not None
     return found
 
@@ -211,7 +211,7 @@ def test_after_some_days_one_sample_an_hour_is_left_and_the_sums_are_the_same(
     sampler.tick(driver.now)
 
     fine = driver.read(
-        lambda s: s.samples.steps(
+        lambda s: s.minute_counters.steps(
             mail.queue_no, from_at=start_at, to_at=start_at + 2 * HOUR, step_ms=MINUTE
         )
     )
@@ -227,12 +227,12 @@ def test_samples_are_forgotten_by_age(driver: StoreDriver, mail: Queue, sampler:
     for _ in range(90):
         driver.clock.advance(days=1)
         sampler.tick(driver.now)
-    assert driver.read(lambda s: s.samples.before(ALL, at=first_at)) is not None
+    assert driver.read(lambda s: s.minute_counters.before(ALL, at=first_at)) is not None
     driver.clock.advance(hours=1)
     sampler.tick(driver.now)
 
-    assert driver.read(lambda s: s.samples.before(ALL, at=first_at)) is None
-    assert driver.read(lambda s: s.samples.before(ALL, at=driver.now + DAY)) is not None
+    assert driver.read(lambda s: s.minute_counters.before(ALL, at=first_at)) is None
+    assert driver.read(lambda s: s.minute_counters.before(ALL, at=driver.now + DAY)) is not None
 
 
 def test_a_server_that_was_down_continues_where_it_was(
@@ -274,12 +274,12 @@ def test_with_an_archive_samples_are_kept_until_they_are_in_the_lake(
     driver.clock.advance(ms=90 * DAY - driver.now % HOUR + HOUR)
 
     archive.sampler.tick(driver.now)
-    assert driver.read(lambda s: s.samples.first_at(mail.queue_no)) == first_at
+    assert driver.read(lambda s: s.minute_counters.first_at(mail.queue_no)) == first_at
 
     archive.run()
     driver.clock.advance(hours=1)
     archive.sampler.tick(driver.now)
-    assert driver.read(lambda s: s.samples.first_at(mail.queue_no)) == driver.now - HOUR
+    assert driver.read(lambda s: s.minute_counters.first_at(mail.queue_no)) == driver.now - HOUR
     assert [row["ready"] for row in archive.rows(lake.BACKLOG)] == [1, 2, 3, 3]
 
 
@@ -301,7 +301,7 @@ def test_a_queue_that_is_not_empty_is_in_the_lake_even_if_another_node_has_sampl
     assert (
         len(
             driver.read(
-                lambda s: s.samples.steps(
+                lambda s: s.minute_counters.steps(
                     mail.queue_no, from_at=0, to_at=driver.now, step_ms=MINUTE
                 )
             )

@@ -26,7 +26,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.runtime import duties
 from penstock.runtime.duties import Mover, Pruner
-from penstock.services.moves import Moves
+from penstock.services.moves import MoveService
 from tests.store.backends import Open
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
@@ -45,12 +45,12 @@ def mail(driver: StoreDriver, dead: Queue) -> Queue:
 
 
 @pytest.fixture
-def moves(driver: StoreDriver) -> Moves:
-    return Moves(driver.store, driver.clock, SystemDice())
+def moves(driver: StoreDriver) -> MoveService:
+    return MoveService(driver.store, driver.clock, SystemDice())
 
 
 @pytest.fixture
-def mover(moves: Moves) -> Mover:
+def mover(moves: MoveService) -> Mover:
     return Mover(moves, every_ms=EVERY_MS)
 
 
@@ -61,7 +61,7 @@ def die(driver: StoreDriver, queue: Queue, count: int = 1) -> list[str]:
     return ids
 
 
-def get(moves: Moves, task: MoveTask) -> MoveTask:
+def get(moves: MoveService, task: MoveTask) -> MoveTask:
     return moves.get(task.task_id).result()
 
 
@@ -70,7 +70,7 @@ def remove(driver: StoreDriver, queue: Queue) -> None:
 
 
 def test_a_move_without_a_rate_is_done_at_the_first_tick(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     ids = die(driver, mail, 5)
     task = moves.start("dead").result()
@@ -87,13 +87,13 @@ def test_a_move_without_a_rate_is_done_at_the_first_tick(
 
 
 def test_with_nothing_to_do_the_mover_writes_nothing(
-    driver: StoreDriver, dead: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, moves: MoveService, mover: Mover
 ) -> None:
     assert mover.tick(driver.now) == driver.now + EVERY_MS
 
 
 def test_a_move_out_of_an_empty_queue_completes_at_once(
-    driver: StoreDriver, dead: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, moves: MoveService, mover: Mover
 ) -> None:
     task = moves.start("dead", max_per_second=1).result()
 
@@ -103,7 +103,7 @@ def test_a_move_out_of_an_empty_queue_completes_at_once(
 
 
 def test_a_rate_is_kept_and_the_move_ends_with_its_last_message(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     die(driver, mail, 4)
     task = moves.start("dead", max_per_second=2).result()
@@ -119,7 +119,7 @@ def test_a_rate_is_kept_and_the_move_ends_with_its_last_message(
 
 
 def test_the_mover_ticks_again_as_soon_as_the_next_messages_may_go(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     die(driver, mail, 9)
     moves.start("dead", max_per_second=50).result()
@@ -130,7 +130,7 @@ def test_the_mover_ticks_again_as_soon_as_the_next_messages_may_go(
 
 
 def test_an_hour_without_a_node_is_not_caught_up(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     die(driver, mail, 30)
     task = moves.start("dead", max_per_second=20).result()
@@ -146,7 +146,7 @@ def test_many_messages_are_moved_in_chunks_so_that_other_duties_run_between(
     driver: StoreDriver,
     dead: Queue,
     mail: Queue,
-    moves: Moves,
+    moves: MoveService,
     mover: Mover,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -165,7 +165,7 @@ def test_many_messages_are_moved_in_chunks_so_that_other_duties_run_between(
 
 
 def test_several_moves_run_side_by_side(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     post = driver.queue("post")
     die(driver, mail, 3)
@@ -180,7 +180,7 @@ def test_several_moves_run_side_by_side(
 
 
 def test_a_cancelled_move_stops_and_what_it_has_moved_stays_moved(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     die(driver, mail, 3)
     task = moves.start("dead", max_per_second=1).result()
@@ -204,7 +204,7 @@ def test_a_cancelled_move_stops_and_what_it_has_moved_stays_moved(
 
 @pytest.mark.parametrize("gone", ["dead", "other"])
 def test_a_move_whose_source_or_target_is_removed_fails(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover, gone: str
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover, gone: str
 ) -> None:
     other = driver.queue("other")
     die(driver, mail, 3)
@@ -219,7 +219,7 @@ def test_a_move_whose_source_or_target_is_removed_fails(
 
 
 def test_messages_without_a_source_queue_fail_the_move_after_all_others_are_moved(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     ordinary = driver.send(dead)
     [letter] = die(driver, mail)
@@ -234,7 +234,12 @@ def test_messages_without_a_source_queue_fail_the_move_after_all_others_are_move
 
 
 def test_a_move_continues_when_the_store_is_opened_again(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover, open_store: Open
+    driver: StoreDriver,
+    dead: Queue,
+    mail: Queue,
+    moves: MoveService,
+    mover: Mover,
+    open_store: Open,
 ) -> None:
     ids = die(driver, mail, 3)
     task = moves.start("dead", max_per_second=1).result()
@@ -242,7 +247,7 @@ def test_a_move_continues_when_the_store_is_opened_again(
     driver.store.close()
 
     driver.store = open_store()
-    again = Moves(driver.store, driver.clock, SystemDice())
+    again = MoveService(driver.store, driver.clock, SystemDice())
     for _ in range(2):
         driver.clock.advance(seconds=1)
         Mover(again, every_ms=EVERY_MS).tick(driver.now)
@@ -280,7 +285,7 @@ def test_between_any_two_commits_the_count_is_what_was_moved(
     driver: StoreDriver,
     dead: Queue,
     mail: Queue,
-    moves: Moves,
+    moves: MoveService,
     mover: Mover,
     monkeypatch: pytest.MonkeyPatch,
     commits: int,
@@ -291,7 +296,7 @@ def test_between_any_two_commits_the_count_is_what_was_moved(
     dying: Any = Dying(driver.store, commits=commits)
 
     with pytest.raises(Killed):
-        Mover(Moves(dying, driver.clock, SystemDice()), every_ms=EVERY_MS).tick(driver.now)
+        Mover(MoveService(dying, driver.clock, SystemDice()), every_ms=EVERY_MS).tick(driver.now)
 
     left = get(moves, task)
     assert (left.state, left.moved) == (MoveState.RUNNING, 2 * commits)
@@ -303,7 +308,7 @@ def test_between_any_two_commits_the_count_is_what_was_moved(
 
 
 def test_a_second_move_out_of_a_queue_waits_until_the_first_has_ended(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     first = moves.start("dead").result()
     with pytest.raises(MoveRunning):
@@ -318,7 +323,7 @@ def test_a_second_move_out_of_a_queue_waits_until_the_first_has_ended(
 
 
 def test_a_move_that_cannot_be_started_is_refused(
-    driver: StoreDriver, dead: Queue, moves: Moves
+    driver: StoreDriver, dead: Queue, moves: MoveService
 ) -> None:
     with pytest.raises(QueueNotFound) as refusal:
         moves.start("none", target="dead").result()
@@ -342,7 +347,7 @@ def test_a_move_that_cannot_be_started_is_refused(
 
 
 def test_old_moves_are_pruned_with_the_history(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     task = moves.start("dead").result()
     mover.tick(driver.now)
@@ -359,7 +364,7 @@ def test_old_moves_are_pruned_with_the_history(
 
 
 def test_leased_messages_are_not_moved(
-    driver: StoreDriver, dead: Queue, mail: Queue, moves: Moves, mover: Mover
+    driver: StoreDriver, dead: Queue, mail: Queue, moves: MoveService, mover: Mover
 ) -> None:
     die(driver, mail, 2)
     [held] = driver.claim(dead)

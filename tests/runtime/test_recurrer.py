@@ -13,16 +13,23 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.domain.schedule import cron
-from penstock.domain.schedule.schedule import CatchUp, Cron, Every, Overlap, Schedule, Template
+from penstock.domain.schedule.schedule import (
+    CatchUp,
+    Cron,
+    FixedInterval,
+    Overlap,
+    Schedule,
+    Template,
+)
 from penstock.outbound.dice import SystemDice
 from penstock.runtime.recurring import Recurrer
-from penstock.services.recurring import Recurring
+from penstock.services.recurring import RecurringService
 from penstock.store.postgres.connection import PostgresDatabase
 from tests.store.backends import Open
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 
-HOURLY = Every(HOUR)
+HOURLY = FixedInterval(HOUR)
 TO_MAIL = Template(queue="mail", kind="report", body='{"a":1}')
 
 
@@ -32,16 +39,16 @@ def mail(driver: StoreDriver) -> Queue:
 
 
 @pytest.fixture
-def recurring(driver: StoreDriver, mail: Queue) -> Recurring:
-    return Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
+def recurring(driver: StoreDriver, mail: Queue) -> RecurringService:
+    return RecurringService(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
 
 
 @pytest.fixture
-def recurrer(recurring: Recurring) -> Recurrer:
+def recurrer(recurring: RecurringService) -> Recurrer:
     return Recurrer(recurring)
 
 
-def declare(recurring: Recurring, name: str = "hourly", **options: object) -> Schedule:
+def declare(recurring: RecurringService, name: str = "hourly", **options: object) -> Schedule:
     return recurring.declare(name, HOURLY, TO_MAIL, **options).result()  # type: ignore[arg-type]
 
 
@@ -50,7 +57,7 @@ def waiting(driver: StoreDriver, mail: Queue) -> list[str]:
 
 
 def test_work_is_sent_when_its_time_has_come_and_not_before(
-    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     declare(recurring)
 
@@ -69,7 +76,7 @@ def test_work_is_sent_when_its_time_has_come_and_not_before(
 
 
 def test_the_duty_asks_to_be_called_at_the_next_firing(
-    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     declare(recurring)
 
@@ -79,7 +86,9 @@ def test_the_duty_asks_to_be_called_at_the_next_firing(
 
 
 def test_of_several_nodes_one_fires(driver: StoreDriver, mail: Queue, open_store: Open) -> None:
-    nodes = [Recurring(open_store(), driver.clock, SystemDice(), DEFAULT_LIMITS) for _ in range(3)]
+    nodes = [
+        RecurringService(open_store(), driver.clock, SystemDice(), DEFAULT_LIMITS) for _ in range(3)
+    ]
     for i in range(10):
         declare(nodes[0], f"hourly{i}")
     driver.clock.advance(hours=1)
@@ -95,7 +104,7 @@ def test_of_several_nodes_one_fires(driver: StoreDriver, mail: Queue, open_store
 
 
 def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhile(
-    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     declare(recurring, catch_up=CatchUp.ALL)
     driver.clock.advance(hours=3)
@@ -107,7 +116,7 @@ def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhi
 
 
 def test_a_firing_is_skipped_while_the_last_one_is_leased(
-    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.SKIP)
     driver.clock.advance(hours=1)
@@ -126,7 +135,7 @@ def test_a_firing_is_skipped_while_the_last_one_is_leased(
 
 
 def test_a_firing_that_waits_comes_as_soon_as_the_last_one_has_ended(
-    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.WAIT)
     driver.clock.advance(hours=1)
@@ -146,7 +155,7 @@ def test_a_firing_that_waits_comes_as_soon_as_the_last_one_has_ended(
 def test_many_waiting_schedules_do_not_block_others(
     driver: StoreDriver,
     mail: Queue,
-    recurring: Recurring,
+    recurring: RecurringService,
     recurrer: Recurrer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -164,7 +173,7 @@ def test_many_waiting_schedules_do_not_block_others(
 
 
 def test_a_firing_replaces_one_that_is_ready_but_not_one_that_is_leased(
-    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     declare(recurring, overlap=Overlap.REPLACE)
     driver.clock.advance(hours=1)
@@ -187,7 +196,7 @@ def test_a_firing_replaces_one_that_is_ready_but_not_one_that_is_leased(
 
 @pytest.mark.parametrize("error", [InvalidRequest("no such zone here"), ArithmeticError("a bug")])
 def test_a_schedule_that_cannot_be_computed_here_does_not_block_others(
-    recurring: Recurring,
+    recurring: RecurringService,
     recurrer: Recurrer,
     driver: StoreDriver,
     monkeypatch: pytest.MonkeyPatch,
@@ -212,7 +221,10 @@ def test_a_schedule_that_cannot_be_computed_here_does_not_block_others(
 
 
 def test_a_firing_that_replaces_waits_for_all_row_locks_at_once(
-    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer, monkeypatch: pytest.MonkeyPatch
+    driver: StoreDriver,
+    recurring: RecurringService,
+    recurrer: Recurrer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One after the other, it and a move of dead letters would deadlock."""
     driver.queue("letters", max_leased=1)
@@ -236,7 +248,7 @@ def test_a_firing_that_replaces_waits_for_all_row_locks_at_once(
 
 
 def test_a_firing_that_is_a_duplicate_does_not_cancel_the_message_it_duplicates(
-    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     once = driver.queue("once", dedup_by_content=True, dedup_window_ms=3 * HOUR)
     template = Template(queue="once", body="1")
@@ -255,7 +267,7 @@ def test_a_firing_that_is_a_duplicate_does_not_cancel_the_message_it_duplicates(
 def test_a_dead_letter_counts_as_ended(driver: StoreDriver) -> None:
     driver.queue("letters")
     mail = driver.queue("mail", dead_letter_queue="letters")
-    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
+    recurring = RecurringService(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     declare(recurring, overlap=Overlap.SKIP)
     driver.clock.advance(hours=1)
     Recurrer(recurring).tick(driver.now)
@@ -269,7 +281,7 @@ def test_a_dead_letter_counts_as_ended(driver: StoreDriver) -> None:
 
 
 def test_a_paused_schedule_does_not_fire_but_can_be_run_now(
-    driver: StoreDriver, mail: Queue, recurring: Recurring, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
 ) -> None:
     declare(recurring)
     recurring.pause("hourly").result()
@@ -290,7 +302,7 @@ def test_a_firing_rejected_by_a_full_queue_is_sent_when_there_is_room(
     driver: StoreDriver, open_store: Open
 ) -> None:
     mail = driver.queue("mail", max_messages=2)
-    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
+    recurring = RecurringService(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     declare(recurring, catch_up=CatchUp.ALL)
     driver.clock.advance(hours=3)
 
@@ -307,7 +319,7 @@ def test_a_firing_rejected_by_a_full_queue_is_sent_when_there_is_room(
 
 
 def test_work_for_a_queue_that_is_gone_waits_for_it(
-    driver: StoreDriver, recurring: Recurring, recurrer: Recurrer, mail: Queue
+    driver: StoreDriver, recurring: RecurringService, recurrer: Recurrer, mail: Queue
 ) -> None:
     declare(recurring)
     driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
@@ -321,7 +333,7 @@ def test_work_for_a_queue_that_is_gone_waits_for_it(
     assert found.next_at == driver.now
 
 
-def test_bad_schedules_are_refused_at_once(recurring: Recurring) -> None:
+def test_bad_schedules_are_refused_at_once(recurring: RecurringService) -> None:
     with pytest.raises(InvalidRequest):
         recurring.declare("x", Cron("nonsense"), TO_MAIL)
     with pytest.raises(QueueNotFound):
@@ -332,13 +344,13 @@ def test_bad_schedules_are_refused_at_once(recurring: Recurring) -> None:
         recurring.preview(HOURLY, count=0)
 
 
-def test_a_schedule_that_does_not_exist_is_not_found(recurring: Recurring) -> None:
+def test_a_schedule_that_does_not_exist_is_not_found(recurring: RecurringService) -> None:
     for ask in (recurring.get, recurring.remove, recurring.pause, recurring.run_now):
         with pytest.raises(ScheduleNotFound):
             ask("nothing").result()
 
 
-def test_schedules_are_listed_by_name_page_by_page(recurring: Recurring) -> None:
+def test_schedules_are_listed_by_name_page_by_page(recurring: RecurringService) -> None:
     for name in ("b", "a", "c"):
         declare(recurring, name)
 
@@ -352,7 +364,7 @@ def test_schedules_are_listed_by_name_page_by_page(recurring: Recurring) -> None
 
 def test_a_firing_goes_into_an_ordered_queue_in_its_group(driver: StoreDriver) -> None:
     letters = driver.queue("letters", ordering="group")
-    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
+    recurring = RecurringService(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     template = Template(queue="letters", group="g")
     recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
     driver.clock.advance(hours=2)
@@ -365,7 +377,7 @@ def test_a_firing_goes_into_an_ordered_queue_in_its_group(driver: StoreDriver) -
 
 def test_a_firing_respects_the_limits_of_its_queue(driver: StoreDriver) -> None:
     limited = driver.queue("limited", max_leased_per_group=1, is_fair=True)
-    recurring = Recurring(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
+    recurring = RecurringService(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     template = Template(queue="limited", group="g")
     recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
     driver.clock.advance(hours=2)

@@ -1,4 +1,4 @@
-"""Stores that fail where they are told to, in the middle of a transaction."""
+"""Stores that fail at a given place, in the middle of a transaction."""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import (
     Circuit,
+    CircuitOutcomes,
     CircuitState,
-    Held,
-    Outcome,
+    HeldQueue,
     Permit,
     Permitted,
-    Samples,
+    RequestOutcome,
     circuit_hash,
 )
 from penstock.domain.circuit.settings import BreakerSettings
@@ -32,7 +32,7 @@ class Model:
         self.patterns = patterns
         self.names = names
         self.circuits: dict[str, Circuit] = {}
-        self.samples: dict[str, Samples] = {}
+        self.samples: dict[str, CircuitOutcomes] = {}
         self.held: dict[str, dict[int, int]] = {}
         self.line: list[int] = []
         self.is_held: set[int] = set()
@@ -57,27 +57,29 @@ class Model:
 
     def report(self, reports: Sequence[Reported], *, now: int) -> None:
         for report in reports:
-            told = report.permitted
-            if told.permit is Permit.HOLD:
+            permitted = report.permitted
+            if permitted.permit is Permit.HOLD:
                 continue
-            if report.outcome is not None and self.of(told.hash).statistics_update_enabled:
-                self._note(told, report.request_id, report.outcome, now)
-            found = self.circuits.get(told.hash)
-            is_probe = told.permit is Permit.PROBE and found is not None
-            if not is_probe or found is None or found.generation != told.generation:
+            if report.outcome is not None and self.of(permitted.hash).statistics_update_enabled:
+                self._note(permitted, report.request_id, report.outcome, now)
+            found = self.circuits.get(permitted.hash)
+            is_probe = permitted.permit is Permit.PROBE and found is not None
+            if not is_probe or found is None or found.generation != permitted.generation:
                 continue
             if report.outcome is None:
-                self.circuits[told.hash] = circuits.free_probe(found)
-            elif circuits.settle(found, report.outcome, now=now).state is CLOSED:
-                self.close(told.hash)
+                self.circuits[permitted.hash] = circuits.free_probe(found)
+            elif circuits.conclude_probe(found, report.outcome, now=now).state is CLOSED:
+                self.close(permitted.hash)
             else:
-                self.circuits[told.hash] = circuits.settle(found, report.outcome, now=now)
+                self.circuits[permitted.hash] = circuits.conclude_probe(
+                    found, report.outcome, now=now
+                )
 
     def close(self, one: str) -> None:
         if one in self.circuits:
             self.line += self._in_order(one)
             self.held[one] = {}
-            self.samples[one] = Samples()
+            self.samples[one] = CircuitOutcomes()
             self.circuits[one] = circuits.close(self.circuits[one])
 
     def force_open(self, one: str, *, now: int) -> None:
@@ -86,7 +88,7 @@ class Model:
 
     def close_all(self) -> None:
         queued = [
-            Held(self.names[no], at)
+            HeldQueue(self.names[no], at)
             for one, found in self.circuits.items()
             if found.state is not CLOSED
             for no, at in self.held.get(one, {}).items()
@@ -101,18 +103,18 @@ class Model:
         for one, found in self.circuits.items():
             self.circuits[one] = circuits.half_open(found, self.of(one), now=now)
 
-    def let_probes_go(self, *, now: int) -> None:
+    def release_probes(self, *, now: int) -> None:
         by_name = {name: no for no, name in self.names.items()}
         for one, found in self.circuits.items():
             if found.state is HALF:
-                held = [Held(self.names[no], at) for no, at in self.held.get(one, {}).items()]
-                first, _ = circuits.next_sample(held, now=now)
+                held = [HeldQueue(self.names[no], at) for no, at in self.held.get(one, {}).items()]
+                first, _ = circuits.next_probe(held, now=now)
                 if first is not None:
                     self.held[one][by_name[first.queue]] = now
                     self.is_held.discard(by_name[first.queue])
 
-    def let_next_go(self) -> None:
-        count = circuits.unlocks(self.settings, tick=self.ticks)
+    def release_next(self) -> None:
+        count = circuits.count_released(self.settings, tick=self.ticks)
         taken, self.line = self.line[:count], self.line[count:]
         self.is_held -= set(taken)
         self.ticks = 0 if len(taken) < count else self.ticks + 1
@@ -126,24 +128,30 @@ class Model:
     def release_idle(self) -> None:
         by_name = {name: no for no, name in self.names.items()}
         unchecked = [one for one in self.held if not self.of(one).circuit_check_enabled]
-        held = [Held(self.names[no], at) for one in unchecked for no, at in self.held[one].items()]
+        held = [
+            HeldQueue(self.names[no], at) for one in unchecked for no, at in self.held[one].items()
+        ]
         self.line += [by_name[name] for name in circuits.in_order(held)]
         self.held |= {one: {} for one in unchecked}
         if not self.settings.unlock_queues.enabled:
             self.is_held -= set(self.line)
             self.line = []
 
-    def _note(self, told: Permitted, request_id: str, outcome: Outcome, now: int) -> None:
-        one = told.hash
-        before = self.circuits.get(one, Circuit(pattern=told.pattern))
-        noted = circuits.note(self.samples.get(one, Samples()), request_id, outcome, now=now)
+    def _note(
+        self, permitted: Permitted, request_id: str, outcome: RequestOutcome, now: int
+    ) -> None:
+        one = permitted.hash
+        before = self.circuits.get(one, Circuit(pattern=permitted.pattern))
+        noted = circuits.note(
+            self.samples.get(one, CircuitOutcomes()), request_id, outcome, now=now
+        )
         settings = self.of(one)
         found = circuits.tally(noted, settings, now=now)
         after = self.circuits[one] = circuits.judge(before, found, settings, now=now)
         self.samples[one] = circuits.trim(noted, settings)
         is_opened = before.state is CLOSED and after.state is OPEN
-        if is_opened and told.queue_no is not None and settings.circuit_check_enabled:
-            self._hold(one, told.queue_no, now)
+        if is_opened and permitted.queue_no is not None and settings.circuit_check_enabled:
+            self._hold(one, permitted.queue_no, now)
 
     def _hold(self, one: str, queue_no: int, now: int) -> None:
         self.held.setdefault(one, {})[queue_no] = now
@@ -151,5 +159,5 @@ class Model:
 
     def _in_order(self, one: str) -> list[int]:
         by_name = {name: no for no, name in self.names.items()}
-        held = [Held(self.names[no], at) for no, at in self.held.get(one, {}).items()]
+        held = [HeldQueue(self.names[no], at) for no, at in self.held.get(one, {}).items()]
         return [by_name[name] for name in circuits.in_order(held)]

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from penstock.domain.circuit.circuit import CircuitState, Outcome, Permit, Permitted, circuit_hash
+from penstock.domain.circuit.circuit import (
+    CircuitState,
+    Permit,
+    Permitted,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.queue.queue import Queue
-from penstock.services.circuits.circuits import Circuits, Reported, Wanted
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.routes import RouteService
 from tests.store.driver import StoreDriver
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
-FAILURE, SUCCESS = Outcome.FAILURE, Outcome.SUCCESS
+FAILURE, SUCCESS = RequestOutcome.FAILURE, RequestOutcome.SUCCESS
 GO, PROBE, HOLD = Permit.GO, Permit.PROBE, Permit.HOLD
 PATTERN, OTHER = "/pay/(.*)", "/mail/(.*)"
 HASH, OTHER_HASH = circuit_hash(PATTERN), circuit_hash(OTHER)
@@ -39,31 +45,31 @@ class CircuitDriver:
     def __init__(self, store_driver: StoreDriver, store: Any = None) -> None:
         self.store_driver = store_driver
         self.store: Any = store or store_driver.store
-        self.routes = Routes(self.store, store_driver.clock)
-        self.circuits = Circuits(self.store, store_driver.clock, self.routes)
+        self.routes = RouteService(self.store, store_driver.clock)
+        self.circuits = CircuitService(self.store, store_driver.clock, self.routes)
 
     def begin(self, **changes: Any) -> None:
         self.routes.put(json.dumps(RULES)).result()
         self.circuits.breaker.put(BreakerSettings(**(ON | changes))).result()
 
     def ask(self, queue: Queue | None = None, pattern: str = PATTERN) -> Permitted:
-        return self._asked(Wanted(pattern, queue.queue_no if queue else None))
+        return self._asked(PermitRequest(pattern, queue.queue_no if queue else None))
 
     def ask_for_job(self, route: str = "stripe") -> Permitted:
-        return self._asked(Wanted(route, is_of_table=False))
+        return self._asked(PermitRequest(route, is_of_table=False))
 
-    def _asked(self, wanted: Wanted) -> Permitted:
+    def _asked(self, wanted: PermitRequest) -> Permitted:
         found = self.circuits.permits([wanted]).result()
         if not self.circuits.is_final(found):
             found = self.circuits.secure(found).result()
         return found[0]
 
-    def tell(self, told: Permitted, outcome: Outcome | None, name: str = "r") -> None:
-        self.circuits.report([Reported(told, name, outcome)]).result()
+    def tell(self, permitted: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
+        self.circuits.report([Reported(permitted, name, outcome)]).result()
 
     def fail(self, queue: Queue, count: int = 2, pattern: str = PATTERN) -> None:
-        told = self.ask(queue, pattern)
-        reports = [Reported(told, f"f{i}", FAILURE) for i in range(count)]
+        permitted = self.ask(queue, pattern)
+        reports = [Reported(permitted, f"f{i}", FAILURE) for i in range(count)]
         self.circuits.report(reports).result()
 
     def half_open(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.circuit.circuit import PROBE_MS
-from penstock.services.circuits.circuits import Reported, Wanted
+from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.services.driver import (
     CLOSED,
     FAILURE,
@@ -28,8 +28,8 @@ def test_a_probe_that_succeeds_closes_the_circuit_and_its_samples_are_forgotten(
     view = driver.circuits.one(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio, view.held) == (CLOSED, 0, 1)
     assert driver.is_held(queue), "it is in the line"
-    assert driver.store_driver.read(lambda s: s.circuits.line(9)) == [queue.queue_no]
-    assert driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE)) == {}
+    assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no]
+    assert driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE)) == {}
 
 
 def test_a_probe_that_fails_opens_it_again_and_nothing_else_changes(driver, queue, other):
@@ -39,14 +39,14 @@ def test_a_probe_that_fails_opens_it_again_and_nothing_else_changes(driver, queu
 
     view = driver.circuits.one(HASH).result()
     assert (view.circuit.state, view.circuit.reopened, view.held) == (OPEN, 1, 1)
-    assert set(driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE))) == {
+    assert set(driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE))) == {
         "f0",
         "f1",
         "r",
     }
 
 
-def test_a_request_that_was_let_go_before_it_opened_decides_nothing(driver, queue, other):
+def test_a_request_permitted_before_the_circuit_opened_decides_nothing(driver, queue, other):
     early = driver.ask(other)
     driver.fail(queue)
     driver.half_open()
@@ -80,8 +80,8 @@ def test_what_follows_in_a_batch_after_a_probe_has_closed_it_counts_anew(driver,
     driver.circuits.report(reports).result()
 
     assert driver.state is OPEN, "two of two failed since it was closed"
-    assert set(driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE))) == {"b", "c"}
-    assert driver.store_driver.read(lambda s: s.circuits.samples(HASH, SUCCESS)) == {}
+    assert set(driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE))) == {"b", "c"}
+    assert driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, SUCCESS)) == {}
 
 
 def test_without_statistics_a_probe_still_decides(store_driver, queue, other):
@@ -96,7 +96,9 @@ def test_without_statistics_a_probe_still_decides(store_driver, queue, other):
     assert driver.state is CLOSED
 
 
-def test_all_that_are_not_held_may_try_unless_one_at_a_time_is_wanted(store_driver, queue, other):
+def test_all_requests_that_are_not_held_may_probe_unless_single_probe_is_set(
+    store_driver, queue, other
+):
     driver = CircuitDriver(store_driver)
     driver.begin()
     driver.fail(queue)
@@ -124,15 +126,15 @@ def test_of_two_nodes_that_ask_at_once_one_gets_the_single_probe(
     there = CircuitDriver(store_driver, store)
     there.circuits.refresh()
 
-    wanted = [Wanted(PATTERN, other.queue_no)]
+    wanted = [PermitRequest(PATTERN, other.queue_no)]
     asked = [node.circuits.permits(wanted).result() for node in (here, there)]
-    told = [
+    permits = [
         node.circuits.secure(found).result()[0]
         for node, found in zip((here, there), asked, strict=True)
     ]
 
     assert [found[0].permit for found in asked] == [PROBE, PROBE]
-    assert [one.permit for one in told] == [PROBE, HOLD]
+    assert [one.permit for one in permits] == [PROBE, HOLD]
     if store is not store_driver.store:
         store.close()
 
@@ -152,9 +154,7 @@ def test_a_probe_of_which_nothing_is_heard_does_not_keep_others_for_ever(
     assert driver.ask(other).permit is PROBE
 
 
-def test_when_a_probe_has_failed_the_next_half_open_time_has_one_of_its_own(
-    store_driver, queue, other
-):
+def test_after_a_failed_probe_the_next_half_open_period_has_a_new_one(store_driver, queue, other):
     driver = CircuitDriver(store_driver)
     driver.begin(single_probe=True)
     driver.fail(queue)

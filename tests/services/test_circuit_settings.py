@@ -105,7 +105,7 @@ def test_a_circuit_that_is_not_checked_any_more_lets_its_queues_go(driver, queue
     override(driver, circuit_check_enabled=False)
     driver.circuits.held_queues.release_idle()
 
-    assert driver.store_driver.read(lambda s: s.circuits.line(9)) == [queue.queue_no]
+    assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no]
     assert driver.ask(queue).permit is GO
     assert driver.ask(other, OTHER).permit is HOLD
 
@@ -135,8 +135,8 @@ def test_one_circuit_is_probed_one_by_one_and_another_is_not(driver, queue, othe
 
 def test_jobs_wait_by_the_settings_of_their_route(driver):
     override(driver, STRIPE, route="stripe", min_open_ms=60_000)
-    told = driver.ask_for_job()
-    driver.circuits.report([Reported(told, name, FAILURE) for name in "ab"]).result()
+    permitted = driver.ask_for_job()
+    driver.circuits.report([Reported(permitted, name, FAILURE) for name in "ab"]).result()
 
     assert driver.ask_for_job().wait_ms == 61_000
 
@@ -144,8 +144,8 @@ def test_jobs_wait_by_the_settings_of_their_route(driver):
 def test_slow_answers_of_one_circuit_are_failures(driver, queue):
     override(driver, slow_call_ms=100)
     for pattern in (PATTERN, OTHER):
-        told = driver.ask(queue, pattern)
-        slow = [Reported(told, name, SUCCESS, took_ms=100) for name in "ab"]
+        permitted = driver.ask(queue, pattern)
+        slow = [Reported(permitted, name, SUCCESS, took_ms=100) for name in "ab"]
         driver.circuits.report(slow).result()
 
     assert driver.state is OPEN
@@ -166,7 +166,7 @@ def test_the_circuits_with_settings_of_their_own_are_listed(driver):
     assert [one.route for one in driver.circuits.own_settings.all().result()] == [PATTERN]
 
 
-def test_a_circuit_that_nobody_knows_is_named_by_its_route(driver):
+def test_an_unknown_circuit_is_named_by_its_route(driver):
     own = driver.circuits.own_settings
     for ask in (own.get(UNKNOWN), own.change(UNKNOWN, lambda before: before)):
         with pytest.raises(CircuitNotFound):

@@ -1,4 +1,4 @@
-"""Circuits as whoever pushes requests or looks after them sees them; on both stores."""
+"""Circuits as pushers and operators see them, on both stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.domain.errors import (
     RouteNotFound,
     StoreUnavailable,
 )
-from penstock.services.circuits.circuits import Circuits, Reported, Wanted
+from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
 from tests.services.breaking import BreakingStore
 from tests.services.driver import (
     CLOSED,
@@ -31,11 +31,11 @@ from tests.services.driver import (
 # ---- opening
 
 
-def test_a_circuit_opens_only_with_enough_samples_and_its_ratio_goes_on_changing(driver, queue):
-    told = driver.ask(queue)
+def test_a_circuit_opens_only_with_enough_outcomes_and_its_ratio_keeps_changing(driver, queue):
+    permitted = driver.ask(queue)
     ratios = []
     for name, outcome in [("a", FAILURE), ("b", FAILURE), ("c", SUCCESS), ("d", SUCCESS)]:
-        driver.tell(told, outcome, name)
+        driver.tell(permitted, outcome, name)
         view = driver.circuits.one(HASH).result()
         ratios.append((view.circuit.state, view.circuit.fail_ratio))
 
@@ -43,18 +43,18 @@ def test_a_circuit_opens_only_with_enough_samples_and_its_ratio_goes_on_changing
 
 
 def test_a_circuit_does_not_close_by_itself_however_good_its_ratio_gets(driver, queue):
-    told = driver.ask(queue)
+    permitted = driver.ask(queue)
     driver.fail(queue)
-    driver.circuits.report([Reported(told, f"s{i}", SUCCESS) for i in range(500)]).result()
+    driver.circuits.report([Reported(permitted, f"s{i}", SUCCESS) for i in range(500)]).result()
 
     view = driver.circuits.one(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio) == (OPEN, 0)
 
 
-def test_a_queue_that_keeps_trying_one_request_counts_once(driver, queue):
-    told = driver.ask(queue)
+def test_a_request_that_is_retried_counts_once(driver, queue):
+    permitted = driver.ask(queue)
     for _ in range(5):
-        driver.tell(told, FAILURE, "same")
+        driver.tell(permitted, FAILURE, "same")
 
     assert driver.state is CLOSED
 
@@ -64,15 +64,15 @@ def test_samples_outside_of_the_window_count_neither_for_the_ratio_nor_for_their
 ):
     driver = CircuitDriver(store_driver)
     driver.begin(entries_max_age_ms=1_000)
-    told = driver.ask(queue)
-    driver.tell(told, FAILURE, "a")
+    permitted = driver.ask(queue)
+    driver.tell(permitted, FAILURE, "a")
     store_driver.clock.advance(ms=1_001)
 
-    driver.tell(told, FAILURE, "b")
+    driver.tell(permitted, FAILURE, "b")
     assert driver.state is CLOSED
 
     store_driver.clock.advance(ms=1_000)
-    driver.tell(told, FAILURE, "c")
+    driver.tell(permitted, FAILURE, "c")
     assert driver.state is OPEN, "the older edge belongs to it"
 
 
@@ -100,7 +100,7 @@ def test_of_a_batch_that_queue_is_held_whose_outcome_made_it_open(
     third = store_driver.queue("q3")
     tellers = [driver.ask(one) for one in (queue, other, third)]
 
-    reports = [Reported(told, f"r{told.queue_no}", FAILURE) for told in tellers]
+    reports = [Reported(permitted, f"r{permitted.queue_no}", FAILURE) for permitted in tellers]
     driver.circuits.report(reports).result()
 
     assert [driver.is_held(one) for one in (queue, other, third)] == [False, True, False]
@@ -110,15 +110,15 @@ def test_with_statistics_alone_circuits_open_and_nothing_is_stopped(store_driver
     driver = CircuitDriver(store_driver)
     driver.begin(circuit_check_enabled=False)
     assert not driver.circuits.is_checking
-    told = driver.circuits.unchecked(PATTERN, queue.queue_no)
-    driver.circuits.report([Reported(told, name, FAILURE) for name in "ab"]).result()
+    permitted = driver.circuits.unchecked(PATTERN, queue.queue_no)
+    driver.circuits.report([Reported(permitted, name, FAILURE) for name in "ab"]).result()
 
     assert driver.state is OPEN
     assert not driver.is_held(queue), "nothing would ever unhold it"
     assert driver.ask(other).permit is GO
     driver.half_open()
     driver.tell(driver.ask(other), SUCCESS)
-    assert driver.state is HALF, "nobody was let through as a probe"
+    assert driver.state is HALF, "no request was permitted as a probe"
 
 
 def test_without_statistics_nothing_opens(store_driver, queue):
@@ -155,7 +155,9 @@ def test_who_was_not_let_through_has_nothing_to_tell(driver, queue, other):
 
 
 @pytest.mark.parametrize(("state", "permit"), [(CLOSED, GO), (OPEN, HOLD), (HALF, PROBE)])
-def test_a_request_is_told_by_the_state_of_its_circuit(driver, queue, other, state, permit):
+def test_the_permit_of_a_request_follows_from_the_state_of_its_circuit(
+    driver, queue, other, state, permit
+):
     if state is not CLOSED:
         driver.fail(queue)
     if state is HALF:
@@ -181,7 +183,7 @@ def test_circuits_of_other_routes_are_not_touched(driver, queue, other):
 
 def test_many_are_asked_for_at_once(driver, queue, other):
     driver.fail(queue)
-    wanted = [Wanted(OTHER, other.queue_no), Wanted(PATTERN, other.queue_no)]
+    wanted = [PermitRequest(OTHER, other.queue_no), PermitRequest(PATTERN, other.queue_no)]
 
     found = driver.circuits.permits(wanted).result()
     assert [one.permit for one in found] == [GO, HOLD]
@@ -194,12 +196,12 @@ def test_a_circuit_that_closes_between_the_question_and_the_hold_holds_nothing(
     driver, queue, other
 ):
     driver.fail(queue)
-    found = driver.circuits.permits([Wanted(PATTERN, other.queue_no)]).result()
+    found = driver.circuits.permits([PermitRequest(PATTERN, other.queue_no)]).result()
     driver.circuits.close(HASH).result()
 
-    [told] = driver.circuits.secure(found).result()
+    [permitted] = driver.circuits.secure(found).result()
 
-    assert told.permit is GO
+    assert permitted.permit is GO
     assert not driver.is_held(other)
 
 
@@ -230,8 +232,8 @@ def test_facts_tell_what_happened_to_a_circuit(driver, queue, other):
     driver.circuits.force_open(HASH).result()
     driver.circuits.close(HASH).result()
 
-    told = [(fact.kind, json.loads(fact.data)["by"]) for fact in driver.facts()]
-    assert told == [
+    changes = [(fact.kind, json.loads(fact.data)["by"]) for fact in driver.facts()]
+    assert changes == [
         ("circuit_opened", "statistics"),
         ("circuit_half_opened", "tick"),
         ("circuit_reopened", "probe"),
@@ -253,10 +255,10 @@ def test_facts_tell_what_happened_to_a_circuit(driver, queue, other):
 
 
 def test_an_outcome_of_a_route_that_is_gone_counts_for_nothing(driver, queue):
-    told = driver.ask(queue)
+    permitted = driver.ask(queue)
     driver.routes.remove().result()
 
-    driver.circuits.report([Reported(told, name, FAILURE) for name in "ab"]).result()
+    driver.circuits.report([Reported(permitted, name, FAILURE) for name in "ab"]).result()
 
     assert driver.circuits.all().result() == {}
 
@@ -264,9 +266,9 @@ def test_an_outcome_of_a_route_that_is_gone_counts_for_nothing(driver, queue):
 BROKEN = {
     "hold": ("queues", "hold"),
     "unhold": ("queues", "unhold"),
-    "line": ("circuits", "take_from_line"),
+    "line": ("circuits", "take_for_release"),
     "samples": ("circuits", "rotate"),
-    "close": ("circuits", "let_go"),
+    "close": ("circuits", "line_up_and_forget"),
     "save": ("circuits", "save"),
     "facts": ("facts", "add"),
 }
@@ -302,7 +304,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
     if act == "next":
         driver.circuits.close(HASH).result()
     store = BreakingStore(store_driver.store, *BROKEN[where])
-    broken = Circuits(store, store_driver.clock, driver.routes)
+    broken = CircuitService(store, store_driver.clock, driver.routes)
     broken.refresh()
     now = store_driver.clock.advance(seconds=5)
 
@@ -313,7 +315,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
             case "half_open":
                 assert broken.half_open_all(now=now).result().done == 1
             case "probes":
-                assert broken.let_probes_go(now=now).result().done == 1
+                assert broken.release_probes(now=now).result().done == 1
             case "close":
                 broken.close(HASH).result()
             case "close_all":
@@ -321,15 +323,15 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
             case "reopen":
                 broken.report([Reported(probe, "a", FAILURE)]).result()
             case _:
-                assert broken.let_next_go(now=now).result().done == 1
+                assert broken.release_next(now=now).result().done == 1
 
     def everything() -> object:
         return store_driver.read(
             lambda s: (
                 s.circuits.all(),
                 s.circuits.held(HASH),
-                s.circuits.line(9),
-                s.circuits.samples(HASH, FAILURE),
+                s.circuits.next_for_release(9),
+                s.circuits.outcomes(HASH, FAILURE),
                 [s.queues.get(one.queue_no).held_by for one in (queue, other)],
             )
         )

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.circuit.circuit import CircuitState, Outcome, Permitted, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, Permitted, RequestOutcome, circuit_hash
 from penstock.domain.circuit.overrides import BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import Circuits, Reported, Wanted
+from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
 from penstock.services.directory import Directory
-from penstock.services.queues import Queues
-from penstock.services.routes import Routes
+from penstock.services.queues import QueueService
+from penstock.services.routes import RouteService
 from tests.services.circuit_model import Model
 from tests.store.driver import StoreDriver
 
@@ -51,20 +51,20 @@ class Play:
         self.dice = dice
         queues = [store_driver.queue(f"q{i}") for i in range(4)]
         self.queue_nos = [queue.queue_no for queue in queues]
-        routes = Routes(store_driver.store, store_driver.clock)
+        routes = RouteService(store_driver.store, store_driver.clock)
         rules = ", ".join(f'"{pattern}": {{"url": "http://h/"}}' for pattern in PATTERNS)
         routes.put("{" + rules + "}").result()
-        self.circuits = Circuits(store_driver.store, store_driver.clock, routes)
+        self.circuits = CircuitService(store_driver.store, store_driver.clock, routes)
         self.circuits.breaker.put(settings).result()
         patterns = {circuit_hash(pattern): pattern for pattern in PATTERNS}
-        self.queues = Queues(
+        self.queues = QueueService(
             store_driver.store,
             store_driver.clock,
             Directory(store_driver.store, store_driver.clock),
         )
         self.model = Model(settings, {q.queue_no: q.name for q in queues}, patterns)
         self.seen: set[CircuitState] = set()
-        self.told: list[Permitted] = []
+        self.permits: list[Permitted] = []
 
     def use(self, settings: BreakerSettings) -> None:
         self.circuits.breaker.put(settings).result()
@@ -83,7 +83,7 @@ class Play:
 
     def ask(self) -> None:
         wanted = [
-            Wanted(self.dice.choice(PATTERNS), self.dice.choice(self.queue_nos))
+            PermitRequest(self.dice.choice(PATTERNS), self.dice.choice(self.queue_nos))
             for _ in range(self.dice.randint(1, 4))
         ]
         now = self.store_driver.now
@@ -92,7 +92,7 @@ class Play:
             self.model.permit(one.pattern, now=now) for one in wanted
         ]
         if not self.circuits.is_final(found):
-            # Once more for all of a circuit that was not closed: what is true now is told.
+            # Once more for all of a circuit that was not closed: the present state counts.
             expected = [
                 one.permit
                 if one.permit == "go"
@@ -101,21 +101,23 @@ class Play:
             ]
             found = self.circuits.secure(found).result()
             assert [one.permit for one in found] == expected
-        self.told += found
+        self.permits += found
 
     def tell(self) -> None:
         count = self.dice.randint(1, 9)
         reports = [
             Reported(
-                self.dice.choice(self.told),
+                self.dice.choice(self.permits),
                 self.dice.choice("abcdefghij"),
-                self.dice.choice([*[Outcome.FAILURE] * 5, *[Outcome.SUCCESS] * 3, None]),
+                self.dice.choice(
+                    [*[RequestOutcome.FAILURE] * 5, *[RequestOutcome.SUCCESS] * 3, None]
+                ),
             )
-            for _ in range(count if self.told else 0)
+            for _ in range(count if self.permits else 0)
         ]
         self.circuits.report(reports).result()
         self.model.report(reports, now=self.store_driver.now)
-        self.told = self.told[-6:]
+        self.permits = self.permits[-6:]
 
     def tick(self) -> None:
         now = self.store_driver.now
@@ -124,14 +126,14 @@ class Play:
                 assert self.circuits.half_open_all(now=now).result().done is not None
                 self.model.half_open(now=now)
             case 1:
-                assert self.circuits.let_probes_go(now=now).result().done is not None
-                self.model.let_probes_go(now=now)
+                assert self.circuits.release_probes(now=now).result().done is not None
+                self.model.release_probes(now=now)
             case 2:
                 self.circuits.held_queues.release_idle()
                 self.model.release_idle()
             case _:
-                assert self.circuits.let_next_go(now=now).result().done is not None
-                self.model.let_next_go()
+                assert self.circuits.release_next(now=now).result().done is not None
+                self.model.release_next()
 
     def by_hand(self) -> None:
         one = circuit_hash(self.dice.choice(PATTERNS))
@@ -155,13 +157,13 @@ class Play:
         assert found == model.circuits
         self.seen |= {circuit.state for circuit in found.values()}
         for one in found:
-            for outcome in Outcome:
-                samples = store_driver.read(lambda s: s.circuits.samples(one, outcome))  # noqa: B023
+            for outcome in RequestOutcome:
+                samples = store_driver.read(lambda s: s.circuits.outcomes(one, outcome))  # noqa: B023
                 expected = model.samples.get(one)
                 assert samples == (getattr(expected, outcome) if expected else {})
             held = {h.queue: h.at for h in store_driver.read(lambda s: s.circuits.held(one))}  # noqa: B023
             assert held == {model.names[no]: at for no, at in model.held.get(one, {}).items()}
-        assert store_driver.read(lambda s: s.circuits.line(100)) == model.line
+        assert store_driver.read(lambda s: s.circuits.next_for_release(100)) == model.line
         get = store_driver.read
         is_held = {no for no in self.queue_nos if get(lambda s: s.queues.get(no)).held_by}  # noqa: B023
         assert is_held == model.is_held

@@ -23,16 +23,16 @@ from tests.services.driver import (
 )
 
 
-def test_closing_one_that_is_closed_forgets_its_samples(driver, queue):
+def test_closing_a_closed_circuit_forgets_its_outcomes(driver, queue):
     driver.tell(driver.ask(queue), FAILURE)
 
     driver.circuits.close(HASH).result()
 
-    assert driver.store_driver.read(lambda s: s.circuits.samples(HASH, FAILURE)) == {}
+    assert driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE)) == {}
     assert driver.circuits.one(HASH).result().circuit.fail_ratio == 0
 
 
-def test_closing_one_that_nobody_knows_changes_nothing(driver):
+def test_closing_an_unknown_circuit_changes_nothing(driver):
     driver.circuits.close("0" * 32).result()
 
     assert driver.circuits.all().result() == {}
@@ -40,7 +40,7 @@ def test_closing_one_that_nobody_knows_changes_nothing(driver):
     assert driver.circuits.one("0" * 32).result() is None
 
 
-def test_closing_all_closes_those_that_are_open_or_half_open(driver, queue, other):
+def test_closing_all_closes_open_and_half_open_circuits(driver, queue, other):
     assert driver.circuits.close_all().result() == 0
     driver.fail(queue)
     driver.half_open()
@@ -50,11 +50,11 @@ def test_closing_all_closes_those_that_are_open_or_half_open(driver, queue, othe
 
     views = driver.circuits.all().result()
     assert {view.circuit.state for view in views.values()} == {CLOSED}
-    line = driver.store_driver.read(lambda s: s.circuits.line(9))
+    line = driver.store_driver.read(lambda s: s.circuits.next_for_release(9))
     assert line == [queue.queue_no, other.queue_no]
 
 
-def test_one_that_a_person_opens_stays_open_until_a_person_closes_it(driver, queue):
+def test_a_circuit_opened_by_an_operator_stays_open_until_an_operator_closes_it(driver, queue):
     driver.circuits.force_open(HASH).result()
     assert driver.ask(queue).permit is HOLD
 
@@ -67,7 +67,7 @@ def test_one_that_a_person_opens_stays_open_until_a_person_closes_it(driver, que
     assert driver.ask(queue).permit is GO
 
 
-def test_a_circuit_that_nobody_knows_is_not_opened(driver):
+def test_an_unknown_circuit_is_not_opened(driver):
     with pytest.raises(CircuitNotFound):
         driver.circuits.force_open("0" * 32).result()
 
@@ -76,7 +76,7 @@ def test_a_circuit_that_nobody_knows_is_not_opened(driver):
     assert driver.ask_for_job().permit is HOLD
 
 
-def test_settings_are_the_seeds_until_somebody_sets_them(store_driver):
+def test_settings_have_gateleens_defaults_until_they_are_set(store_driver):
     driver = CircuitDriver(store_driver)
 
     assert driver.circuits.breaker.get().result() == driver.circuits.settings == BreakerSettings()
@@ -118,4 +118,4 @@ def test_settings_that_this_version_cannot_read_leave_the_present_ones(
     driver.circuits.refresh()
 
     assert driver.circuits.settings == before
-    assert "not taken" in caplog.text
+    assert "ignoring the stored" in caplog.text

@@ -11,7 +11,7 @@ from penstock.domain.errors import QueueNotFound
 from penstock.domain.queue.queue import Queue
 from penstock.services.circuits import held_queues
 from penstock.services.directory import Directory
-from penstock.services.queues import Queues
+from penstock.services.queues import QueueService
 from tests.services.driver import HASH, HOLD, OPEN, OTHER, OTHER_HASH, PROBE, CircuitDriver
 from tests.store.driver import StoreDriver
 
@@ -20,7 +20,7 @@ Unhold = Callable[[Queue], Queue]
 
 @pytest.fixture
 def unhold(store_driver: StoreDriver) -> Unhold:
-    queues = Queues(
+    queues = QueueService(
         store_driver.store, store_driver.clock, Directory(store_driver.store, store_driver.clock)
     )
     return lambda queue: queues.unhold(queue.name).result().queue
@@ -58,12 +58,12 @@ def test_one_queue_is_unheld_and_neither_circuit_nor_line_remembers_it(driver, h
         "q2"
     ]
     driver.circuits.close(HASH).result()
-    assert driver.store_driver.read(lambda s: s.circuits.line(9)) == [second.queue_no]
+    assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == [second.queue_no]
     assert unhold(second).held_by is None
-    assert driver.store_driver.read(lambda s: s.circuits.line(9)) == []
+    assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == []
 
 
-def test_it_is_told_who_unheld_which_queue(driver, held, unhold):
+def test_unholding_records_which_queues_were_unheld_by_whom(driver, held, unhold):
     unhold(held[0])
 
     fact = driver.facts()[-1]
@@ -126,7 +126,7 @@ def test_every_queue_is_unheld_also_those_in_the_line_and_of_removed_circuits(dr
     assert unhold_all(driver) == 3
 
     assert not any(driver.is_held(one) for one in held)
-    assert driver.store_driver.read(lambda s: s.circuits.line(9)) == []
+    assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == []
     facts = (driver.facts()[-1], driver.facts(OTHER_HASH)[-1])
     assert [json.loads(fact.data)["queues"] for fact in facts] == [2, 1]
 

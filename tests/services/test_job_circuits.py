@@ -6,23 +6,25 @@ import pytest
 
 from penstock.domain.circuit.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import Reported, Wanted
+from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.services.driver import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
 
 STRIPE = circuit_hash("stripe")
 
 
 def fail(driver, route="stripe", count=2):
-    told = driver.ask_for_job(route)
-    driver.circuits.report([Reported(told, f"job-{i}", FAILURE) for i in range(count)]).result()
-    return told
+    permitted = driver.ask_for_job(route)
+    driver.circuits.report(
+        [Reported(permitted, f"job-{i}", FAILURE) for i in range(count)]
+    ).result()
+    return permitted
 
 
 def test_a_job_has_the_same_breaker_by_the_name_of_its_route(driver):
-    told = fail(driver)
+    permitted = fail(driver)
 
     refused = driver.ask_for_job()
-    assert (told.permit, refused.permit) == (GO, HOLD)
+    assert (permitted.permit, refused.permit) == (GO, HOLD)
     assert driver.ask_for_job("mail").permit is GO, "another route has another circuit"
 
     driver.half_open()
@@ -60,18 +62,18 @@ def test_a_try_that_fails_keeps_the_others_until_the_next_tick(driver):
     driver.half_open()
     driver.tell(driver.ask_for_job(), FAILURE, "probe")
 
-    told = driver.ask_for_job()
+    permitted = driver.ask_for_job()
 
-    assert (told.permit, told.wait_ms) == (HOLD, 2_000), "the tick comes in a second"
+    assert (permitted.permit, permitted.wait_ms) == (HOLD, 2_000), "the tick comes in a second"
 
 
 def test_many_routes_are_asked_for_at_once(driver):
     fail(driver)
 
-    wanted = [Wanted(route, is_of_table=False) for route in ("stripe", "mail", PATTERN)]
-    told = driver.circuits.permits(wanted).result()
+    wanted = [PermitRequest(route, is_of_table=False) for route in ("stripe", "mail", PATTERN)]
+    permitted = driver.circuits.permits(wanted).result()
 
-    assert [(one.pattern, one.permit, one.wait_ms) for one in told] == [
+    assert [(one.pattern, one.permit, one.wait_ms) for one in permitted] == [
         ("stripe", HOLD, 2_000),
         ("mail", GO, 0),
         (PATTERN, GO, 0),
@@ -80,10 +82,10 @@ def test_many_routes_are_asked_for_at_once(driver):
 
 def test_a_job_that_took_too_long_counts_as_a_failure_if_so_set(driver):
     driver.begin(slow_call_ms=500)
-    told = driver.ask_for_job()
+    permitted = driver.ask_for_job()
 
-    driver.circuits.report([Reported(told, "fast", SUCCESS, 499)]).result()
-    driver.circuits.report([Reported(told, "slow", SUCCESS, 500)]).result()
+    driver.circuits.report([Reported(permitted, "fast", SUCCESS, 499)]).result()
+    driver.circuits.report([Reported(permitted, "slow", SUCCESS, 500)]).result()
 
     assert driver.circuits.all().result()[STRIPE].circuit.fail_ratio == 50
 

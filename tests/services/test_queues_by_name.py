@@ -15,8 +15,8 @@ from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Sent, Store
 from penstock.ports.unit_of_work import run_steps
 from penstock.services.directory import Directory
-from penstock.services.messages import Messages
-from penstock.services.queues import Queues
+from penstock.services.messages import MessageService
+from penstock.services.queues import QueueService
 from tests.clocks import ManualClock
 
 DRAFT = Draft(body='"hello"')
@@ -24,27 +24,27 @@ INVALID = Draft(body='"hello"', priority=10**9)
 
 
 @pytest.fixture
-def messages(store: Store, clock: ManualClock) -> Messages:
-    return Messages(store, clock, SystemDice(), DEFAULT_LIMITS, Directory(store, clock))
+def messages(store: Store, clock: ManualClock) -> MessageService:
+    return MessageService(store, clock, SystemDice(), DEFAULT_LIMITS, Directory(store, clock))
 
 
 @pytest.fixture
-def other_node(store: Store, clock: ManualClock) -> Queues:
+def other_node(store: Store, clock: ManualClock) -> QueueService:
     """With a directory of its own."""
-    return Queues(store, clock, Directory(store, clock))
+    return QueueService(store, clock, Directory(store, clock))
 
 
-def create(node: Queues) -> None:
+def create(node: QueueService) -> None:
     node.put("mail", QueueSettings()).result()
 
 
-def replace(node: Queues) -> None:
+def replace(node: QueueService) -> None:
     node.remove("mail", force=True).result()
     create(node)
 
 
 def test_a_send_to_a_replaced_queue_fails_once_and_then_reaches_the_new_one(
-    messages: Messages, other_node: Queues
+    messages: MessageService, other_node: QueueService
 ) -> None:
     create(other_node)
     assert isinstance(messages.send_to("mail", [DRAFT]).result()[0], Sent)
@@ -57,7 +57,7 @@ def test_a_send_to_a_replaced_queue_fails_once_and_then_reaches_the_new_one(
 
 
 def test_a_batch_to_a_replaced_queue_fails_once_and_names_it(
-    messages: Messages, other_node: Queues
+    messages: MessageService, other_node: QueueService
 ) -> None:
     create(other_node)
     messages.send_to("mail", [DRAFT]).result()
@@ -70,7 +70,7 @@ def test_a_batch_to_a_replaced_queue_fails_once_and_names_it(
 
 
 def test_a_claim_from_a_replaced_queue_fails_once_and_then_finds_the_new_one(
-    messages: Messages, other_node: Queues
+    messages: MessageService, other_node: QueueService
 ) -> None:
     create(other_node)
     assert run_steps(messages.claim_from("mail")).messages == []
@@ -83,7 +83,7 @@ def test_a_claim_from_a_replaced_queue_fails_once_and_then_finds_the_new_one(
 
 
 def test_an_invalid_draft_keeps_the_others_from_being_sent_unless_each_is_sent_for_itself(
-    messages: Messages, other_node: Queues
+    messages: MessageService, other_node: QueueService
 ) -> None:
     create(other_node)
 
@@ -96,7 +96,7 @@ def test_an_invalid_draft_keeps_the_others_from_being_sent_unless_each_is_sent_f
 
 
 def test_on_a_loop_answers_and_errors_come_to_the_callback_whether_the_queue_is_known_or_not(
-    messages: Messages, other_node: Queues
+    messages: MessageService, other_node: QueueService
 ) -> None:
     create(other_node)
 

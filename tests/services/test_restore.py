@@ -12,7 +12,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.services.restore import Restored, Restoring
+from penstock.services.restore import Restored, RestoreService
 from tests.factories import an_id, some_settings
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
@@ -21,8 +21,8 @@ NAMES = [column.name for column in lake.SNAPSHOTS.columns]
 
 
 @pytest.fixture
-def restoring(store_driver: StoreDriver) -> Restoring:
-    return Restoring(store_driver.store, store_driver.clock)
+def restoring(store_driver: StoreDriver) -> RestoreService:
+    return RestoreService(store_driver.store, store_driver.clock)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def books_balance(store_driver: StoreDriver) -> Iterator[None]:
     check_counters(store_driver)
 
 
-def put(restoring: Restoring, *rows: dict[str, Any]) -> Restored:
+def put(restoring: RestoreService, *rows: dict[str, Any]) -> Restored:
     return restoring.put(rows).result()
 
 
@@ -110,7 +110,7 @@ def test_a_key_that_is_held_is_held_again(store_driver, restoring):
     assert store_driver.send(mail, dedup_key="w"), "a window is long over"
 
 
-def test_what_has_no_body_or_no_room_is_told(store_driver, restoring):
+def test_messages_without_a_body_or_room_are_reported(store_driver, restoring):
     store_driver.queue("mail", max_messages=1)
     rows = [a_row(store_driver), a_row(store_driver), a_row(store_driver, body=None)]
     done = put(restoring, *rows)

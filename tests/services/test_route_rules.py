@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.delivery.route import HeaderMode, HeaderRule, Route
+from penstock.domain.delivery.route import DeliveryRoute, HeaderMode, HeaderRule
 from penstock.domain.errors import InvalidRequest
 from penstock.services.route_rules import parse_rules
 
 ONE, TWO = (f"whsec_{letter * 32}" for letter in "ab")
 
 
-def parsed(**rule: Any) -> Route:
+def parsed(**rule: Any) -> DeliveryRoute:
     rule = {"url": "http://h/$1"} | rule
     if rule["url"] is None:
         del rule["url"]
@@ -45,7 +45,7 @@ def test_a_rule_says_all_about_its_route() -> None:
         signingSecrets=[ONE, TWO],
     )
 
-    assert route == Route(
+    assert route == DeliveryRoute(
         pattern="/a/(.*)",
         url="http://h/$1",
         description="pays",
@@ -90,7 +90,7 @@ def test_headers_may_be_a_list_of_what_is_done_with_them() -> None:
         ({"host": "h"}, "http://h/"),
     ],
 )
-def test_the_target_may_be_told_in_parts(parts: dict[str, Any], url: str) -> None:
+def test_the_target_may_be_given_in_parts(parts: dict[str, Any], url: str) -> None:
     assert parsed(url=None, **parts).url == url
 
 

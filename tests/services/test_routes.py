@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from penstock.domain.circuit.circuit import CircuitState, Outcome, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, RequestOutcome, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.domain.fact import FactFilter
-from penstock.services.circuits.circuits import Circuits, Reported
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, Reported
+from penstock.services.routes import RouteService
 from tests.store.driver import StoreDriver
 
 
@@ -20,13 +20,13 @@ def rules(*patterns: str) -> str:
 
 
 @pytest.fixture
-def routes(store_driver: StoreDriver) -> Routes:
-    return Routes(store_driver.store, store_driver.clock)
+def routes(store_driver: StoreDriver) -> RouteService:
+    return RouteService(store_driver.store, store_driver.clock)
 
 
 @pytest.fixture
-def circuits(store_driver: StoreDriver, routes: Routes) -> Circuits:
-    made = Circuits(store_driver.store, store_driver.clock, routes)
+def circuits(store_driver: StoreDriver, routes: RouteService) -> CircuitService:
+    made = CircuitService(store_driver.store, store_driver.clock, routes)
     made.breaker.put(
         BreakerSettings(
             circuit_check_enabled=True, statistics_update_enabled=True, min_queue_sample_count=1
@@ -35,9 +35,9 @@ def circuits(store_driver: StoreDriver, routes: Routes) -> Circuits:
     return made
 
 
-def break_(circuits: Circuits, pattern: str, queue_no: int | None = None) -> None:
-    told = circuits.unchecked(pattern, queue_no)
-    circuits.report([Reported(told, "a", Outcome.FAILURE)]).result()
+def break_(circuits: CircuitService, pattern: str, queue_no: int | None = None) -> None:
+    permitted = circuits.unchecked(pattern, queue_no)
+    circuits.report([Reported(permitted, "a", RequestOutcome.FAILURE)]).result()
 
 
 def test_without_rules_no_request_is_taken(routes):
@@ -47,13 +47,13 @@ def test_without_rules_no_request_is_taken(routes):
 
 
 def test_rules_are_taken_at_once_here_and_soon_elsewhere(store_driver, routes, circuits):
-    there = Routes(store_driver.store, store_driver.clock)
+    there = RouteService(store_driver.store, store_driver.clock)
     put = routes.put(rules("/a", "/b/(.*)")).result()
 
     assert routes.match("/b/c?d").pattern == "/b/(.*)"
     assert there.get().result() == put
     assert there.table.match("/a") is None
-    Circuits(store_driver.store, store_driver.clock, there).refresh()
+    CircuitService(store_driver.store, store_driver.clock, there).refresh()
     assert there.match("/a").pattern == "/a"
 
     assert there.remove().result()
@@ -85,8 +85,8 @@ def test_circuits_of_patterns_that_stay_keep_their_state_and_others_go(
     views = circuits.all().result()
     assert list(views) == [circuit_hash("/a")]
     assert views[circuit_hash("/a")].circuit.state is CircuitState.OPEN
-    assert store_driver.read(lambda s: s.circuits.line(9)) == [queue.queue_no], (
-        "it is let go in its turn"
+    assert store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no], (
+        "it is released in its turn"
     )
     facts = store_driver.read(lambda s: s.facts.search(FactFilter(subject=circuit_hash("/b"))))
     assert [fact.kind for fact in facts] == ["circuit_removed", "circuit_opened"]
@@ -97,7 +97,7 @@ def test_the_rules_of_the_store_decide_what_goes_not_those_that_a_node_remembers
 ):
     routes.put(rules("/a")).result()
     break_(circuits, "/a")
-    stale = Routes(store_driver.store, store_driver.clock)
+    stale = RouteService(store_driver.store, store_driver.clock)
 
     stale.put(rules("/b")).result()
 
@@ -115,7 +115,7 @@ def test_rules_that_this_version_cannot_read_leave_the_present_ones(
     circuits.refresh()
 
     assert routes.match("/a")
-    assert "not taken" in caplog.text
+    assert "ignoring the stored" in caplog.text
     routes.put(rules("/c")).result()
     assert routes.match("/c")
 

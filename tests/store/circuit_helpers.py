@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Circuit, CircuitState, Held, Outcome, circuit_hash
+from penstock.domain.circuit.circuit import (
+    Circuit,
+    CircuitState,
+    HeldQueue,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.outcome_window import note_all
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.queue.queue import Queue
@@ -13,7 +19,7 @@ from penstock.ports.store import Session
 from tests.store.driver import StoreDriver
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
-FAILURE, SUCCESS = Outcome.FAILURE, Outcome.SUCCESS
+FAILURE, SUCCESS = RequestOutcome.FAILURE, RequestOutcome.SUCCESS
 PATTERN = "/playground/(.*)"
 HASH = circuit_hash(PATTERN)
 OTHER = "/other/(.*)"
@@ -37,7 +43,9 @@ def get(driver: StoreDriver, one: str = HASH) -> Circuit | None:
     return driver.read(lambda s: s.circuits.find([one])).get(one)
 
 
-def note(driver: StoreDriver, *batch: tuple[str, Outcome], pattern: str = PATTERN) -> Circuit:
+def note(
+    driver: StoreDriver, *batch: tuple[str, RequestOutcome], pattern: str = PATTERN
+) -> Circuit:
     """Record outcomes as one report."""
     one = circuit_hash(pattern)
     since = driver.now - SETTINGS.entries_max_age_ms
@@ -45,17 +53,17 @@ def note(driver: StoreDriver, *batch: tuple[str, Outcome], pattern: str = PATTER
     def do(session: Session) -> Circuit:
         found = session.circuits.to_note({one: pattern})[one]
         most = SETTINGS.max_queue_sample_count
-        lines = session.circuits.lines({one: batch}, since=since, most=most)
+        lines = session.circuits.windows({one: batch}, since=since, most=most)
         after, _ = note_all(found, lines[one], batch, SETTINGS, now=driver.now)
-        session.circuits.keep_lines(lines)
+        session.circuits.save_windows(lines)
         session.circuits.save({one: after})
         return after
 
     return driver.write(do)
 
 
-def samples(driver: StoreDriver, outcome: Outcome, one: str = HASH) -> dict[str, int]:
-    return driver.read(lambda s: s.circuits.samples(one, outcome))
+def samples(driver: StoreDriver, outcome: RequestOutcome, one: str = HASH) -> dict[str, int]:
+    return driver.read(lambda s: s.circuits.outcomes(one, outcome))
 
 
 def hold(driver: StoreDriver, *queues: Queue, pattern: str = PATTERN) -> None:
@@ -72,18 +80,18 @@ def hold(driver: StoreDriver, *queues: Queue, pattern: str = PATTERN) -> None:
     driver.clock.advance(ms=1)
 
 
-def held(driver: StoreDriver, one: str = HASH) -> list[Held]:
+def held(driver: StoreDriver, one: str = HASH) -> list[HeldQueue]:
     return driver.read(lambda s: s.circuits.held(one))
 
 
 def let_go(driver: StoreDriver, *hashes: str) -> None:
     def do(session: Session) -> None:
         found = session.circuits.to_change(hashes)
-        session.circuits.let_go(hashes)
+        session.circuits.line_up_and_forget(hashes)
         session.circuits.save({one: circuits.close(it) for one, it in found.items()})
 
     driver.write(do)
 
 
 def line(driver: StoreDriver) -> list[int]:
-    return driver.read(lambda s: s.circuits.line(100))
+    return driver.read(lambda s: s.circuits.next_for_release(100))

@@ -10,7 +10,7 @@ from penstock.domain.message.lifecycle import LIVE, Message, State
 from penstock.domain.queue import fair_share as fair_share
 from penstock.domain.queue import group_limit as opening
 from penstock.domain.queue import rate as pace
-from penstock.domain.queue.group_limit import NO_GATE, OPEN, SHUT
+from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK, NO_GATE
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Bucket, Rate
 
@@ -39,7 +39,7 @@ class LimitsModel:
             return m
         place = (m.queue_no, m.priority, m.group or "")
         passed = self._passed.get((m.queue_no, m.priority), 0)
-        turn = fair_share.next_turn(passed, self._finish.get(place, 0))
+        turn = fair_share.next_position(passed, self._finish.get(place, 0))
         weight = fair_share.weight_of(m.group, settings.weights)
         self._finish[place] = fair_share.finish(turn, weight)
         return replace(m, turn=turn)
@@ -49,9 +49,11 @@ class LimitsModel:
         is_limited = self.queues[after.queue_no].settings.limits_groups
         if after.group is None or after.state not in LIVE or not is_limited:
             return replace(after, gate=NO_GATE)
-        fell_due = before.state is State.WAITING and before.gate == OPEN and before.due_at <= now
+        fell_due = (
+            before.state is State.WAITING and before.gate == ADMITTED and before.due_at <= now
+        )
         is_open = after.state is State.LEASED or (fell_due and after.state is State.READY)
-        return replace(after, gate=OPEN if is_open else SHUT)
+        return replace(after, gate=ADMITTED if is_open else HELD_BACK)
 
     def admit(self, *, now: int) -> None:
         for queue in self.queues.values():
@@ -110,7 +112,7 @@ class LimitsModel:
         limits = ("max_leased_per_group", "rate_per_group")
         if any(getattr(was, name) != getattr(became, name) for name in limits):
             for m in self.of(no, LIVE):
-                if m.state is State.WAITING and m.gate == OPEN:
+                if m.state is State.WAITING and m.gate == ADMITTED:
                     m = replace(m, state=State.READY, due_at=now)
                 self.messages[m.id] = self.with_gate(replace(m, gate=NO_GATE), m, now=now)
 
@@ -119,7 +121,7 @@ class LimitsModel:
         self._finish = {k: turn for k, turn in self._finish.items() if k[0] != no}
         self._passed = {k: turn for k, turn in self._passed.items() if k[0] != no}
         for m in self.of(no, State):
-            has_place = m.first_leased_at is not None or m.gate == OPEN or queue.is_ordered
+            has_place = m.first_leased_at is not None or m.gate == ADMITTED or queue.is_ordered
             joins = m.state in LIVE and (m.state is not State.WAITING or has_place)
             m = replace(m, turn=0)
             self.messages[m.id] = self.with_position(m) if joins else m
@@ -127,7 +129,7 @@ class LimitsModel:
     def _open(self, queue: Queue, group: list[Message], *, now: int) -> None:
         settings = queue.settings
         rate = settings.rate_per_group
-        is_open = [m for m in group if m.gate == OPEN]
+        is_open = [m for m in group if m.gate == ADMITTED]
         leased = sum(m.state is State.LEASED for m in is_open)
         unclaimed = len(is_open) - leased
         room = opening.room(
@@ -137,14 +139,14 @@ class LimitsModel:
             unclaimed=unclaimed,
             most=EVERYBODY,
         )
-        held = [m for m in group if m.gate == SHUT and m.state is State.READY]
+        held = [m for m in group if m.gate == HELD_BACK and m.state is State.READY]
         held = sorted(held, key=lambda m: (m.priority, m.turn, m.order_no))[:room]
         bucket = self._bucket(queue, group[0].group, now=now)
         at = opening.instants(rate, bucket, unclaimed=unclaimed, count=len(held), now=now)
         for m, instant in zip(held, at, strict=True):
             if instant > now:
                 m = replace(m, state=State.WAITING, due_at=instant)
-            self.messages[m.id] = replace(m, gate=OPEN)
+            self.messages[m.id] = replace(m, gate=ADMITTED)
 
     def _bucket(self, queue: Queue, group: str | None, *, now: int) -> Bucket:
         rate = queue.settings.rate if group is None else queue.settings.rate_per_group

@@ -21,7 +21,7 @@ from penstock.domain.message.history import FAILURES, OUTCOME_OF, Attempt, Attem
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import LIVE, NEXT_ORDER, PURGED, Message, State
 from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.group_limit import SHUT
+from penstock.domain.queue.group_limit import HELD_BACK
 from penstock.domain.queue.queue import DedupScope, Queue
 from penstock.ports.store import Claim, Sent
 from tests.store.limits_model import LimitsModel
@@ -374,7 +374,7 @@ class Model(LimitsModel):
         for queue in self.queues.values():
             seen: set[str] = set()
             for m in self.of(queue.queue_no, LIVE):
-                is_blocked = (queue.is_ordered and m.group in seen) or m.gate == SHUT
+                is_blocked = (queue.is_ordered and m.group in seen) or m.gate == HELD_BACK
                 if m.is_blocked != is_blocked:
                     self.messages[m.id] = replace(m, is_blocked=is_blocked)
                 if m.group is not None:

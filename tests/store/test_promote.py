@@ -24,10 +24,10 @@ from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent, Session
 from penstock.services.circuits.changes import hold
-from penstock.services.circuits.circuits import Circuits
-from penstock.services.moves import Moves
-from penstock.services.routes import Routes
-from penstock.services.workers import Workers
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.moves import MoveService
+from penstock.services.routes import RouteService
+from penstock.services.workers import WorkerService
 from penstock.store.maintenance.promote import promote
 from penstock.store.postgres.store import PostgresStore, migrate, open_postgres
 from penstock.store.store import open_sqlite
@@ -60,9 +60,9 @@ def full(path: Path, clock: ManualClock) -> StoreDriver:
     gone = driver.queue("gone")
     driver.write(lambda s: s.queues.remove(gone.queue_no, now=clock.now()))
     driver.write(lambda s: s.keys.add(a_key(name=ODD)))
-    workers = Workers(driver.store, clock, SystemDice(), DEFAULT_LIMITS)
+    workers = WorkerService(driver.store, clock, SystemDice(), DEFAULT_LIMITS)
     workers.register(NewWorker(name="näme", labels={"odd": ODD})).result()
-    moves = Moves(driver.store, clock, SystemDice())
+    moves = MoveService(driver.store, clock, SystemDice())
     moves.start("orders", max_per_second=5).result()
     moves.step(moves.start("dead", target="mail").result().task_id, now=clock.now()).result()
     for day in range(3):
@@ -131,7 +131,7 @@ def test_the_new_store_answers_as_the_old_one_did(promoted, clock):
 
 def test_workers_and_facts_move_along_and_new_facts_follow_them(promoted, clock):
     _, store = promoted
-    workers = Workers(store, clock, SystemDice(), DEFAULT_LIMITS)
+    workers = WorkerService(store, clock, SystemDice(), DEFAULT_LIMITS)
     [worker] = workers.all().result()
 
     workers.leave(worker.id).result()
@@ -146,7 +146,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
     full, path, clock, postgres_url
 ):
     queue = full.queue("held")
-    before = Circuits(full.store, clock, Routes(full.store, clock))
+    before = CircuitService(full.store, clock, RouteService(full.store, clock))
     before.breaker.put(BreakerSettings(statistics_update_enabled=True)).result()
     before.force_open(circuit_hash(ODD), pattern=ODD).result()
 
@@ -160,7 +160,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
     promote(path, postgres_url, progress=lambda *_: None)
 
     with closing(open_postgres(postgres_url)) as store:
-        after = Circuits(store, clock, Routes(store, clock))
+        after = CircuitService(store, clock, RouteService(store, clock))
         after.refresh()
         assert after.settings.statistics_update_enabled
         view = after.one(circuit_hash(ODD)).result()
@@ -172,7 +172,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
 
 def test_a_move_task_continues_in_the_new_store(promoted, clock):
     _, store = promoted
-    moves = Moves(store, clock, SystemDice())
+    moves = MoveService(store, clock, SystemDice())
     [task] = moves.of_source("orders").result()
 
     for task_id in moves.active().result():

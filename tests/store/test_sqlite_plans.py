@@ -37,7 +37,8 @@ WAYS = {
     " (queue_no=? AND minute_at>? AND minute_at<?)",
     "samples.before": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1"
     " (queue_no=? AND minute_at<?)",
-    "samples.first_at": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1 (queue_no=?)",
+    "samples.first_at": "minute_counter USING COVERING INDEX sqlite_autoindex_minute_counter_1"
+    " (queue_no=?)",
     "samples.oldest": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "samples.thin": "minute_counter USING INDEX minute_counter_by_time"
     " (minute_at>? AND minute_at<?)",

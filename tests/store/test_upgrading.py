@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import ALL_DAYS, Source
+from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.queue.minute_counters import ALL, Sample, Step
-from penstock.domain.schedule.schedule import Every
+from penstock.domain.queue.minute_counters import ALL, MinuteCounters, Step
+from penstock.domain.schedule.schedule import FixedInterval
 from penstock.ports.archive import LakeRow
 from penstock.store.database import Database
 from penstock.store.maintenance import migrate as migrations
@@ -164,7 +164,11 @@ def test_schedules_from_before_there_were_owners_have_none(
     finally:
         store.close()
 
-    assert (schedule.name, schedule.rhythm, schedule.owner) == ("nightly", Every(60_000), None)
+    assert (schedule.name, schedule.rhythm, schedule.owner) == (
+        "nightly",
+        FixedInterval(60_000),
+        None,
+    )
 
 
 def test_a_script_for_each_day_is_made_for_each_day():
@@ -210,8 +214,8 @@ def test_samples_of_graphs_and_of_the_lake_become_one_table(
         assert [s.oldest_ready_at for s in graphed] == [None, 119_000, None]
         assert [step.last.work_p95_ms for step in steps(driver, ALL)] == [4]
 
-        sample = Sample(1, 4 * MINUTE, *counters)
-        driver.write(lambda s: s.samples.add([sample], at=4 * MINUTE, is_for_lake=True))
+        sample = MinuteCounters(1, 4 * MINUTE, *counters)
+        driver.write(lambda s: s.minute_counters.add([sample], at=4 * MINUTE, is_for_lake=True))
         assert [at for _, at, *_ in lake_rows(driver)] == [120_001, 180_001, 240_000]
 
 
@@ -235,17 +239,21 @@ def test_samples_are_numbered_after_those_that_the_lake_has(
     migrations.apply(db, now=NOON)
 
     with opened(backend, request, tmp_path) as driver:
-        sample = Sample(1, MINUTE, *range(11))
-        driver.write(lambda s: s.samples.add([sample], at=MINUTE, is_for_lake=True))
+        sample = MinuteCounters(1, MINUTE, *range(11))
+        driver.write(lambda s: s.minute_counters.add([sample], at=MINUTE, is_for_lake=True))
         [(sample_no, *_)] = lake_rows(driver)
     assert sample_no > number
 
 
 def lake_rows(driver: StoreDriver) -> list[LakeRow]:
     """What the archive has to write of the counters of queues."""
-    page = driver.read(lambda s: s.archive.page(Source.BACKLOG, ALL_DAYS, Range(1, 99), limit=9))
+    page = driver.read(
+        lambda s: s.archive.page(ArchiveSource.BACKLOG, ALL_DAYS, Range(1, 99), limit=9)
+    )
     return page.rows
 
 
 def steps(driver: StoreDriver, queue_no: int) -> list[Step]:
-    return driver.read(lambda s: s.samples.steps(queue_no, from_at=0, to_at=DAY, step_ms=MINUTE))
+    return driver.read(
+        lambda s: s.minute_counters.steps(queue_no, from_at=0, to_at=DAY, step_ms=MINUTE)
+    )

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.tasks import start_supervised
 from penstock.supervision.threads import SupervisedThread, start_logged
 from tests.clocks import NOON
@@ -18,7 +18,7 @@ WAIT_S = 30
 
 
 class Body:
-    """Fails so many times, then runs until it is told to end."""
+    """Fails so many times, then runs until it is stopped."""
 
     def __init__(self, fails: int, error: BaseException | None = None) -> None:
         self.fails = fails
@@ -50,9 +50,9 @@ def test_a_thread_that_raises_runs_again(health, caplog, error):
 
     assert body.is_running.wait(WAIT_S)
     assert health.troubles() == []
-    [told] = answered
-    assert isinstance(told, StoreUnavailable)
-    assert told.__cause__ is error
+    [answer] = answered
+    assert isinstance(answer, StoreUnavailable)
+    assert answer.__cause__ is error
     [record] = [r for r in caplog.records if "a-writer" in r.getMessage()]
     assert record.levelno == logging.ERROR
     assert record.exc_info is not None
@@ -112,9 +112,9 @@ def test_a_thread_for_one_piece_of_work_is_logged_and_answers(caplog):
 
 
 def test_a_task_that_raises_runs_again(health, caplog):
-    calls: list[Part] = []
+    calls: list[NodePart] = []
 
-    async def run(part: Part) -> None:
+    async def run(part: NodePart) -> None:
         calls.append(part)
         if len(calls) == 1:
             raise ValueError("a mistake")
@@ -130,7 +130,7 @@ def test_a_task_that_raises_runs_again(health, caplog):
 
 
 def test_a_part_that_is_stuck_is_named_and_logged_until_it_moves(health, caplog):
-    part = health.add(Part("writer", stuck_ms=60_000, has_work=lambda: True))
+    part = health.add(NodePart("writer", stuck_ms=60_000, has_work=lambda: True))
 
     health.look(NOON)
     assert health.troubles() == []
@@ -142,8 +142,8 @@ def test_a_part_that_is_stuck_is_named_and_logged_until_it_moves(health, caplog)
     part.moved()
     health.look(NOON + 62_000)
     assert health.troubles() == []
-    told = [r.getMessage() for r in caplog.records if r.name == LOG]
-    assert told == [
+    logged = [r.getMessage() for r in caplog.records if r.name == LOG]
+    assert logged == [
         "writer is stuck: no work finished for 60 s while some was waiting",
-        "writer is no longer stuck",
+        "writer is working again",
     ]

@@ -9,14 +9,14 @@ import pytest
 from penstock.domain.limits import Limits
 from penstock.domain.worker import NewWorker, Worker
 from penstock.outbound.dice import SystemDice
-from penstock.ports.fleet_registry import Member
-from penstock.services.workers import Workers
+from penstock.ports.fleet_registry import FleetMember
+from penstock.services.workers import WorkerService
 from penstock.wiring.fleet_registry import StoreFleetRegistry
 
 
 @pytest.fixture
-def workers(store, clock) -> Workers:
-    return Workers(store, clock, SystemDice(), Limits(), valid_ms=60_000)
+def workers(store, clock) -> WorkerService:
+    return WorkerService(store, clock, SystemDice(), Limits(), valid_ms=60_000)
 
 
 @pytest.fixture
@@ -60,10 +60,10 @@ def test_a_worker_is_drained_and_one_that_is_gone_is_not_an_error(workers, regis
     assert workers.get(there.id).result().is_draining
 
 
-def _add(workers: Workers, host: str, **labels: str) -> Worker:
+def _add(workers: WorkerService, host: str, **labels: str) -> Worker:
     return workers.register(NewWorker(host=host, labels=labels)).result()
 
 
-def _member(worker: Worker, host: str, **more: Any) -> Member:
+def _member(worker: Worker, host: str, **more: Any) -> FleetMember:
     options = {"replica": None, "is_draining": False, **more}
-    return Member(id=worker.id, host=host, registered_at=worker.registered_at, **options)
+    return FleetMember(id=worker.id, host=host, registered_at=worker.registered_at, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.circuit.circuit import Outcome
+from penstock.domain.circuit.circuit import RequestOutcome
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.circuit_gate import CircuitGate, outcome_of
@@ -16,10 +16,10 @@ from tests.worker.test_outcomes import AHandler, some_job
 @pytest.mark.parametrize(
     ("verb", "outcome"),
     [
-        (Verb.COMPLETE, Outcome.SUCCESS),
-        (Verb.FAIL, Outcome.FAILURE),
-        (Verb.TIME_OUT, Outcome.FAILURE),
-        (Verb.CRASH, Outcome.FAILURE),
+        (Verb.COMPLETE, RequestOutcome.SUCCESS),
+        (Verb.FAIL, RequestOutcome.FAILURE),
+        (Verb.TIME_OUT, RequestOutcome.FAILURE),
+        (Verb.CRASH, RequestOutcome.FAILURE),
         (Verb.SNOOZE, None),
         (Verb.CANCEL, None),
         (Verb.BURY, None),
@@ -52,4 +52,4 @@ def test_jobs_wait_while_circuits_cannot_be_asked_and_the_stores_address_stays_s
 def test_a_job_that_completed_itself_was_done_with_its_route():
     act = JobAct(receipt="r", verb=Verb.FAIL, text=NOT_COMMITTED)
 
-    assert outcome_of(act) is Outcome.SUCCESS
+    assert outcome_of(act) is RequestOutcome.SUCCESS

@@ -8,7 +8,13 @@ import msgspec
 
 from penstock.api.operation import AnswerRecord, DurationMs, Id, Operation, RequestRecord, about
 from penstock.domain.access.api_key import Role, Scope
-from penstock.domain.circuit.circuit import Outcome, Permit, Permitted, Reported, circuit_hash
+from penstock.domain.circuit.circuit import (
+    Permit,
+    Permitted,
+    Reported,
+    RequestOutcome,
+    circuit_hash,
+)
 
 
 class RouteNames(RequestRecord):
@@ -92,7 +98,7 @@ class JobOutcome(RequestRecord, kw_only=True):
             generation=self.generation,
             is_of_table=False,
         )
-        outcome = None if self.outcome is None else Outcome(self.outcome)
+        outcome = None if self.outcome is None else RequestOutcome(self.outcome)
         return Reported(permitted, self.id, outcome, self.took_ms)
 
 

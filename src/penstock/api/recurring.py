@@ -29,7 +29,7 @@ from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.schedule.schedule import (
     CatchUp,
     Cron,
-    Every,
+    FixedInterval,
     Overlap,
     Rhythm,
     Schedule,
@@ -107,7 +107,7 @@ class RhythmFields(RequestRecord, kw_only=True):
         if (self.cron is None) == (self.every_ms is None):
             raise InvalidRequest("give cron or every_ms: one of them")
         if self.every_ms is not None:
-            return Every(self.every_ms)
+            return FixedInterval(self.every_ms)
         return Cron(self.cron or "", self.zone)
 
 
@@ -211,7 +211,7 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
             skipped=schedule.skipped_total,
             cron=None if cron is None else cron.expression,
             zone=None if cron is None else cron.zone,
-            every_ms=rhythm.every_ms if isinstance(rhythm, Every) else None,
+            every_ms=rhythm.every_ms if isinstance(rhythm, FixedInterval) else None,
             next_at=None if schedule.next_at is None else instant(schedule.next_at),
             last_at=None if schedule.last_at is None else instant(schedule.last_at),
             last_id=schedule.last_id,

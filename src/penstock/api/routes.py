@@ -52,7 +52,7 @@ class Route(AnswerRecord, frozen=True, omit_defaults=True):
     description: Annotated[str | None, about("What it is for.")] = None
 
     @classmethod
-    def of(cls, route: domain.Route) -> Self:
+    def of(cls, route: domain.DeliveryRoute) -> Self:
         return cls(
             pattern=route.pattern,
             url=route.url,

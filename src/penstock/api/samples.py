@@ -53,7 +53,7 @@ class Point(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
 
     @classmethod
-    def of(cls, point: minute_counters.Point, instant: Callable[[int], Instant]) -> Self:
+    def of(cls, point: minute_counters.GraphPoint, instant: Callable[[int], Instant]) -> Self:
         oldest_at, happened = point.oldest_ready_at, point.happened
         return cls(
             at=instant(point.at),

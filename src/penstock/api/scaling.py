@@ -37,7 +37,7 @@ class Made(AnswerRecord, frozen=True):
     is_done: Annotated[bool, about("False if it failed, or in a dry run.")]
 
     @classmethod
-    def of(cls, made: domain.Made, instant: ToInstant) -> Self:
+    def of(cls, made: domain.LastChange, instant: ToInstant) -> Self:
         return cls(
             at=instant(made.at),
             change=made.change,
@@ -54,7 +54,7 @@ class Trouble(AnswerRecord, frozen=True):
     since_at: Annotated[Instant, about("When it began.")]
 
     @classmethod
-    def of(cls, trouble: domain.Trouble, instant: ToInstant) -> Self:
+    def of(cls, trouble: domain.FleetTrouble, instant: ToInstant) -> Self:
         return cls(
             part=trouble.part,
             code=trouble.code,

@@ -44,7 +44,7 @@ def duration_ms(text: str) -> int:
 
 def duration_text(value: int) -> str:
     """The shortest exact form: 90000 is 90s, 120000 is 2m."""
-    return told(value, DURATIONS, "ms")
+    return render(value, DURATIONS, "ms")
 
 
 def measure(text: str, units: Mapping[str, int], plain: str, form: str) -> int:
@@ -63,7 +63,7 @@ def measure(text: str, units: Mapping[str, int], plain: str, form: str) -> int:
     return int(total)
 
 
-def told(value: int, units: Mapping[str, int], plain: str) -> str:
+def render(value: int, units: Mapping[str, int], plain: str) -> str:
     for name, size in sorted(units.items(), key=lambda unit: -unit[1]):
         if value and value % size == 0 and name != plain:
             return f"{value // size}{name}"

@@ -37,14 +37,14 @@ class QueueNotFound(NotFound):
     code = "queue_not_found"
 
     def __init__(self, queue: str | int) -> None:
-        super().__init__(f"there is no queue {queue!r}")
+        super().__init__(f"queue {queue!r} does not exist")
 
 
 class MessageNotFound(NotFound):
     code = "message_not_found"
 
     def __init__(self, message_id: str) -> None:
-        super().__init__(f"there is no message {message_id!r}")
+        super().__init__(f"message {message_id!r} does not exist")
 
 
 class TargetNotFound(QueueNotFound):
@@ -57,35 +57,35 @@ class MoveNotFound(NotFound):
     code = "move_not_found"
 
     def __init__(self, task_id: str) -> None:
-        super().__init__(f"there is no move {task_id!r}")
+        super().__init__(f"move {task_id!r} does not exist")
 
 
 class TopicNotFound(NotFound):
     code = "topic_not_found"
 
     def __init__(self, topic: str) -> None:
-        super().__init__(f"there is no topic {topic!r}")
+        super().__init__(f"topic {topic!r} does not exist")
 
 
 class SubscriptionNotFound(NotFound):
     code = "subscription_not_found"
 
     def __init__(self, subscription: str) -> None:
-        super().__init__(f"there is no subscription {subscription!r}")
+        super().__init__(f"subscription {subscription!r} does not exist")
 
 
 class WorkerNotFound(NotFound):
     code = "worker_not_found"
 
     def __init__(self, worker_id: str) -> None:
-        super().__init__(f"there is no worker {worker_id!r}")
+        super().__init__(f"worker {worker_id!r} does not exist")
 
 
 class ScheduleNotFound(NotFound):
     code = "schedule_not_found"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no recurring work {name!r}")
+        super().__init__(f"recurring work {name!r} does not exist")
 
 
 class RouteNotFound(NotFound):
@@ -99,7 +99,7 @@ class CircuitNotFound(NotFound):
     code = "circuit_not_found"
 
     def __init__(self, circuit_hash: str) -> None:
-        super().__init__(f"there is no circuit {circuit_hash!r}")
+        super().__init__(f"circuit {circuit_hash!r} does not exist")
 
 
 class TableNotFound(NotFound):
@@ -143,7 +143,7 @@ class LeaseLost(Conflict):
 
     def __init__(self, what: str = "") -> None:
         on = f" on message {what}" if what else ""
-        super().__init__(f"the lease{on} is no longer held")
+        super().__init__(f"the lease{on} has ended")
 
 
 class ClaimNotRepeatable(Conflict):

@@ -7,7 +7,7 @@ from penstock.domain.limits import NUL
 _UNREADABLE = "\ufffd"
 
 
-def proper(text: str) -> str:
+def sanitize(text: str) -> str:
     """Without NULs and lone surrogates; Python's strings may have both.
 
     Python decodes file names that are not UTF-8 to surrogates, and errors quote file names.

@@ -142,7 +142,7 @@ def check_event(draft: Draft) -> Draft:
     return draft
 
 
-def marked(draft: Draft, *, topic: str, event_id: str) -> Draft:
+def as_event(draft: Draft, *, topic: str, event_id: str) -> Draft:
     """The draft of each of the event's messages, labelled with the topic and the event's id."""
     own = {TOPIC: topic, EVENT_ID: event_id}
     return msgspec.structs.replace(draft, attributes={**(draft.attributes or {}), **own})

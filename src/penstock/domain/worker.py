@@ -131,7 +131,7 @@ def lose(worker: Worker, *, now: int) -> Worker:
     return replace(worker, state=WorkerState.LOST, ended_at=now)
 
 
-def last_words(worker: Worker) -> str:
+def describe_lost(worker: Worker) -> str:
     """Describe a lost worker, for operators who look at the messages it held."""
     named = f"worker {worker.name or worker.id}"
     known = [f"id {worker.id}"] if worker.name else []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.services.queues import CHUNK, Queues
+from penstock.services.queues import CHUNK, QueueService
 
 
-async def bring_all_back(queues: Queues, name: str) -> None:
+async def bring_all_back(queues: QueueService, name: str) -> None:
     """Make everything claimable that has become due, without waiting for the reaper."""
     while await queues.bring_back_some(name) == CHUNK:
         pass

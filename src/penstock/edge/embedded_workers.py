@@ -10,7 +10,7 @@ from functools import partial
 
 from penstock.settings import Settings
 from penstock.settings.work import Workers
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread
 from penstock.wiring.broker import steady_clock
 from penstock.worker.assignment import Assignment
@@ -55,7 +55,7 @@ class EmbeddedWorkers:
                 "penstock-workers",
                 partial(self._run, name, make),
                 health=health or Health(),
-                part=Part(f"workers of {name}"),
+                part=NodePart(f"workers of {name}"),
             )
             for name in names
             if name and count

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from penstock.domain.access.api_key import Caller
 from penstock.domain.errors import TooManyWaiting
 from penstock.edge.server.stream import Stream, event
-from penstock.services.overview import Look, Watch
-from penstock.supervision.health import Health, Part
+from penstock.services.overview import OverviewLook, OverviewService
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.tasks import start_supervised
 
 EVERY_S = 1.0
@@ -22,7 +22,7 @@ _NOTHING = b": \n\n"  # a comment, so that proxies keep the connection and dead 
 
 _log = logging.getLogger("penstock.live")
 
-Render = Callable[[Look, Look | None, Caller], bytes]
+Render = Callable[[OverviewLook, OverviewLook | None, Caller], bytes]
 
 
 class LiveListener:
@@ -36,7 +36,7 @@ class LiveListener:
 class LiveFeed:
     def __init__(
         self,
-        watch: Watch,
+        watch: OverviewService,
         render: Render,
         *,
         most: int,
@@ -49,7 +49,9 @@ class LiveFeed:
         self._render = render
         self._most = most
         self._listeners: dict[Stream, LiveListener] = {}
-        self._looks: tuple[Look, Look | None] | None = None  # the last one and the previous one
+        self._looks: tuple[OverviewLook, OverviewLook | None] | None = (
+            None  # the last one and the previous one
+        )
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -68,7 +70,7 @@ class LiveFeed:
             self._send(stream, *self._looks, {})
         return stream
 
-    async def _run(self, part: Part) -> None:
+    async def _run(self, part: NodePart) -> None:
         while self._listeners:
             await self._look()
             part.moved()
@@ -108,7 +110,11 @@ class LiveFeed:
                 stream.end()
 
     def _send(
-        self, stream: Stream, look: Look, before: Look | None, made: dict[tuple[str, ...], bytes]
+        self,
+        stream: Stream,
+        look: OverviewLook,
+        before: OverviewLook | None,
+        made: dict[tuple[str, ...], bytes],
     ) -> None:
         listener = self._listeners[stream]
         sees = listener.caller.queues

@@ -6,7 +6,7 @@ from penstock.api import administration
 from penstock.api.administration import Key, Setting
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.keys import Keys
+from penstock.services.keys import KeyService
 from penstock.settings import Settings
 from penstock.settings.catalogue import catalogue
 from penstock.settings.read import told
@@ -14,7 +14,7 @@ from penstock.settings.shown import shown_value
 
 
 class AdministrationOperations:
-    def __init__(self, keys: Keys, settings: Settings) -> None:
+    def __init__(self, keys: KeyService, settings: Settings) -> None:
         self._keys = keys
         self._settings = settings
 

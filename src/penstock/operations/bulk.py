@@ -9,19 +9,19 @@ from penstock.api.manual_acts import Bulk, Changed, Where
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, WrongState
 from penstock.domain.limits import MAX_INSTANT
-from penstock.domain.message.selection import Order, Pick, check_order
+from penstock.domain.message.selection import BulkOrder, Pick, check_order
 from penstock.operations.call import Call, Handlers
 from penstock.operations.messages import browsable_state
 from penstock.ports.unit_of_work import Steps, Together
 from penstock.services.message_views import Place
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 from penstock.services.selection import MAX_PICKED, Picking
 
 _AT_ONCE = 200  # messages per transaction; other writes run in between
 
 
 class BulkOperations:
-    def __init__(self, service: Messages, picking: Picking) -> None:
+    def __init__(self, service: MessageService, picking: Picking) -> None:
         self._messages = service
         self._picking = picking
 
@@ -33,7 +33,7 @@ class BulkOperations:
         if (wanted.ids is None) is (wanted.where is None):
             raise InvalidRequest("give ids or where, not both")
         pick = None if wanted.where is None else _pick(wanted.where)
-        order = Order(
+        order = BulkOrder(
             act=wanted.act,
             reason=wanted.reason,
             due_at=self._due_at(wanted),
@@ -69,7 +69,7 @@ class BulkOperations:
                 return ids[:MAX_PICKED], len(ids) > MAX_PICKED
             after = page.after
 
-    def _act(self, queue: str, ids: Sequence[str], order: Order) -> Steps[int]:
+    def _act(self, queue: str, ids: Sequence[str], order: BulkOrder) -> Steps[int]:
         changed = 0
         for start in range(0, len(ids), _AT_ONCE):
             some = ids[start : start + _AT_ONCE]

@@ -9,12 +9,12 @@ from penstock.api import circuit_settings
 from penstock.api.circuit_settings import CircuitRoute, CircuitSettings, CircuitSettingsList
 from penstock.domain.circuit import overrides
 from penstock.domain.circuit.overrides import NONE
-from penstock.domain.circuit.settings import BreakerSettings, changed
+from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Work
 from penstock.services.circuits.breaker import Breaker
 from penstock.services.circuits.overrides import Change
-from penstock.services.circuits.settings import CircuitSettings as Settings
+from penstock.services.circuits.settings import CircuitSettingsService as Settings
 from penstock.services.circuits.settings import SettingsView
 
 Values = dict[str, Any]
@@ -41,7 +41,7 @@ class CircuitSettingsOperations:
         return self._breaker.get()
 
     def change_breaker(self, call: Call[Values, None]) -> Work[BreakerSettings]:
-        return self._breaker.change(partial(changed, call.body))
+        return self._breaker.change(partial(change, call.body))
 
     def reset_breaker(self, call: Call[None, None]) -> Work[BreakerSettings]:
         return self._breaker.reset()
@@ -59,7 +59,7 @@ class CircuitSettingsOperations:
         return self._change(call, lambda _: wanted)
 
     def change(self, call: Call[Values, CircuitRoute]) -> Work[CircuitSettings]:
-        return self._change(call, partial(overrides.changed, call.body))
+        return self._change(call, partial(overrides.change, call.body))
 
     def reset(self, call: Call[None, CircuitRoute]) -> Work[CircuitSettings]:
         return self._change(call, lambda _: NONE)

@@ -19,12 +19,12 @@ from penstock.domain.circuit.overrides import check_route
 from penstock.domain.errors import CircuitNotFound
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.circuits.circuits import Circuits, CircuitView
+from penstock.services.circuits.circuits import CircuitService, CircuitView
 from penstock.services.circuits.insight import MAX_HELD, CircuitInsight
 
 
 class CircuitOperations:
-    def __init__(self, service: Circuits, insight: CircuitInsight) -> None:
+    def __init__(self, service: CircuitService, insight: CircuitInsight) -> None:
         self._circuits = service
         self._insight = insight
 

@@ -12,11 +12,11 @@ from penstock.domain.fact import FactFilter
 from penstock.operations.call import Call, Handlers
 from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Work
-from penstock.services.facts import Facts
+from penstock.services.facts import FactService
 
 
 class FactOperations:
-    def __init__(self, service: Facts) -> None:
+    def __init__(self, service: FactService) -> None:
         self._facts = service
 
     def handlers(self) -> Handlers:

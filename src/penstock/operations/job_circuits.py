@@ -26,13 +26,15 @@ from penstock.domain.limits import Limits
 from penstock.domain.message.draft import is_label
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps
-from penstock.services.circuits.circuits import Circuits
+from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.job_routes import JobRoutes
-from penstock.services.routes import Routes
+from penstock.services.routes import RouteService
 
 
 class JobCircuitOperations:
-    def __init__(self, service: Circuits, routes: Routes, jobs: JobRoutes, limits: Limits) -> None:
+    def __init__(
+        self, service: CircuitService, routes: RouteService, jobs: JobRoutes, limits: Limits
+    ) -> None:
         self._circuits = service
         self._routes = routes
         self._jobs = jobs

@@ -19,12 +19,12 @@ from penstock.domain.message.selection import SHOWN, Pick
 from penstock.operations.call import Call, Handlers
 from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.messages import Messages, MessageView
+from penstock.services.messages import MessageService, MessageView
 from penstock.services.selection import Picking
 
 
 class MessageOperations:
-    def __init__(self, service: Messages, picking: Picking) -> None:
+    def __init__(self, service: MessageService, picking: Picking) -> None:
         self._messages = service
         self._picking = picking
 

@@ -10,11 +10,11 @@ from penstock.domain.access.api_key import Role, allow
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.moves import Moves
+from penstock.services.moves import MoveService
 
 
 class MoveOperations:
-    def __init__(self, service: Moves) -> None:
+    def __init__(self, service: MoveService) -> None:
         self._moves = service
 
     def handlers(self) -> Handlers:

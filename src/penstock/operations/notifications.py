@@ -31,14 +31,21 @@ from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.operations.drafts import draft_of, text_of
 from penstock.operations.messages import acted_of, record_of
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.messages import Messages, MessageView
-from penstock.services.notifications import FUTURE, HELD, LIVE, Found, Notifications, Wanted
+from penstock.services.messages import MessageService, MessageView
+from penstock.services.notifications import (
+    FUTURE,
+    HELD,
+    LIVE,
+    NotificationFilter,
+    NotificationPage,
+    NotificationService,
+)
 
 _STATES = {"future": FUTURE, "leased": HELD, "live": LIVE}
 
 
 class NotificationOperations:
-    def __init__(self, service: Notifications, messages: Messages) -> None:
+    def __init__(self, service: NotificationService, messages: MessageService) -> None:
         self._notifications = service
         self._messages = messages
 
@@ -137,7 +144,7 @@ class NotificationOperations:
             total += removed.cancelled
         return Cancelled(cancelled=total)
 
-    def _find(self, call: Call[None, Find]) -> Work[Found]:
+    def _find(self, call: Call[None, Find]) -> Work[NotificationPage]:
         query = call.query
         _allow_some(call.caller, query, Role.READ)
         [after_no] = from_cursor(query.cursor, 1) or [0]
@@ -166,14 +173,14 @@ def _allow_some(caller: Caller, query: ByTags, role: Role) -> None:
         allow(caller, role, query.queue)
 
 
-def _wanted(query: ByTags, **more: Any) -> Wanted:
+def _wanted(query: ByTags, **more: Any) -> NotificationFilter:
     queue = None if query.queue is None else check_name(query.queue)
-    return Wanted(queue=queue, tag=query.tag, tag1=query.tag1, tag2=query.tag2, **more)
+    return NotificationFilter(queue=queue, tag=query.tag, tag1=query.tag1, tag2=query.tag2, **more)
 
 
 def _notification(call: Call[Any, Any], view: MessageView) -> Notification:
     return Notification.of(view.queue, view.message, view.content, call.instant, call.json_value)
 
 
-def _next(found: Found) -> str | None:
+def _next(found: NotificationPage) -> str | None:
     return None if found.next_no is None else to_cursor(found.next_no)

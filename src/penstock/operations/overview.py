@@ -26,9 +26,9 @@ from penstock.ports.unit_of_work import Steps, Work
 from penstock.services import graphs
 from penstock.services.graphs import Graphs
 from penstock.services.history import Insight
-from penstock.services.overview import Watch
+from penstock.services.overview import OverviewService
 from penstock.services.queues import QueueView
-from penstock.services.routes import Routes
+from penstock.services.routes import RouteService
 
 
 class WaitingClaims(Protocol):
@@ -44,9 +44,9 @@ class OverviewOperations:
     def __init__(
         self,
         insight: Insight,
-        watch: Watch,
+        watch: OverviewService,
         drawing: Graphs,
-        routes: Routes,
+        routes: RouteService,
         claims: WaitingClaims,
         *,
         version: str,

@@ -11,11 +11,11 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import QueueSettings, check_name
 from penstock.operations.call import Call, Handlers, StatusAnswer
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.queues import Put, Queues, QueueView
+from penstock.services.queues import PutQueue, QueueService, QueueView
 
 
 class QueueOperations:
-    def __init__(self, service: Queues) -> None:
+    def __init__(self, service: QueueService) -> None:
         self._queues = service
 
     def handlers(self) -> Handlers:
@@ -58,7 +58,7 @@ class QueueOperations:
     def put(self, call: Call[QueueSettings, None]) -> Work[Queue | StatusAnswer[Queue]]:
         allow_dead_letters(call.caller, call.body.dead_letter_queue)
 
-        def answer(put: Put) -> Queue | StatusAnswer[Queue]:
+        def answer(put: PutQueue) -> Queue | StatusAnswer[Queue]:
             queue = _queue(put.view, call)
             return queue if put.is_new else StatusAnswer(queue, 200)
 

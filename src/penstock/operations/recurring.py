@@ -14,11 +14,11 @@ from penstock.domain.schedule.schedule import Schedule
 from penstock.operations.call import Call, Handlers
 from penstock.operations.drafts import text_of
 from penstock.ports.unit_of_work import Steps
-from penstock.services.recurring import Recurring
+from penstock.services.recurring import RecurringService
 
 
 class RecurringOperations:
-    def __init__(self, service: Recurring) -> None:
+    def __init__(self, service: RecurringService) -> None:
         self._recurring = service
 
     def handlers(self) -> Handlers:

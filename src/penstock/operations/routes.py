@@ -9,11 +9,11 @@ from penstock.api.routes import Match, MatchedUri, Route, Rules
 from penstock.operations.call import Call, Handlers
 from penstock.operations.drafts import text_of
 from penstock.ports.unit_of_work import Computation, Steps
-from penstock.services.routes import Routes
+from penstock.services.routes import RouteService
 
 
 class RouteOperations:
-    def __init__(self, service: Routes) -> None:
+    def __init__(self, service: RouteService) -> None:
         self._routes = service
 
     def handlers(self) -> Handlers:

@@ -19,12 +19,12 @@ from penstock.operations.call import Call, Handlers
 from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.facts import Facts
-from penstock.services.scaling import Scaling
+from penstock.services.facts import FactService
+from penstock.services.scaling import ScalingService
 
 
 class ScalingOperations:
-    def __init__(self, service: Scaling, facts: Facts, clock: Clock) -> None:
+    def __init__(self, service: ScalingService, facts: FactService, clock: Clock) -> None:
         self._scaling = service
         self._facts = facts
         self._clock = clock

@@ -18,11 +18,13 @@ from penstock.operations.queues import allow_dead_letters
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services import bus
 from penstock.services.bus import Bus
-from penstock.services.queues import Queues
+from penstock.services.queues import QueueService
 
 
 class TopicOperations:
-    def __init__(self, service: Bus, queues: Queues, limits: Limits, *, auto_create: bool) -> None:
+    def __init__(
+        self, service: Bus, queues: QueueService, limits: Limits, *, auto_create: bool
+    ) -> None:
         self._bus = service
         self._queues = queues
         self._limits = limits
@@ -44,7 +46,7 @@ class TopicOperations:
     # --- topics ---
 
     def put(self, call: Call[None, None]) -> Work[topics.Topic | StatusAnswer[topics.Topic]]:
-        def answer(put: bus.Put) -> topics.Topic | StatusAnswer[topics.Topic]:
+        def answer(put: bus.PutTopic) -> topics.Topic | StatusAnswer[topics.Topic]:
             topic = _topic(call, put.view)
             return topic if put.is_new else StatusAnswer(topic, 200)
 

@@ -16,11 +16,11 @@ from penstock.domain.worker import NewWorker
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 
 
 class WorkerOperations:
-    def __init__(self, service: Workers, task_leases: TaskLeases, *, beat_ms: int) -> None:
+    def __init__(self, service: WorkerService, task_leases: TaskLeases, *, beat_ms: int) -> None:
         self._workers = service
         self._task_leases = task_leases
         self._beat_ms = beat_ms

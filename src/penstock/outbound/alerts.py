@@ -7,7 +7,7 @@ import logging
 import msgspec
 
 from penstock.domain.scaling.pressure import Alert
-from penstock.ports.sender import Request, Response, Sender
+from penstock.ports.sender import PushRequest, PushResponse, Sender
 
 _log = logging.getLogger("penstock.alerts")
 
@@ -30,7 +30,7 @@ class EndpointAlerts:
 
     def send(self, alert: Alert) -> None:
         self._logged.send(alert)
-        request = Request(
+        request = PushRequest(
             method="POST",
             url=self._url,
             headers=_HEADERS,
@@ -39,7 +39,7 @@ class EndpointAlerts:
         )
         self._sender.send(request, self._log_failure)
 
-    def _log_failure(self, response: Response) -> None:
+    def _log_failure(self, response: PushResponse) -> None:
         if response.status is None or not 200 <= response.status < 300:
             why = response.error or f"it answered {response.status}"
             # Without the address, which may contain a secret, as those of chats do.

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.domain.scaling.fleet import Command, External, Fleet, Fleets, Kubernetes, Processes
+from penstock.domain.scaling.fleet import (
+    CommandSpec,
+    External,
+    Fleet,
+    Fleets,
+    Kubernetes,
+    Processes,
+)
 from penstock.domain.scaling.fleet_sources import (
     OwnSource,
     PrometheusSource,
@@ -82,7 +89,7 @@ class FleetFactory:
         match fleet.replicas:
             case Processes() as spec:
                 return self._processes(fleet, spec)
-            case Command() as spec:
+            case CommandSpec() as spec:
                 from penstock.outbound.replicas.command import CommandReplicas
 
                 return CommandReplicas(fleet.name, spec)

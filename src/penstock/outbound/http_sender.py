@@ -25,14 +25,14 @@ from yarl import URL
 
 from penstock.domain.delivery.addresses import Guard, Refused
 from penstock.ports.clock import Clock
-from penstock.ports.sender import Request, Response
+from penstock.ports.sender import PushRequest, PushResponse
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
 
-OnResponse = Callable[[Response], None]
+OnResponse = Callable[[PushResponse], None]
 
 _log = logging.getLogger("penstock.push")
-_ABORTED = Response(error="aborted because this node stops", is_broken_off=True)
+_ABORTED = PushResponse(error="aborted because this node stops", is_broken_off=True)
 _READ_BYTES = 64 * 1024  # of a response; its connection is closed if there is more
 _READ_SECONDS = 5.0
 _EXCERPT_CHARS = 500
@@ -67,7 +67,7 @@ class HttpSender:
         self._thread.start()
         self._is_ready.wait()
 
-    def send(self, request: Request, then: OnResponse) -> None:
+    def send(self, request: PushRequest, then: OnResponse) -> None:
         try:
             self._loop.call_soon_threadsafe(self._begin, request, then)
         except RuntimeError:  # the loop is closed
@@ -125,7 +125,7 @@ class HttpSender:
         self._guard.check(address[0])
         return socket.socket(family, kind, protocol)
 
-    def _begin(self, request: Request, then: OnResponse) -> None:
+    def _begin(self, request: PushRequest, then: OnResponse) -> None:
         if not self._is_open:
             then(_ABORTED)
             return
@@ -140,7 +140,7 @@ class HttpSender:
         while self._sessions:
             await self._sessions.pop().close()
 
-    async def _exchange(self, request: Request, then: OnResponse) -> None:
+    async def _exchange(self, request: PushRequest, then: OnResponse) -> None:
         began = self._clock.now()
         try:
             then(await self._ask(request, began))
@@ -164,7 +164,7 @@ class HttpSender:
                 self._refusals.add(str(cause))
             _log.warning("%s", cause)
 
-    async def _ask(self, request: Request, began: int) -> Response:
+    async def _ask(self, request: PushRequest, began: int) -> PushResponse:
         used = SimpleNamespace(is_reused=False)
         try:
             return await self._ask_on(self._pooled, request, began, used)
@@ -174,8 +174,12 @@ class HttpSender:
         return await self._ask_on(self._fresh, request, began, used)
 
     async def _ask_on(
-        self, session: aiohttp.ClientSession, request: Request, began: int, used: SimpleNamespace
-    ) -> Response:
+        self,
+        session: aiohttp.ClientSession,
+        request: PushRequest,
+        began: int,
+        used: SimpleNamespace,
+    ) -> PushResponse:
         left_ms = max(1, request.timeout_ms - (self._clock.now() - began))
         asked = session.request(
             request.method,
@@ -189,15 +193,15 @@ class HttpSender:
         async with asked as answer:
             took_ms = self._clock.now() - began
             body = await _read(answer)
-            return Response(
+            return PushResponse(
                 status=answer.status,
                 took_ms=took_ms,
                 retry_after=answer.headers.get("Retry-After"),
                 excerpt=None if answer.ok else _excerpt(body),
             )
 
-    def _failed(self, began: int, why: str) -> Response:
-        return Response(took_ms=self._clock.now() - began, error=why)
+    def _failed(self, began: int, why: str) -> PushResponse:
+        return PushResponse(took_ms=self._clock.now() - began, error=why)
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from penstock.domain.errors import LakeRefused
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Column, Range, Table, Type
-from penstock.ports.archive import LakeFile, LakeRow
+from penstock.domain.lake.layout import LakeColumn, LakeTable, Range, Type
+from penstock.ports.archive import LakeFileWriter, LakeRow
 from penstock.ports.clock import Dice
 
 MARKER = "_penstock.json"
@@ -40,7 +40,7 @@ class _Marker(msgspec.Struct):
     schema_version: int
 
 
-def schema_of(table: Table) -> pa.Schema:
+def schema_of(table: LakeTable) -> pa.Schema:
     """Without the partition columns, which are in the folder names."""
     fields = [_field(column) for column in table.columns]
     return pa.schema(fields, {lake.VERSION_KEY: str(lake.SCHEMA_VERSION)})
@@ -80,13 +80,13 @@ class LakeFiles:
             _sync(out)
         _rename(temporary, self._folder / MARKER)
 
-    def file(self, table: Table, dt: str, rows: Range) -> LakeFile:
+    def file(self, table: LakeTable, dt: str, rows: Range) -> LakeFileWriter:
         folder = self._folder / lake.folder(table, dt)
         make_folder(folder)
         name = lake.file_name(table, rows)
         return _File(table, self._temporary(folder, name), folder / name)
 
-    def files(self, table: Table, dt: str) -> list[Range]:
+    def files(self, table: LakeTable, dt: str) -> list[Range]:
         folder = self._folder / lake.folder(table, dt)
         names = os.listdir(folder) if folder.is_dir() else []
         return sorted(r for name in names if (r := lake.range_of(table, name)) is not None)
@@ -142,7 +142,7 @@ class SnapshotFiles:
         self._no = snapshot_no
         self._token = token
 
-    def file(self, table: Table, rows: Range) -> LakeFile:
+    def file(self, table: LakeTable, rows: Range) -> LakeFileWriter:
         folder = self._hidden(table)
         make_folder(folder)
         name = lake.file_name(table, rows)
@@ -158,13 +158,13 @@ class SnapshotFiles:
         for table in (lake.QUEUES, lake.SNAPSHOTS):
             shutil.rmtree(self._hidden(table), ignore_errors=True)
 
-    def _hidden(self, table: Table) -> Path:
+    def _hidden(self, table: LakeTable) -> Path:
         folder = self._lake / lake.folder(table, self._dt)
         return folder / f"{_TMP}{self._token}-{self._no}"
 
 
 class _File:
-    def __init__(self, table: Table, temporary: Path, path: Path) -> None:
+    def __init__(self, table: LakeTable, temporary: Path, path: Path) -> None:
         self._schema = schema_of(table)
         self._temporary = temporary
         self._path = path
@@ -231,7 +231,7 @@ def _create(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
-def _field(column: Column) -> pa.Field:
+def _field(column: LakeColumn) -> pa.Field:
     return pa.field(column.name, _TYPES[column.type], nullable=column.is_nullable)
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Table, Type
+from penstock.domain.lake.layout import LakeTable, Type
 from penstock.domain.limits import DAY
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
@@ -23,7 +23,7 @@ LIVE = ("waiting", "ready", "leased")
 ENDED_TOTALS = ("done_total", "dead_total", "cancelled_total")
 
 
-def problems_of(table: Table) -> dict[str, Column]:
+def problems_of(table: LakeTable) -> dict[str, Column]:
     """Conditions by problem: true for rows that have the problem, never null."""
     found = {"missing_value": _missing(table), "wrong_day": _wrong_day(table)}
     numbers = [c.name for c in table.columns if c.type in (Type.INT, Type.LONG)]
@@ -34,11 +34,11 @@ def problems_of(table: Table) -> dict[str, Column]:
     return {name: F.coalesce(is_bad, F.lit(False)) for name, is_bad in found.items()}
 
 
-def sound_rows(rows: DataFrame, table: Table) -> DataFrame:
+def sound_rows(rows: DataFrame, table: LakeTable) -> DataFrame:
     return rows.where(~_any(problems_of(table).values()))
 
 
-def with_problems(rows: DataFrame, table: Table) -> DataFrame:
+def with_problems(rows: DataFrame, table: LakeTable) -> DataFrame:
     """The rows that have problems, with the names of these in the column `problems`."""
     named = [F.when(is_bad, F.lit(name)) for name, is_bad in problems_of(table).items()]
     found = F.array_compact(F.array(*named))
@@ -70,11 +70,11 @@ def duplicates(rows: DataFrame, number: str) -> DataFrame:
     return counted.where(F.col("extra") > 0)
 
 
-def _missing(table: Table) -> Column:
+def _missing(table: LakeTable) -> Column:
     return _any(F.col(c.name).isNull() for c in table.columns if not c.is_nullable)
 
 
-def _wrong_day(table: Table) -> Column:
+def _wrong_day(table: LakeTable) -> Column:
     # Days as numbers: formatting them as text takes longer than all the other checks.
     is_other = F.expr(f"{table.instant} div {DAY}") != F.unix_date(F.col(DT).try_cast("date"))
     return F.when(F.col(table.instant).isNotNull(), F.coalesce(is_other, F.lit(True)))

@@ -71,7 +71,7 @@ class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
         return T.StructType([*(_field(f) for f in self.fields), _DT_FIELD])
 
 
-def schema_of(table: lake.Table) -> T.StructType:
+def schema_of(table: lake.LakeTable) -> T.StructType:
     """The schema of a lake table, with its partition columns last."""
     columns = [T.StructField(c.name, _LAKE_TYPES[c.type], c.is_nullable) for c in table.columns]
     inner = [T.StructField(name, T.LongType()) for name in table.partitions if name != DT]

@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.domain.lake.layout import BACKLOG, HISTORY, Table
+from penstock.domain.lake.layout import BACKLOG, HISTORY, LakeTable
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, backlog_samples, narrow, roll_up
@@ -38,7 +38,9 @@ _SCHEMA = StructType([*from_arrow_schema(PARTIAL).fields, StructField(DT, String
 _OF_SAMPLES = ("queue", "at", "ready")
 
 
-def lake_stream(spark: SparkSession, folder: str, table: Table, *, most_files: int) -> DataFrame:
+def lake_stream(
+    spark: SparkSession, folder: str, table: LakeTable, *, most_files: int
+) -> DataFrame:
     """A stream of the rows of a lake table, now and later; the table need not exist yet."""
     base = folder.rstrip("/")  # of the lake: Spark needs it to exist
     reader = spark.readStream.schema(schema_of(table)).option("basePath", base)

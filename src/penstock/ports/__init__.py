@@ -1,1 +1,1 @@
-"""What we need from the outside: Protocols only."""
+"""Protocols of everything outside the core."""

@@ -1,4 +1,4 @@
-"""What the archive needs: of every store its rows by number, and somewhere to put files."""
+"""What the archive needs: rows of a store by number, and a place for files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from penstock.domain.lake.layout import Range, Table
-from penstock.domain.lake.progress import Cut, Mark, Place, Source
+from penstock.domain.lake.layout import LakeTable, Range
+from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
 from penstock.domain.message.lifecycle import Message
 
 LakeRow = tuple[Any, ...]  # in the order of the table's columns
@@ -27,109 +27,109 @@ class Snapshot(msgspec.Struct, frozen=True):
     taken_at: int
 
 
-class Page(msgspec.Struct, frozen=True):
+class LakePage(msgspec.Struct, frozen=True):
     rows: list[LakeRow]
-    contents: list[LakeRow] = []  # of bodies, one for each row of history
+    contents: list[LakeRow] = []  # bodies, one for each row of history
 
 
-class Archive(Protocol):
-    """Rows by their numbers, and how far they are written out; pages are short."""
+class ArchiveStore(Protocol):
+    """Rows by number, and how far they are archived; pages are short."""
 
     def look(self, *, without: Collection[Place] | None = None) -> Look:
-        """At all but these; None: all but those that are closed."""
+        """At all places but these; None: all but the closed ones."""
         ...
 
     def marks(self) -> list[Mark]: ...
-    def mark(self, source: Source, day: int) -> Mark: ...
+    def mark(self, source: ArchiveSource, day: int) -> Mark: ...
     def plan(self, mark: Mark) -> bool:
-        """Keep to this plan from here on; False: somebody else has planned or moved on."""
+        """Commit to this plan; False: another node has planned or moved on."""
         ...
 
     def move(self, before: Mark, after: Mark) -> bool:
-        """The file is there; False: somebody else has said so."""
+        """Record that the file exists; False: another node already has."""
         ...
 
     def close(self, mark: Mark, *, now: int) -> None:
-        """Nothing comes any more behind what is done."""
+        """Record that no more rows will be added."""
         ...
 
     def page(
-        self, source: Source, day: int, rows: Range, *, limit: int, with_bodies: bool = False
-    ) -> Page: ...
+        self, source: ArchiveSource, day: int, rows: Range, *, limit: int, with_bodies: bool = False
+    ) -> LakePage: ...
     def live_page(self, rows: Range, *, limit: int, taken_at: int) -> list[LakeRow]:
-        """Messages, as snapshots have them."""
+        """Messages as rows of a snapshot."""
         ...
 
     def message_nos(self) -> Range | None:
-        """From the first to the last that is there."""
+        """The numbers of the first and last message."""
         ...
 
     def next_snapshot(self) -> int:
-        """A number that was never given before."""
+        """A number that was never used before."""
         ...
 
     def end_snapshot(self, snapshot: Snapshot) -> None: ...
     def snapshot(self) -> Snapshot | None:
-        """The latest one."""
+        """The latest snapshot."""
         ...
 
     def lake_id(self) -> str | None: ...
     def make_lake_id(self) -> str:
-        """The id of the lake that this store writes to; the first one counts."""
+        """The id of this store's lake; the first call decides it."""
         ...
 
     def begin_anew(self) -> None:
-        """Forget the lake and how far it was."""
+        """Forget the lake and the progress."""
         ...
 
 
-class Restoring(Protocol):
-    """Messages that come back from the lake."""
+class RestoreStore(Protocol):
+    """Messages restored from the lake."""
 
     def known(self, ids: Sequence[str]) -> set[str]:
-        """Those that are here, or have ended here as far as is remembered."""
+        """Those that exist here, live or in the remaining history."""
         ...
 
     def set_past(self, messages: Sequence[Message]) -> None:
-        """What they had behind them; they were sent in this transaction."""
+        """Restore the past of messages that were sent in this transaction."""
         ...
 
 
-class LakeFile(Protocol):
-    """A file under way.  Nobody sees it before it is whole, synced, and has its name."""
+class LakeFileWriter(Protocol):
+    """A file being written.  It becomes visible only when it is complete, synced and named."""
 
     def add(self, rows: Sequence[LakeRow]) -> None: ...
     def keep(self) -> None: ...
     def discard(self) -> None: ...
 
 
-class Lake(Protocol):
+class LakeWriter(Protocol):
     @property
     def place(self) -> str: ...
     def id(self) -> str | None:
-        """None: there is no lake yet."""
+        """None: the lake does not exist yet."""
         ...
 
     def found(self, lake_id: str) -> None:
-        """Make a new lake."""
+        """Create the lake."""
         ...
 
-    def file(self, table: Table, dt: str, rows: Range) -> LakeFile: ...
-    def files(self, table: Table, dt: str) -> list[Range]: ...
+    def file(self, table: LakeTable, dt: str, rows: Range) -> LakeFileWriter: ...
+    def files(self, table: LakeTable, dt: str) -> list[Range]: ...
     def snapshot(self, dt: str, snapshot_no: int) -> LakeSnapshot: ...
     def snapshots(self) -> list[tuple[str, int]]:
-        """Those that are whole: their days and numbers, oldest first."""
+        """The days and numbers of complete snapshots, oldest first."""
         ...
 
     def remove_snapshots(self, gone: Iterable[tuple[str, int]]) -> None: ...
     def tidy(self, *, older_ms: int) -> int:
-        """Remove what killed ones have left behind, if nobody can be at it any more."""
+        """Remove leftovers of killed processes that are too old to be in use."""
         ...
 
 
 class LakeSnapshot(Protocol):
-    """The files of a snapshot: all of them are seen at one moment, or none."""
+    """The files of a snapshot: all of them become visible at once, or none."""
 
-    def file(self, table: Table, rows: Range) -> LakeFile: ...
+    def file(self, table: LakeTable, rows: Range) -> LakeFileWriter: ...
     def keep(self) -> None: ...
     def discard(self) -> None: ...

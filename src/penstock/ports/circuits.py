@@ -1,71 +1,73 @@
-"""What every store can do about circuits, the duties of a cluster, and documents."""
+"""Protocols of a store: circuits, cluster duties and documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from penstock.domain.circuit.circuit import Circuit, CircuitState, Held, Outcome
-from penstock.domain.circuit.outcome_window import Batch, Lines
+from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, RequestOutcome
+from penstock.domain.circuit.outcome_window import Batch, OutcomeWindows
 from penstock.domain.document import Document, Latest
 
 
-class Circuits(Protocol):
-    """By their hashes.  What changes them asks for them `to_change` first."""
+class CircuitStore(Protocol):
+    """By hash.  Lock circuits with `to_change` before changing them."""
 
     def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
-        """Those of them that are known."""
+        """Those that exist."""
         ...
 
     def all(self) -> dict[str, Circuit]: ...
     def to_change(self, hashes: Iterable[str]) -> dict[str, Circuit]:
-        """Those of them that are known; until the end of this transaction nobody else does."""
+        """Those that exist, locked until the end of this transaction."""
         ...
 
     def to_change_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
-        """All of these states, likewise."""
+        """All circuits in these states, likewise."""
         ...
 
     def to_note(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
-        """By hash; those that are not known yet are added as closed ones."""
+        """By hash; unknown ones are added as closed."""
         ...
 
     def save(self, changed: Mapping[str, Circuit]) -> None:
-        """They were asked for to be changed."""
+        """Save circuits that were locked for change."""
         ...
 
-    def lines(self, batches: Mapping[str, Batch], *, since: int, most: int) -> dict[str, Lines]:
-        """As much of their samples as noting these batches can touch."""
+    def windows(
+        self, batches: Mapping[str, Batch], *, since: int, most: int
+    ) -> dict[str, OutcomeWindows]:
+        """The windows, as far as recording these batches can touch them."""
         ...
 
-    def keep_lines(self, lines: Mapping[str, Lines]) -> None:
-        """What noting has changed about them."""
+    def save_windows(self, lines: Mapping[str, OutcomeWindows]) -> None:
+        """Save what recording has changed."""
         ...
 
     def hold(self, circuit_hash: str, queue_nos: Sequence[int], *, now: int) -> None:
-        """Remember that these queues are held, or are so anew."""
+        """Record that these queues are held, or held again."""
         ...
 
-    def held(self, circuit_hash: str) -> list[Held]:
+    def held(self, circuit_hash: str) -> list[HeldQueue]:
         """Longest first."""
         ...
 
     def held_names(self, circuit_hash: str, *, limit: int) -> list[str]:
-        """Names of the queues that it holds, also of those that wait to be unheld."""
+        """Names of the queues that it holds, including those waiting to be unheld."""
         ...
 
     def held_counts(self) -> dict[str, int]:
-        """How many queues are held, by circuit; a removed circuit is named, too."""
+        """The number of held queues by circuit, including removed circuits."""
         ...
 
     def awaiting_counts(self) -> dict[str, int]:
-        """How many of them wait in the line, by circuit."""
+        """How many of them wait to be unheld, by circuit."""
         ...
 
     def held_page(
         self, circuit_hash: str | None, *, after: int, limit: int
     ) -> list[tuple[int, str]]:
-        """Held queues by number, each with its circuit; None: those of every circuit."""
+        """Held queues by number, each with its circuit; None: of every circuit."""
         ...
 
     def holding(self) -> list[str]:
@@ -73,47 +75,47 @@ class Circuits(Protocol):
         ...
 
     def holders(self, queue_nos: Sequence[int]) -> list[str]:
-        """Circuits that have any of these queues."""
+        """Circuits that hold any of these queues."""
         ...
 
     def drop_holds(self, hashes: Sequence[str], queue_nos: Sequence[int]) -> None:
-        """Forget these queues, in the line too; the circuits were asked for to be changed."""
+        """Forget these queues, also those waiting for release; the circuits are locked."""
         ...
 
     def rotate(self, hashes: Sequence[str], *, now: int) -> list[int]:
-        """Of each the queue that is held longest, if there is one; it goes to the back."""
+        """Of each circuit the queue that was held longest, if any; it is put last."""
         ...
 
     def line_up(self, hashes: Sequence[str]) -> None:
-        """Their queues go to the end of the line."""
+        """Put their queues last among those to be released."""
         ...
 
-    def let_go(self, hashes: Sequence[str]) -> None:
-        """The same, and their samples are forgotten."""
+    def line_up_and_forget(self, hashes: Sequence[str]) -> None:
+        """The same, and forget their outcomes."""
         ...
 
     def remove(self, hashes: Sequence[str]) -> None:
-        """After they were let go."""
+        """Remove them after their queues were lined up."""
         ...
 
-    def take_from_line(self, limit: int) -> list[int]:
-        """The queues that are to be let go next, not to be asked for again."""
+    def take_for_release(self, limit: int) -> list[int]:
+        """Remove and return the queues to be released next."""
         ...
 
-    def line(self, limit: int) -> list[int]:
-        """The same, only to be looked at."""
+    def next_for_release(self, limit: int) -> list[int]:
+        """The same, without removing them."""
         ...
 
-    def samples(self, circuit_hash: str, outcome: Outcome) -> dict[str, int]:
-        """All of them: instants by request."""
+    def outcomes(self, circuit_hash: str, outcome: RequestOutcome) -> dict[str, int]:
+        """Instants by request, all of them."""
         ...
 
 
-class Duties(Protocol):
-    """What is done once per cluster and interval, whoever comes first."""
+class DutyStore(Protocol):
+    """Work done once per cluster and interval, by whichever node comes first."""
 
     def take(self, name: str, *, for_ms: int, now: int, holder: str = "") -> int | None:
-        """None: somebody has it for the present.  Otherwise the how-many-th time in a row."""
+        """None: another node has it.  Otherwise the number of times in a row, this one included."""
         ...
 
     def until(self, name: str) -> int | None:
@@ -121,29 +123,29 @@ class Duties(Protocol):
         ...
 
     def restart(self, name: str) -> None:
-        """The next time is the first in a row."""
+        """Make the next time count as the first in a row."""
         ...
 
     def lead(self, name: str, *, holder: str, for_ms: int, now: int) -> bool:
-        """Keep it, or take it if nobody has it: true while it is this holder's alone."""
+        """Keep or take it; True while this holder alone has it."""
         ...
 
     def leave(self, name: str, *, holder: str) -> None:
-        """Whoever asks next may have it."""
+        """Give it up for the next one that asks."""
         ...
 
 
-class Documents(Protocol):
+class DocumentStore(Protocol):
     def find(self, name: str) -> Document | None: ...
     def latest(self, name: str) -> Latest:
-        """The same for those who remember a version, also of one that was removed."""
+        """The same for callers that remember a version, also of a removed document."""
         ...
 
     def to_change(self, name: str, *, now: int) -> Document | None:
-        """The same; until the end of this transaction nobody else changes it, or makes it."""
+        """The same, locked until the end of this transaction, whether it exists or not."""
         ...
 
     def put(self, name: str, text: str, *, now: int) -> Document: ...
     def remove(self, name: str, *, now: int) -> int:
-        """Its version from now on; 0: it was not there."""
+        """Its new version; 0: it did not exist."""
         ...

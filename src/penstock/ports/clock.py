@@ -1,4 +1,4 @@
-"""Time and chance.  Only services and duties ask; the domain gets the answers as values."""
+"""Time and randomness.  Only services and duties use them; the domain gets values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store can do for whoever pushes deliveries."""
+"""Protocol of a store for the pusher."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 from penstock.domain.queue.queue import Queue
 
 
-class Deliveries(Protocol):
+class DeliveryStore(Protocol):
     def queues_with_ready(self) -> list[int]:
-        """Numbers of all queues that have something in line and are neither paused nor held."""
+        """Numbers of all queues with ready messages that are neither paused nor held."""
         ...
 
     def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
-        """Those of them that exist, in any order."""
+        """Those that exist, in any order."""
         ...
 
     def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:

@@ -14,7 +14,7 @@ FLEET = "fleet"  # labels
 REPLICA = "replica"
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class FleetMember(msgspec.Struct, frozen=True, kw_only=True):
     """A live worker of the fleet."""
 
     id: str
@@ -25,7 +25,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetRegistry(Protocol):
-    def members(self, fleet: str) -> list[Member]:
+    def members(self, fleet: str) -> list[FleetMember]:
         """Raises StoreUnavailable."""
         ...
 

@@ -1,4 +1,4 @@
-"""What every store keeps of the console's logins."""
+"""Protocol of a store for console logins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 from penstock.domain.access.login import Login
 
 
-class Logins(Protocol):
+class LoginStore(Protocol):
     def add(self, login: Login) -> None: ...
     def find(self, token_hash: str) -> Login | None: ...
     def remove(self, token_hash: str) -> None: ...

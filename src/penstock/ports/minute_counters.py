@@ -1,24 +1,24 @@
-"""What every store can do about the samples of counters."""
+"""Protocol of a store for the counters of every minute."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from penstock.domain.queue.minute_counters import Sample, Step
+from penstock.domain.queue.minute_counters import MinuteCounters, Step
 
 
-class Samples(Protocol):
-    def add(self, samples: Sequence[Sample], *, at: int, is_for_lake: bool) -> None:
+class MinuteCounterStore(Protocol):
+    def add(self, samples: Sequence[MinuteCounters], *, at: int, is_for_lake: bool) -> None:
         """Store counters that were read at an instant.  The first sample of a minute counts."""
         ...
 
     def first_at(self, queue_no: int) -> int | None:
-        """When it was told of for the first time."""
+        """The minute of its first sample."""
         ...
 
-    def before(self, queue_no: int, *, at: int) -> Sample | None:
-        """The last one until then, that instant included."""
+    def before(self, queue_no: int, *, at: int) -> MinuteCounters | None:
+        """The last sample up to that instant, inclusive."""
         ...
 
     def steps(self, queue_no: int, *, from_at: int, to_at: int, step_ms: int) -> list[Step]:
@@ -26,13 +26,13 @@ class Samples(Protocol):
         ...
 
     def oldest_ready(self, queue_nos: Sequence[int]) -> dict[int, int]:
-        """By queue, since when the next in line could have been claimed."""
+        """By queue: since when its next message could have been claimed."""
         ...
 
     def times(
         self, queue_no: int, *, from_at: int, to_at: int, limit: int
     ) -> list[tuple[int, int]]:
-        """How long messages waited and were worked on that were done then, the latest ones."""
+        """Waiting and working times of messages done in that span, latest first."""
         ...
 
     def thin(self, *, from_at: int, to_at: int, upto_no: int) -> int:

@@ -1,4 +1,4 @@
-"""What every store can tell of all queues at once."""
+"""Protocol of a store for questions about all queues at once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Protocol
 from penstock.domain.queue.problem import Glance, HangingRoute, OldTransaction
 
 
-class Watching(Protocol):
-    """For operators: from counters and small indexes, whatever the number of messages."""
+class OverviewStore(Protocol):
+    """For operators: answered from counters and small indexes, however many messages there are."""
 
     def marks(self) -> dict[int, int]:
-        """By queue, a number that is another one after a change of its counters."""
+        """By queue, a number that changes with its counters."""
         ...
 
     def workers(self, *, now: int) -> int:
@@ -23,16 +23,16 @@ class Watching(Protocol):
         ...
 
     def suspects(self, *, late_at: int, limit: int) -> list[Glance]:
-        """Queues that something may be wrong with; late is what could be claimed by then."""
+        """Queues that may have a problem; `late_at`: a message that was due by then is late."""
         ...
 
     def hanging(self, *, since: int, limit: int) -> list[HangingRoute]:
-        """Routes with deliveries that are under way since then or longer, the most first."""
+        """Routes with deliveries under way since then or longer, those with most first."""
         ...
 
     def transactions(self, *, limit: int) -> list[OldTransaction]:
-        """Open transactions that keep the database from removing deleted rows, the oldest first.
+        """Open transactions that keep the database from removing deleted rows, oldest first.
 
-        None where the store does not work like that.
+        Empty for stores that do not work like that.
         """
         ...

@@ -1,4 +1,4 @@
-"""What every store can do about workers and facts."""
+"""Protocols of a store: workers and facts."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from penstock.domain.message.lifecycle import Message
 from penstock.domain.worker import Worker
 
 
-class Workers(Protocol):
+class WorkerStore(Protocol):
     def add(self, worker: Worker) -> None: ...
     def find(self, worker_id: str) -> Worker | None: ...
     def to_change(self, worker_id: str) -> Worker | None:
-        """Until the end of this transaction nobody else changes it."""
+        """Locked until the end of this transaction."""
         ...
 
     def to_lose(self, worker_id: str, *, now: int) -> Worker | None:
-        """The same, but None unless it is overdue, or if somebody else is at it just now."""
+        """The same, but None unless it is overdue, or while another node has it locked."""
         ...
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
-        """By their ids, which grow with time."""
+        """By id, which grows with time."""
         ...
 
     def overdue(self, *, now: int, limit: int) -> list[Worker]:
-        """Those that are not called lost yet, and were not heard of in time."""
+        """Workers that missed their beats and are not marked lost yet."""
         ...
 
     def lost_since(self, after: tuple[int, str], *, limit: int) -> list[Worker]:
-        """Those that were called lost since that instant; at it, those with greater ids."""
+        """Workers marked lost since that instant; at the instant itself, those with greater ids."""
         ...
 
     def save(self, worker: Worker) -> None: ...
@@ -41,12 +41,12 @@ class Workers(Protocol):
     def held(
         self, worker_ids: Sequence[str], *, queues: Sequence[str] | None, limit: int
     ) -> list[Message]:
-        """What they hold in these queues, or (None) anywhere, by queue and end of the lease."""
+        """Their leases in these queues, or (None) anywhere, by queue and end of lease."""
         ...
 
 
-class Facts(Protocol):
-    """Lines of history that are about something else than one message."""
+class FactStore(Protocol):
+    """Lines of history that are not about one message."""
 
     def add(self, kind: str, subject: str, *, at: int, data: Mapping[str, object]) -> None: ...
     def search(self, wanted: FactFilter) -> list[Fact]: ...

@@ -1,8 +1,8 @@
-"""What every store can do.
+"""Protocols of a store.
 
-The three hot verbs (send, claim, act) are methods of their own, so that a store may merge all that
-wait into a few set-based statements and one commit.  Everything else is a small function that runs
-inside a transaction (`write`) or on a read-only view (`read`).
+The three hot verbs (send, claim, act) are methods of their own, so that a store may merge
+concurrent calls into a few set-based statements and one commit.  Everything else is a small
+function that runs inside a transaction (`write`) or on a read-only view (`read`).
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
 from penstock.domain.store.damage import Damage
-from penstock.ports.archive import Archive, Restoring
-from penstock.ports.circuits import Circuits, Documents, Duties
-from penstock.ports.deliveries import Deliveries
-from penstock.ports.logins import Logins
-from penstock.ports.minute_counters import Samples
-from penstock.ports.overview import Watching
-from penstock.ports.registry import Facts, Workers
+from penstock.ports.archive import ArchiveStore, RestoreStore
+from penstock.ports.circuits import CircuitStore, DocumentStore, DutyStore
+from penstock.ports.deliveries import DeliveryStore
+from penstock.ports.logins import LoginStore
+from penstock.ports.minute_counters import MinuteCounterStore
+from penstock.ports.overview import OverviewStore
+from penstock.ports.registry import FactStore, WorkerStore
 from penstock.ports.tags import TaggedMessages
 from penstock.ports.ticket import Ticket
-from penstock.ports.topics import Topics
+from penstock.ports.topics import TopicStore
 
 T = TypeVar("T")
 
-OUTAGES = "penstock.outages"  # the logger for a store out of reach; workers report that themselves
+OUTAGES = "penstock.outages"  # logger for an unreachable store; workers report that themselves
 
 
 class Sent(msgspec.Struct, frozen=True, gc=False):
     id: str
     is_duplicate: bool = False
-    message_no: int | None = None  # of a duplicate: that of the first; it grows within a group
+    message_no: int | None = None  # of a duplicate: that of the first message; grows within a group
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,15 +53,15 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 1
     lease_ms: int | None = None  # None: the queue's
     claimed_by: str | None = None
-    in_a_row: bool = False  # of a group as many as are ready, and not only the first
-    claim_key: str | None = None  # the same key again gives the same messages
-    finishing: Sequence[LeaseAct] = ()  # acts that come first, in the same transaction
+    in_a_row: bool = False  # as many of a group as are ready, not only the first
+    claim_key: str | None = None  # repeating the key returns the same messages
+    finishing: Sequence[LeaseAct] = ()  # acts that are done first, in the same transaction
     kinds: tuple[str, ...] | None = None  # only these; not together with in_a_row
-    max_bytes: int = DEFAULT_LIMITS.max_answer_bytes  # of all bodies; one message in any case
+    max_bytes: int = DEFAULT_LIMITS.max_answer_bytes  # of all bodies; at least one message
 
 
 class Acted(msgspec.Struct, frozen=True):
-    """A message after an act: enough to answer the one who acted."""
+    """A message after an act: enough to answer the caller."""
 
     id: str
     state: State
@@ -70,8 +70,8 @@ class Acted(msgspec.Struct, frozen=True):
 
 class Claimed(msgspec.Struct, frozen=True):
     messages: list[tuple[Message, Content]]
-    next_due_at: int | None = None  # when something falls due, if nothing was there now
-    finished: list[Acted | PenstockError] = []  # what became of the acts that came first
+    next_due_at: int | None = None  # when the next message falls due, if none was ready
+    finished: list[Acted | PenstockError] = []  # the results of the acts that came first
 
 
 class Claimable(msgspec.Struct, frozen=True):
@@ -91,14 +91,14 @@ class Browse(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[int, int, int, int] | None = None
 
 
-class Stretch(msgspec.Struct, frozen=True):
-    """What fits of a part of a queue, and where that part ends; None: with the queue."""
+class QueueStretch(msgspec.Struct, frozen=True):
+    """The matching messages of a part of a queue, and where it ends; None: with the queue."""
 
     messages: list[Message]
     end: tuple[int, int, int, int] | None
 
 
-class Queues(Protocol):
+class QueueStore(Protocol):
     def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue: ...
     def change(
         self,
@@ -109,30 +109,30 @@ class Queues(Protocol):
         now: int,
     ) -> Queue: ...
     def keep_from_change(self, queue_nos: Sequence[int]) -> None:
-        """Until the end of this transaction nobody else holds them or lets them go."""
+        """Lock them against being held or unheld until the end of this transaction."""
         ...
 
     def hold(self, queue_nos: Sequence[int], *, by: str) -> None:
-        """Nothing is claimed there until they are let go; pausing and resuming change nothing."""
+        """Stop claims until they are unheld, independently of pause and resume."""
         ...
 
     def unhold(self, queue_nos: Sequence[int]) -> list[int]:
-        """Those of them that were held; whoever waits there is woken."""
+        """Those that were held; waiting claims are woken."""
         ...
 
     def remove(self, queue_no: int, *, now: int) -> None: ...
     def removed_at(self, name: str) -> int | None:
-        """When a queue of this name was removed last."""
+        """When a queue of this name was last removed."""
         ...
 
     def get(self, queue_no: int) -> Queue: ...
     def find(self, name: str) -> Queue | None: ...
     def find_to_change(self, name: str) -> Queue | None:
-        """The same; until the end of this transaction nobody else changes it."""
+        """The same, locked until the end of this transaction."""
         ...
 
     def find_to_remove(self, name: str) -> Queue | None:
-        """The same; nobody else sends or changes messages, and all that was sent is seen."""
+        """The same, locked against sends and changes, with everything sent so far visible."""
         ...
 
     def page(
@@ -146,12 +146,12 @@ class Queues(Protocol):
     ) -> list[Queue]:
         """By name; with a `dead_letter_queue` those whose dead messages go there.
 
-        `contains`: a part of the name, whether in small letters or in capitals.
+        `contains`: a part of the name, ignoring case.
         """
         ...
 
     def some(self, queue_nos: Sequence[int]) -> list[Queue]:
-        """Those of them that were not removed."""
+        """Those that were not removed."""
         ...
 
     def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]: ...
@@ -159,23 +159,23 @@ class Queues(Protocol):
     def number_of(self) -> int: ...
     def oldest_ready_at(self, queue_no: int) -> int | None: ...
     def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
-        """Those of them that a claim should look at, or will have to; not those on hold."""
+        """Those that a claim should look at, now or later; not held ones."""
         ...
 
 
-class Messages(Protocol):
+class MessageStore(Protocol):
     def find(self, message_id: str) -> Message | None: ...
     def numbered(self, message_nos: Sequence[int]) -> list[Message]: ...
     def content(self, message: Message) -> Content | None: ...
     def browse(self, wanted: Browse) -> list[Message]: ...
-    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> Stretch:
-        """Look through so many messages for those that fit; it costs the same if none does."""
+    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
+        """Search this many messages for those that match; the cost does not depend on matches."""
         ...
 
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        """Apply a pure change by hand; raises MessageNotFound, and what `how` raises."""
+        """Apply an operator's change; raises MessageNotFound, and what `how` raises."""
         ...
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...
@@ -186,7 +186,7 @@ class Messages(Protocol):
 
 
 class Tidying(Protocol):
-    """What duties ask for.  Correctness never waits for them."""
+    """Maintenance by duties.  Correctness never depends on it."""
 
     def queues_with_due(self, *, now: int) -> list[int]: ...
     def queues_with_expired(self, *, now: int) -> list[int]: ...
@@ -195,7 +195,7 @@ class Tidying(Protocol):
     def forget_dedup(self, *, now: int, limit: int) -> int: ...
     def forget_claims(self, *, now: int, limit: int) -> int: ...
     def forget_shares(self, *, limit: int) -> int:
-        """Of fair queues: groups to which the line has caught up."""
+        """Fair positions of groups that have been caught up with."""
         ...
 
     def forget_rates(self, *, now: int, limit: int) -> int:
@@ -203,7 +203,7 @@ class Tidying(Protocol):
         ...
 
     def prepare_days(self, *, now: int) -> None:
-        """Today and tomorrow; and the latest instant that the store has seen."""
+        """Create the tables of today and tomorrow, and record the latest instant."""
         ...
 
     def old_days(self, *, before_day: int) -> list[int]: ...
@@ -213,34 +213,34 @@ class Tidying(Protocol):
         ...
 
     def leave_mark(self, *, now: int) -> None:
-        """Write something that changes nothing: proof that the store can be written."""
+        """Write something without effect, to prove that the store is writable."""
         ...
 
 
-class History(Protocol):
+class HistoryStore(Protocol):
     def search(self, wanted: HistoryFilter) -> list[Ending]: ...
     def attempts(self, message_id: str) -> list[Attempt]: ...
     def content(self, ending: Ending) -> Content | None: ...
 
 
-class Moves(Protocol):
+class MoveStore(Protocol):
     """Move tasks, and the messages that they move."""
 
     def place(self) -> int:
-        """A place behind all that is in line now."""
+        """A place behind all queued messages."""
         ...
 
     def add(self, task: MoveTask) -> None:
-        """Raises MoveRunning while another one of the same source is active."""
+        """Raises MoveRunning while another task of the same source is active."""
         ...
 
     def find(self, task_id: str) -> MoveTask | None: ...
     def to_change(self, task_id: str) -> MoveTask | None:
-        """Until the end of this transaction nobody else changes it."""
+        """Locked until the end of this transaction."""
         ...
 
     def to_advance(self, task_id: str) -> MoveTask | None:
-        """The same, but None if it has ended or somebody else is at it just now."""
+        """The same, but None if it has ended or another node has it locked."""
         ...
 
     def of_source(self, queue_no: int, *, limit: int) -> list[MoveTask]:
@@ -249,36 +249,36 @@ class Moves(Protocol):
 
     def active(self) -> list[str]: ...
     def save(self, task: MoveTask) -> None:
-        """When it has ended, the oldest ended ones of its source are forgotten."""
+        """Also forgets the oldest ended tasks of its source when it has ended."""
         ...
 
     def forget(self, *, before_at: int) -> int: ...
     def move_some(self, task: MoveTask, *, limit: int, now: int) -> int: ...
     def is_done(self, task: MoveTask, *, now: int) -> bool:
-        """Nothing is there any more that the task could move."""
+        """Whether nothing is left that the task could move."""
         ...
 
     def stranded(self, task: MoveTask, *, now: int) -> str | None:
-        """Why messages were left that should have gone home; None: there are none."""
+        """Why messages that should have gone home were left; None: there are none."""
         ...
 
 
-class Schedules(Protocol):
+class ScheduleStore(Protocol):
     """When recurring work is sent."""
 
     def add(self, schedule: Schedule) -> bool:
-        """False: there is one of this name."""
+        """False: the name is taken."""
         ...
 
     def save(self, schedule: Schedule) -> None: ...
     def remove(self, name: str) -> bool: ...
     def find(self, name: str) -> Schedule | None: ...
     def to_change(self, name: str) -> Schedule | None:
-        """Until the end of this transaction nobody else changes it."""
+        """Locked until the end of this transaction."""
         ...
 
     def to_fire(self, name: str, *, now: int) -> Schedule | None:
-        """The same, but None if it is not due or somebody else is at it just now."""
+        """The same, but None if it is not due or another node has it locked."""
         ...
 
     def page(self, *, after: str, limit: int) -> list[Schedule]: ...
@@ -287,15 +287,15 @@ class Schedules(Protocol):
         ...
 
     def due(self, *, now: int, limit: int, after: tuple[int, str]) -> list[tuple[int, str]]:
-        """Since when, and names; the longest due first."""
+        """Due instants and names, the longest due first."""
         ...
 
     def next_at(self, *, now: int) -> int | None:
-        """When the next one falls due that is not due yet."""
+        """When the next one that is not due yet falls due."""
         ...
 
 
-class Keys(Protocol):
+class KeyStore(Protocol):
     def add(self, key: ApiKey) -> None: ...
     def all(self) -> list[ApiKey]: ...
     def revoke(self, key_id: str, *, now: int) -> bool: ...
@@ -305,41 +305,41 @@ class Session(Protocol):
     """The nouns inside one transaction or one read-only view."""
 
     @property
-    def queues(self) -> Queues: ...
+    def queues(self) -> QueueStore: ...
     @property
-    def messages(self) -> Messages: ...
+    def messages(self) -> MessageStore: ...
     @property
-    def history(self) -> History: ...
+    def history(self) -> HistoryStore: ...
     @property
-    def keys(self) -> Keys: ...
+    def keys(self) -> KeyStore: ...
     @property
-    def logins(self) -> Logins: ...
+    def logins(self) -> LoginStore: ...
     @property
-    def moves(self) -> Moves: ...
+    def moves(self) -> MoveStore: ...
     @property
-    def workers(self) -> Workers: ...
+    def workers(self) -> WorkerStore: ...
     @property
-    def facts(self) -> Facts: ...
+    def facts(self) -> FactStore: ...
     @property
-    def schedules(self) -> Schedules: ...
+    def schedules(self) -> ScheduleStore: ...
     @property
-    def circuits(self) -> Circuits: ...
+    def circuits(self) -> CircuitStore: ...
     @property
-    def duties(self) -> Duties: ...
+    def duties(self) -> DutyStore: ...
     @property
-    def documents(self) -> Documents: ...
+    def documents(self) -> DocumentStore: ...
     @property
-    def deliveries(self) -> Deliveries: ...
+    def deliveries(self) -> DeliveryStore: ...
     @property
-    def archive(self) -> Archive: ...
+    def archive(self) -> ArchiveStore: ...
     @property
-    def restoring(self) -> Restoring: ...
+    def restoring(self) -> RestoreStore: ...
     @property
     def tidying(self) -> Tidying: ...
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
     ) -> list[Sent | PenstockError]:
-        """As part of a write: sent exactly if the rest of it is kept.
+        """As part of a write: sent if and only if the write commits.
 
         `before`: a message that the same write changes next (`messages.change`).
         """
@@ -348,11 +348,11 @@ class Session(Protocol):
     @property
     def tagged(self) -> TaggedMessages: ...
     @property
-    def topics(self) -> Topics: ...
+    def topics(self) -> TopicStore: ...
     @property
-    def samples(self) -> Samples: ...
+    def minute_counters(self) -> MinuteCounterStore: ...
     @property
-    def watching(self) -> Watching: ...
+    def watching(self) -> OverviewStore: ...
 
 
 class Store(Protocol):
@@ -366,18 +366,18 @@ class Store(Protocol):
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]: ...
     def claim(self, wanted: Claim) -> Ticket[Claimed]: ...
     def claim_all(self, wanted: Sequence[Claim]) -> list[Ticket[Claimed]]:
-        """Many at once, as one transaction: for those who look into many queues from a thread."""
+        """Many claims in one transaction, for a thread that serves many queues."""
         ...
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]: ...
     def write(self, what: Callable[[Session], T]) -> Ticket[T]: ...
 
     # In the caller's own transaction, given as a connection or session of a database library: it
-    # counts exactly if the caller commits.  The second form of each is for those of event loops.
+    # takes effect if and only if the caller commits.  The async forms are for event loops.
     def refuse_deadlock(self) -> None:
         """Raises TransactionBusy if a write would wait for the calling thread's own transaction.
 
-        That is as far as it can be told; see store/sqlite/deadlock.py.
+        As far as that can be detected; see store/sqlite/deadlock.py.
         """
         ...
 
@@ -394,7 +394,7 @@ class Store(Protocol):
 
     def read(self, what: Callable[[Session], T]) -> Ticket[T]: ...
     def damage(self) -> Damage | None:
-        """What cannot be read any more, as far as requests have met it; None: nothing."""
+        """Damage that requests have met so far; None: none."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Where the pipeline's tables are read from."""
+"""Reads the pipeline's tables."""
 
 from __future__ import annotations
 

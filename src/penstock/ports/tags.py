@@ -1,4 +1,4 @@
-"""Messages by their tags: found, changed while they wait, cancelled."""
+"""Messages by tag: find, change while queued, cancel."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from penstock.domain.queue.queue import Queue
 
 
 class Tagged(msgspec.Struct, frozen=True, kw_only=True):
-    """Live messages in the order in which they were sent.  At least one tag has to be named.
+    """Live messages in the order in which they were sent.  At least one tag is required.
 
-    `due_from <= due_at < due_before`, of those in line: a leased one has been due already.
+    `due_from <= due_at < due_before`, for queued messages: a leased one has been due already.
     """
 
     tag: str | None = None  # the first or the second
@@ -37,11 +37,11 @@ class TaggedMessages(Protocol):
     def find(self, wanted: Tagged) -> list[Message]: ...
 
     def contents(self, messages: Sequence[Message]) -> dict[int, Content]:
-        """By message_no, in one look for each day."""
+        """By message_no, with one query for each day."""
         ...
 
     def cancel(self, wanted: Tagged, *, queue_no: int, reason: str | None, now: int) -> int:
-        """Those in line in one queue, up to the limit; how many they were."""
+        """Cancel queued messages of one queue, up to the limit; returns how many."""
         ...
 
     def rewrite(self, message_id: str, how: Rewrite, *, now: int) -> Message:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from penstock.ports.store import Sent
 
 
-class Topics(Protocol):
+class TopicStore(Protocol):
     def add(self, name: str, *, now: int) -> bool:
-        """Make it unless it is there; tells whether it is new."""
+        """Create it unless it exists; returns whether it is new."""
         ...
 
     def find(self, name: str) -> Topic | None: ...
@@ -35,18 +35,18 @@ class Topics(Protocol):
         dispatch: Dispatch,
         now: int,
     ) -> bool:
-        """Make or change it; tells whether it is new.  Raises QueueExists if the queue is taken."""
+        """Create or change it; returns whether it is new.  Raises QueueExists for a taken queue."""
         ...
 
     def unsubscribe(self, subscription_no: int) -> None: ...
     def subscriptions(self, topic_no: int) -> list[Subscription]:
-        """By name.  Without those whose queues were removed: with its queue a subscription ends."""
+        """By name.  Without those whose queues were removed: a subscription ends with its queue."""
         ...
 
     def subscription(self, topic_no: int, name: str) -> Subscription | None: ...
     def number_of_subscriptions(self, topic_no: int) -> int: ...
     def to_publish(self, name: str, *, now: int) -> Topic | None:
-        """The first thing a transaction that publishes does."""
+        """Must be the first statement of a transaction that publishes."""
         ...
 
     def queues_of(self, queue_nos: set[int]) -> dict[int, Queue]:
@@ -56,12 +56,12 @@ class Topics(Protocol):
     def publish(
         self, topic_no: int, new: Sequence[NewMessage], *, events: int, unmatched: int
     ) -> list[Sent | PenstockError]:
-        """The messages of some events, and the counters of their topic."""
+        """Store the messages of some events, and update the counters of their topic."""
         ...
 
     def add_node(self, queue_no: int, *, subscription_no: int, node: str) -> None: ...
     def node_queues(self) -> list[tuple[NodeQueue, Subscription | None]]:
-        """All of them, with their subscriptions if these are still there."""
+        """All of them, with their subscriptions if these still exist."""
         ...
 
     def forget_nodes(self) -> int:
@@ -69,5 +69,5 @@ class Topics(Protocol):
         ...
 
     def hand_over(self, queue_no: int, *, to: int, limit: int, now: int) -> int:
-        """Ready messages to another queue, in their order; how many they were."""
+        """Move ready messages to another queue, in order; returns how many."""
         ...

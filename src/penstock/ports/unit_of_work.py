@@ -1,7 +1,7 @@
 """A unit of work: what is to happen in one transaction, as a value.
 
 A service describes the work; the caller decides how it runs: awaited on an event loop, blocking
-in a thread, or inside a transaction of the caller's own.  Nothing runs before that.
+in a thread, or inside the caller's own transaction.  Nothing runs before that.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Work(Generic[T]):
         self._is_used = False
 
     def __del__(self) -> None:
-        if not self._is_used:  # as Python does for a coroutine that nobody awaits
+        if not self._is_used:  # as Python warns about a coroutine that was never awaited
             warnings.warn(f"{self._do!r} was never run", RuntimeWarning, stacklevel=1)
 
     def map(self, finish: Callable[[T], U]) -> Work[U]:
-        """The same work, its answer made of the result outside of the transaction."""
+        """The same work, with its answer computed outside of the transaction."""
         self._is_used = True
         before = self._finish
         after: Callable[[Any], U] = (
@@ -69,7 +69,7 @@ class Work(Generic[T]):
         return self.answer((yield from self.start().__await__()))
 
     def then(self, callback: Callable[[Any], None]) -> None:
-        """On a loop: call back with the answer, or with the error in its place."""
+        """On an event loop: call back with the answer, or with the error in its place."""
 
         def on_result(result: Any) -> None:
             if not isinstance(result, BaseException):
@@ -82,12 +82,12 @@ class Work(Generic[T]):
         self.start().then(on_result)
 
     def result_in(self, tx: object) -> T:
-        """In the caller's own transaction: it counts exactly if the caller commits."""
+        """In the caller's own transaction: it takes effect if and only if the caller commits."""
         self._is_used = True
         return self.answer(self._store.write_in(tx, self._do))
 
     def run_in(self, session: Session) -> T:
-        """As a part of other work, in its transaction."""
+        """As part of other work, in its transaction."""
         self._is_used = True
         return self.answer(self._do(session))
 
@@ -164,7 +164,7 @@ class Together(Generic[T]):
 
 Step = Work[Any] | Together[Any] | Computation[Any] | Ticket[Any]
 
-# Several transactions, one after the other: yields work, and is sent its answer or its error.
+# Several transactions in sequence: yields work, and is sent its answer or its error.
 Steps = Generator[Step, Any, T]
 
 

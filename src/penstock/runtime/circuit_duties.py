@@ -13,7 +13,7 @@ from typing import Protocol
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.ports.ticket import Ticket
 from penstock.runtime.loop import Duty
-from penstock.services.circuits.circuits import Circuits, Ticked
+from penstock.services.circuits.circuits import CircuitService, Ticked
 from penstock.services.circuits.held_queues import HeldQueues
 
 LOOK_MS = 1_000
@@ -29,7 +29,7 @@ class CircuitDuty:
     def __init__(
         self,
         name: str,
-        circuits: Circuits,
+        circuits: CircuitService,
         do: Tick,
         task: Callable[[BreakerSettings], BreakerTask],
     ) -> None:
@@ -69,14 +69,14 @@ class IdleHolds:
         return now + LOOK_MS
 
 
-def circuit_duties(circuits: Circuits) -> Sequence[Duty]:
+def circuit_duties(circuits: CircuitService) -> Sequence[Duty]:
     return (
         CircuitDuty(
             "circuits half-opened", circuits, circuits.half_open_all, lambda s: s.open_to_half_open
         ),
         CircuitDuty(
-            "queues released to probe", circuits, circuits.let_probes_go, lambda s: s.unlock_probes
+            "queues released to probe", circuits, circuits.release_probes, lambda s: s.unlock_probes
         ),
-        CircuitDuty("queues released", circuits, circuits.let_next_go, lambda s: s.unlock_queues),
+        CircuitDuty("queues released", circuits, circuits.release_next, lambda s: s.unlock_queues),
         IdleHolds(circuits.held_queues),
     )

@@ -8,7 +8,7 @@ from penstock.domain.lake.progress import EVERYTHING, Forgettable, forgettable
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import move_task as move
 from penstock.ports.store import Session, Store
-from penstock.services.moves import Moves
+from penstock.services.moves import MoveService
 
 _CHUNK = 500
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
@@ -92,7 +92,7 @@ class Mover:
 
     name = "mover"
 
-    def __init__(self, moves: Moves, *, every_ms: int) -> None:
+    def __init__(self, moves: MoveService, *, every_ms: int) -> None:
         self._moves = moves
         self._every_ms = every_ms
 

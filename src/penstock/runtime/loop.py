@@ -10,7 +10,7 @@ from typing import Protocol
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.ports.clock import Clock
 from penstock.ports.store import OUTAGES
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.duties")
@@ -49,7 +49,7 @@ class DutyLoop:
         self._clock = clock
         self._stopped = stopped or threading.Event()
         self._is_ticking = False
-        self._part = Part(
+        self._part = NodePart(
             name.removeprefix("penstock-"), stuck_ms=stuck_ms, has_work=lambda: self._is_ticking
         )
         self._thread = SupervisedThread(name, self._run, health=health or Health(), part=self._part)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from penstock.domain.message.lease import Verb
-from penstock.domain.worker import Worker, last_words
-from penstock.services.workers import MOST_HELD, Workers
+from penstock.domain.worker import Worker, describe_lost
+from penstock.services.workers import MOST_HELD, WorkerService
 
 _log = logging.getLogger("penstock.workers")
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
@@ -20,7 +20,7 @@ class WorkerReaper:
 
     name = "workers"
 
-    def __init__(self, workers: Workers, *, every_ms: int) -> None:
+    def __init__(self, workers: WorkerService, *, every_ms: int) -> None:
         self._workers = workers
         self._every_ms = every_ms
 
@@ -38,7 +38,7 @@ class WorkerReaper:
             held = [lease.message for lease in self._workers.leases_of(worker).result()]
             if not held:
                 return True
-            text = last_words(worker)
+            text = describe_lost(worker)
             _log.warning("%s; %d of its leases are given back", text, len(held))
             self._workers.act_on(held, Verb.CRASH, text=text).result()
             if len(held) < MOST_HELD:

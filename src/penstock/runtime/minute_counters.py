@@ -14,7 +14,13 @@ import msgspec
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.minute_counters import ALL, MINUTES_KEPT_MS, Latency, Sample, latency_of
+from penstock.domain.queue.minute_counters import (
+    ALL,
+    MINUTES_KEPT_MS,
+    Latency,
+    MinuteCounters,
+    latency_of,
+)
 from penstock.ports.store import Session, Store
 from penstock.runtime.duties import read_forgettable
 
@@ -75,15 +81,17 @@ class Sampler:
 
     def _look(
         self, nos: Sequence[int], minute_at: int, span: tuple[int, int], limit: int
-    ) -> Callable[[Session], tuple[list[Sample], list[tuple[int, int]]]]:
-        def do(session: Session) -> tuple[list[Sample], list[tuple[int, int]]]:
-            oldest = session.samples.oldest_ready(nos)
+    ) -> Callable[[Session], tuple[list[MinuteCounters], list[tuple[int, int]]]]:
+        def do(session: Session) -> tuple[list[MinuteCounters], list[tuple[int, int]]]:
+            oldest = session.minute_counters.oldest_ready(nos)
             found, all_times = [], []
             for no, counts in session.queues.counts(nos).items():
                 times: list[tuple[int, int]] = []
                 if counts.done_total != self._done.get(no):
                     from_at, to_at = span
-                    times = session.samples.times(no, from_at=from_at, to_at=to_at, limit=limit)
+                    times = session.minute_counters.times(
+                        no, from_at=from_at, to_at=to_at, limit=limit
+                    )
                 self._done[no] = counts.done_total
                 all_times += times
                 found.append(_sample(no, minute_at, counts, oldest.get(no), latency_of(times)))
@@ -96,7 +104,7 @@ class Sampler:
         upto_no = read_forgettable(self._store, is_archived=self._is_archived).samples_no
         if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
             self._store.write(
-                lambda s: s.samples.forget(before_at=before_at, upto_no=upto_no)
+                lambda s: s.minute_counters.forget(before_at=before_at, upto_no=upto_no)
             ).result()
         # A day's worth each time, in case no node was running for a while.
         last_at = (now - MINUTES_KEPT_MS) // HOUR * HOUR
@@ -113,20 +121,24 @@ def _chunks(nos: Sequence[int]) -> Iterable[Sequence[int]]:
     return (nos[start : start + _CHUNK] for start in range(0, len(nos), _CHUNK))
 
 
-def _total(session: Session, minute_at: int, times: Sequence[tuple[int, int]]) -> Sample:
+def _total(session: Session, minute_at: int, times: Sequence[tuple[int, int]]) -> MinuteCounters:
     return _sample(ALL, minute_at, session.queues.total(), None, latency_of(times))
 
 
 def _sample(
     queue_no: int, minute_at: int, counts: Counts, oldest_at: int | None, latency: Latency
-) -> Sample:
+) -> MinuteCounters:
     values = msgspec.structs.astuple
-    return Sample(queue_no, minute_at, *(*values(counts), oldest_at, *values(latency)))
+    return MinuteCounters(queue_no, minute_at, *(*values(counts), oldest_at, *values(latency)))
 
 
-def _add(samples: Sequence[Sample], *, at: int, is_for_lake: bool) -> Callable[[Session], None]:
-    return lambda session: session.samples.add(samples, at=at, is_for_lake=is_for_lake)
+def _add(
+    samples: Sequence[MinuteCounters], *, at: int, is_for_lake: bool
+) -> Callable[[Session], None]:
+    return lambda session: session.minute_counters.add(samples, at=at, is_for_lake=is_for_lake)
 
 
 def _thin(to_at: int, upto_no: int) -> Callable[[Session], int]:
-    return lambda session: session.samples.thin(from_at=to_at - HOUR, to_at=to_at, upto_no=upto_no)
+    return lambda session: session.minute_counters.thin(
+        from_at=to_at - HOUR, to_at=to_at, upto_no=upto_no
+    )

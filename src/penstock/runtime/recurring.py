@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from penstock.domain.errors import PenstockError, StoreUnavailable
-from penstock.services.recurring import Recurring
+from penstock.services.recurring import RecurringService
 
 _log = logging.getLogger("penstock.recurring")
 _AT_ONCE = 100
@@ -15,7 +15,7 @@ _LOOK_MS = 1_000  # longest interval: other processes declare and change schedul
 class Recurrer:
     name = "recurring"
 
-    def __init__(self, recurring: Recurring) -> None:
+    def __init__(self, recurring: RecurringService) -> None:
         self._recurring = recurring
 
     def tick(self, now: int) -> int:

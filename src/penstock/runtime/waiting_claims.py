@@ -17,7 +17,7 @@ from penstock.domain.errors import QueueNotFound, TooManyWaiting
 from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimable, Claimed
-from penstock.services.messages import ClaimOptions, Messages
+from penstock.services.messages import ClaimOptions, MessageService
 
 Kinds = tuple[str, ...] | None
 
@@ -62,7 +62,7 @@ class _WaitingQueue:
 
 
 class WaitingRoom:
-    def __init__(self, messages: Messages, clock: Clock, *, most: int, poll_ms: int) -> None:
+    def __init__(self, messages: MessageService, clock: Clock, *, most: int, poll_ms: int) -> None:
         self._messages = messages
         self._clock = clock
         self._most = most

@@ -6,7 +6,7 @@ import logging
 
 from penstock.domain.errors import NotFound, QueueNotEmpty
 from penstock.services.bus import Abandoned, Bus
-from penstock.services.queues import Queues
+from penstock.services.queues import QueueService
 
 _log = logging.getLogger("penstock.bus")
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
@@ -17,7 +17,7 @@ class WorkerQueueReaper:
 
     name = "node_queues"
 
-    def __init__(self, bus: Bus, queues: Queues, *, every_ms: int) -> None:
+    def __init__(self, bus: Bus, queues: QueueService, *, every_ms: int) -> None:
         self._bus = bus
         self._queues = queues
         self._every_ms = every_ms

@@ -1,1 +1,1 @@
-"""What you can ask: one use-case per method."""
+"""Use cases: one method each."""

@@ -1,4 +1,4 @@
-"""The bus: topics, subscriptions, and publishing of events."""
+"""The bus: topics, subscriptions and publishing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TopicView(msgspec.Struct, frozen=True):
     subscriptions: list[Subscription]
 
 
-class Put(msgspec.Struct, frozen=True):
+class PutTopic(msgspec.Struct, frozen=True):
     view: TopicView
     is_new: bool
 
@@ -46,11 +46,11 @@ class Subscribed(msgspec.Struct, frozen=True):
 
 
 class Abandoned(msgspec.Struct, frozen=True):
-    """The queue of a worker that will not claim from it any more."""
+    """The queue of a worker that will no longer claim from it."""
 
     queue: str
     queue_no: int
-    to: int | None  # the queue of its subscription, if that is still there
+    to: int | None  # the queue of its subscription, if that still exists
 
 
 class Bus:
@@ -63,14 +63,14 @@ class Bus:
         self._limits = limits
         self._directory = directory
 
-    def put(self, name: str) -> Work[Put]:
-        """Make the topic, unless it is there."""
+    def put(self, name: str) -> Work[PutTopic]:
+        """Create the topic, unless it exists."""
         topics.check_topic(name)
         now = self._clock.now()
 
-        def do(session: Session) -> Put:
+        def do(session: Session) -> PutTopic:
             is_new = session.topics.add(name, now=now)
-            return Put(_view(session, _existing(session, name)), is_new)
+            return PutTopic(_view(session, _existing(session, name)), is_new)
 
         return write(self._store, do)
 
@@ -81,7 +81,7 @@ class Bus:
         return read(self._store, lambda s: s.topics.page(prefix=prefix, after=after, limit=limit))
 
     def remove(self, name: str, *, force: bool = False) -> Work[None]:
-        """With force, its subscriptions go with it; their queues stay, with all that they hold."""
+        """With force, its subscriptions are removed too; their queues stay, with their messages."""
 
         def do(session: Session) -> None:
             view = _view(session, _existing(session, name))
@@ -100,10 +100,10 @@ class Bus:
         dispatch: Dispatch = Dispatch.SHARED,
         settings: QueueSettings | None = None,
     ) -> Work[Subscribed]:
-        """Make the subscription, or change it; with it the topic and the queue, if need be.
+        """Create or change the subscription; also the topic and the queue, if needed.
 
-        It gets what is published from now on.  `settings` are those of its queue: None leaves the
-        queue as it is.
+        It receives what is published from now on.  `settings` are those of its queue: None leaves
+        the queue as it is.
         """
         return write(
             self._store,
@@ -143,9 +143,9 @@ class Bus:
         return read(self._store, lambda session: _subscription(session, topic, name))
 
     def unsubscribe(self, topic: str, name: str, *, with_queue: bool = False) -> Work[None]:
-        """No more events for it.  Its queue stays to be emptied, or goes with all it holds.
+        """Stop its events.  Its queue stays to be emptied, or is removed with its messages.
 
-        With `with_queue` purge the queue first (`Queues.purge_some`) if it may be long.
+        With `with_queue`, purge the queue first (`Queues.purge_some`) if it may be long.
         """
         now = self._clock.now()
 
@@ -163,7 +163,7 @@ class Bus:
     def publish(
         self, topic: str, drafts: Sequence[Draft], *, node: str | None = None
     ) -> Work[list[Published]]:
-        """Each event becomes one message for each subscription that wants it: all or none.
+        """Each event becomes one message for each matching subscription: all or none.
 
         `node`: the worker that publishes; sticky subscriptions leave the event to it.
         Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull when it runs.
@@ -185,7 +185,7 @@ class Bus:
         now = self._clock.now()
         ids = [self._new_id(now) for _ in drafts]
         marked = [
-            topics.marked(draft, topic=topic, event_id=event_id)
+            topics.as_event(draft, topic=topic, event_id=event_id)
             for draft, event_id in zip(drafts, ids, strict=True)
         ]
 
@@ -246,7 +246,7 @@ class Bus:
         *,
         now: int,
     ) -> Queue:
-        """Where a worker finds what it published itself; made when it is first needed."""
+        """The queue of events that a worker published itself; created when first needed."""
         name = topics.node_queue_name(shared.name, worker.id)
         found = session.queues.find(name)
         if found is None:
@@ -266,7 +266,7 @@ class Bus:
         if found is None:
             try:
                 made = session.queues.add(name, settings or QueueSettings(), now=now)
-            except QueueExists:  # somebody was faster
+            except QueueExists:  # another caller has just created it
                 return self._queue(session, name, settings, now=now)
             return self._directory.keep(made)
         if settings is None or settings == found.settings:
@@ -276,10 +276,10 @@ class Bus:
         changed = session.queues.change(found.queue_no, settings=settings, now=now)
         return self._directory.keep(changed)
 
-    # --- what one worker is to handle itself ---
+    # --- events that one worker must handle itself ---
 
     def abandoned(self, *, now: int) -> Work[list[Abandoned]]:
-        """Queues of workers that are gone or about to go, or whose subscription is not sticky."""
+        """Queues of workers that are gone or draining, or whose subscription is not sticky."""
 
         def do(session: Session) -> list[Abandoned]:
             found = []
@@ -295,12 +295,12 @@ class Bus:
         return read(self._store, do)
 
     def hand_over_some(self, left: Abandoned, *, now: int) -> Work[int]:
-        """A chunk of what is ready there goes to everybody; to be repeated until it answers 0.
+        """Move a chunk of its ready messages to the shared queue; repeat until it answers 0.
 
-        What is leased or delayed follows when it is ready; the dead stay to be looked at.
+        Leased and delayed messages follow when they are ready; dead ones stay for inspection.
         """
         to = left.to
-        if to is None:  # nobody to hand it to: unsubscribed
+        if to is None:  # no queue to hand over to: unsubscribed
             raise SubscriptionNotFound(left.queue)
         return write(
             self._store, lambda s: s.topics.hand_over(left.queue_no, to=to, limit=CHUNK, now=now)
@@ -314,7 +314,7 @@ class Bus:
 
 
 def _claiming(session: Session, node: str | None, *, now: int) -> Worker | None:
-    """The worker of that id, unless it is gone or about to go."""
+    """The worker with that id, unless it is gone or draining."""
     worker = None if node is None else session.workers.find(node)
     if worker is None or worker.is_draining or not is_alive(worker, now=now):
         return None
@@ -337,7 +337,7 @@ def _published(
         for _ in subscriptions:
             answer = next(answers)
             if isinstance(answer, PenstockError):
-                raise answer  # one that cannot be taken: none is
+                raise answer  # one that is refused: none is published
             duplicates += answer.is_duplicate
         published.append(Published(event_id, len(subscriptions) - duplicates, duplicates))
     return published

@@ -1,4 +1,4 @@
-"""Sending deliveries: only where a route leads, into a queue that is made for them."""
+"""Sends deliveries: only along a route, into a queue for deliveries."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from penstock.domain.delivery.delivery import (
     queue_settings,
     to_body,
 )
-from penstock.domain.delivery.route import Route
+from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.errors import InvalidRequest, NotForDeliveries, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import Steps
-from penstock.services.messages import Messages
-from penstock.services.queues import Queues
-from penstock.services.routes import Routes
+from penstock.services.messages import MessageService
+from penstock.services.queues import QueueService
+from penstock.services.routes import RouteService
 
 
-class Deliveries:
+class DeliveryService:
     def __init__(
         self,
-        messages: Messages,
-        queues: Queues,
-        routes: Routes,
+        messages: MessageService,
+        queues: QueueService,
+        routes: RouteService,
         limits: Limits,
     ) -> None:
         self._messages = messages
@@ -42,7 +42,7 @@ class Deliveries:
         dedup_key: str | None = None,
         dedup_window_ms: int | None = None,
         expires_in_ms: int | None = None,
-    ) -> Steps[tuple[Sent, Route]]:
+    ) -> Steps[tuple[Sent, DeliveryRoute]]:
         """Ends when the delivery is durable.  Raises RouteNotFound, NotForDeliveries, QueueFull."""
         route = self._route(delivery)
         draft = Draft(
@@ -62,8 +62,8 @@ class Deliveries:
             sent = yield from self._send(queue, draft)
         return sent, route
 
-    def _route(self, delivery: Delivery) -> Route:
-        """The first one that matches its URI, as when it is pushed; raises RouteNotFound."""
+    def _route(self, delivery: Delivery) -> DeliveryRoute:
+        """The first route that matches its URI, as when it is pushed; raises RouteNotFound."""
         found = self._routes.match(delivery.uri)
         if not found.takes(delivery.method):
             allowed = ", ".join(sorted(found.methods))
@@ -78,6 +78,6 @@ class Deliveries:
 
 
 def _size(delivery: Delivery) -> int:
-    """The bytes that were sent, not those of the form in which they are stored."""
+    """The bytes that were sent, not those of the stored form."""
     headers = sum(len(name) + len(text) for name, text in delivery.headers)
     return len(delivery.payload or b"") + headers + len(delivery.uri)

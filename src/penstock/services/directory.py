@@ -1,7 +1,7 @@
-"""Queues by name, remembered for a moment so that a send does not have to ask the store first.
+"""Queues by name, cached for a moment so that a send need not ask the store first.
 
-What a transaction decides (is it paused, does it exist) it reads for itself; what comes from here
-(delay, limits, lease time) may be about `FRESH_MS` old when another process changed it.
+Transactions read what they decide on (is it paused, does it exist) themselves; values from here
+(delay, limits, lease time) may be about `FRESH_MS` old when another process changed them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Directory:
         queue, until = found
         now = self._clock.now()
         if until < now:
-            # One asks the store; those who come meanwhile go on with what is known.
+            # One caller asks the store; others meanwhile use the cached value.
             self._by_name[name] = (queue, now + ASKING_MS)
             return None
         return queue
@@ -51,7 +51,7 @@ class Directory:
         return read(self._store, look)
 
     def load_to_send(self, name: str) -> Ticket[Queue]:
-        """The same, but where queues make themselves a send makes this one."""
+        """The same, but creates the queue if `auto_create` is set."""
         if not self._auto_create:
             return self.load(name)
         now = self._clock.now()
@@ -60,9 +60,9 @@ class Directory:
             found = session.queues.find(check_name(name))
             if found is None:
                 try:
-                    # Not kept: nobody else may send to it before this is committed.
+                    # Not cached: no other caller may send to it before this is committed.
                     return session.queues.add(name, QueueSettings(), now=now)
-                except QueueExists:  # somebody else made it just now
+                except QueueExists:  # another caller created it just now
                     found = session.queues.find(name)
             if found is None:
                 raise QueueNotFound(name)  # and removed it
@@ -71,7 +71,7 @@ class Directory:
         return self._store.write(find_or_make)
 
     def name_of(self, queue_no: int) -> Ticket[str]:
-        """Ask the store for the name behind a number; raises QueueNotFound."""
+        """Ask the store for the name of a number; raises QueueNotFound."""
         return self._store.read(lambda session: self.keep(session.queues.get(queue_no)).name)
 
     def known_name(self, queue_no: int) -> str | None:
@@ -80,7 +80,7 @@ class Directory:
     def keep(self, queue: Queue) -> Queue:
         before = self._by_name.get(queue.name)
         if before is not None and before[0].queue_no != queue.queue_no:
-            self.forget(queue.name)  # another node made it anew
+            self.forget(queue.name)  # another node created it anew
         self._by_name[queue.name] = (queue, self._clock.now() + FRESH_MS)
         self._names[queue.queue_no] = queue.name
         return queue

@@ -1,4 +1,4 @@
-"""Documents of faces: texts that are kept under a name, for all nodes."""
+"""Documents of faces: texts stored under a name, for all nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 
 
-class Documents:
+class DocumentService:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
@@ -25,6 +25,6 @@ class Documents:
         return self._store.write(do)
 
     def remove(self, name: str) -> Ticket[bool]:
-        """Was there one?"""
+        """Whether it existed."""
         now = self._clock.now()
         return self._store.write(lambda session: bool(session.documents.remove(name, now=now)))

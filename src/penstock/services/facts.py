@@ -1,4 +1,4 @@
-"""Facts: search what happened to other things than messages."""
+"""Facts: search what happened besides messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.ports.store import Store
 from penstock.ports.unit_of_work import Work, read
 
 
-class Facts:
+class FactService:
     def __init__(self, store: Store, limits: Limits) -> None:
         self._store = store
         self._limits = limits

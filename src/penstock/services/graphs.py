@@ -7,7 +7,7 @@ import msgspec
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.limits import HOUR
 from penstock.domain.queue import minute_counters as samples
-from penstock.domain.queue.minute_counters import ALL, Point, choose_step
+from penstock.domain.queue.minute_counters import ALL, GraphPoint, choose_step
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
@@ -17,7 +17,7 @@ class Graph(msgspec.Struct, frozen=True):
     from_at: int
     to_at: int
     step_ms: int
-    points: list[Point]
+    points: list[GraphPoint]
 
 
 class Graphs:
@@ -33,7 +33,7 @@ class Graphs:
         to_at: int | None = None,
         step_ms: int | None = None,
     ) -> Work[Graph]:
-        """Of the last hour unless told otherwise, and until the last minute that was written down.
+        """By default of the last hour, and until the last sampled minute.
 
         Raises InvalidRequest; running the work may raise QueueNotFound.
         """
@@ -45,7 +45,7 @@ class Graphs:
 
         def do(session: Session) -> Graph:
             queue_no = ALL
-            last = session.samples.before(ALL, at=until_at)
+            last = session.minute_counters.before(ALL, at=until_at)
             told_at = since_at if last is None else max(since_at, last.minute_at)
             if queue is not None:
                 found = session.queues.find(queue)
@@ -53,8 +53,10 @@ class Graphs:
                     raise QueueNotFound(queue)
                 queue_no = found.queue_no
             drawn = samples.points(
-                session.samples.steps(queue_no, from_at=since_at, to_at=told_at, step_ms=step),
-                before=session.samples.before(queue_no, at=since_at),
+                session.minute_counters.steps(
+                    queue_no, from_at=since_at, to_at=told_at, step_ms=step
+                ),
+                before=session.minute_counters.before(queue_no, at=since_at),
                 is_new=_is_new(session, queue_no),
                 from_at=since_at,
                 to_at=told_at,
@@ -66,6 +68,9 @@ class Graphs:
 
 
 def _is_new(session: Session, queue_no: int) -> bool:
-    """At first all queues with anything in them are sampled, so one that comes later was empty."""
-    first_at, began_at = session.samples.first_at(queue_no), session.samples.first_at(ALL)
+    """The first samples cover all queues with messages, so a queue that appears later was empty."""
+    first_at, began_at = (
+        session.minute_counters.first_at(queue_no),
+        session.minute_counters.first_at(ALL),
+    )
     return first_at is not None and began_at is not None and began_at < first_at

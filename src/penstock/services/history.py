@@ -25,13 +25,13 @@ class Stats(msgspec.Struct, frozen=True):
     now: int
 
 
-class Past(msgspec.Struct, frozen=True):
-    """Everything remembered of one message."""
+class MessagePast(msgspec.Struct, frozen=True):
+    """Everything that is stored about one message."""
 
     endings: list[Ending]
     attempts: list[Attempt]
     content: Content | None
-    queues: frozenset[str]  # all it has been in; one that was removed may have no name any more
+    queues: frozenset[str]  # all it has been in; a removed one may have no name any more
 
 
 class Insight:
@@ -75,10 +75,10 @@ class Insight:
         check_filter(wanted, max_limit=self._limits.max_claim)
         return read(self._store, lambda session: session.history.search(wanted))
 
-    def past(self, message_id: str) -> Work[Past]:
-        """Raises MessageNotFound if nothing is remembered."""
+    def past(self, message_id: str) -> Work[MessagePast]:
+        """Raises MessageNotFound if nothing is stored."""
 
-        def do(session: Session) -> Past:
+        def do(session: Session) -> MessagePast:
             endings = session.history.search(HistoryFilter(id=message_id, limit=100))
             attempts = session.history.attempts(message_id)
             live = session.messages.find(message_id)
@@ -89,17 +89,17 @@ class Insight:
             if live is not None:
                 queue_nos.add(live.queue_no)
             names = {ending.queue for ending in endings} | _names(session, queue_nos)
-            return Past(endings, attempts, content, frozenset(names))
+            return MessagePast(endings, attempts, content, frozenset(names))
 
         return read(self._store, do)
 
     def ready(self) -> Work[None]:
-        """Answers only while the store takes work: a full disk can still be read from."""
+        """Succeeds only while the store is writable: a full disk can still be read from."""
         now = self._clock.now()
         return write(self._store, lambda session: session.tidying.leave_mark(now=now))
 
     def damage(self) -> Damage | None:
-        """What of the store cannot be read any more, as far as requests have met it."""
+        """Damage that requests have met so far."""
         return self._store.damage()
 
 

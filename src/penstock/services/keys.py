@@ -1,4 +1,4 @@
-"""API keys: create, list and revoke them; who sends a request with one."""
+"""API keys: create, list and revoke them; find the caller of a request."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class NewKey(msgspec.Struct, frozen=True):
 
 
 class Signer(msgspec.Struct, frozen=True):
-    """Somebody who signs requests with a key, as AWS's SDKs do."""
+    """A caller that signs requests with a key, as AWS's SDKs do."""
 
     caller: Caller
     secret: str
 
 
-class Keys:
+class KeyService:
     """`file_secret`: what `auth.secret_file` holds, if one is set."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Keys:
         return read(self._store, lambda session: session.keys.all())
 
     def signing_secret(self, key: ApiKey) -> str:
-        """Raises InvalidRequest where the secret file is not set that the key was made with."""
+        """Raises InvalidRequest if the key was made with another secret file."""
         secret: bytes | None = self._store.secret
         if key.signed_with is not None:
             secret = self._file_secret if key.signed_with == self._fingerprint else None
@@ -87,13 +87,13 @@ class Keys:
 
         def do(session: Session) -> None:
             if not session.keys.revoke(key_id, now=now):
-                raise NotFound(f"there is no key {key_id!r} in use")
+                raise NotFound(f"key {key_id!r} does not exist or was revoked")
 
         return write(self._store, do)
 
 
 class _Ring:
-    """The keys as they were read once, and who was seen with them since."""
+    """The keys as read once, and the callers seen with them since."""
 
     def __init__(self, keys: list[ApiKey]) -> None:
         self.by_id = {key.key_id: key for key in keys if key.revoked_at is None}
@@ -102,13 +102,13 @@ class _Ring:
 
 
 class Keyring:
-    """The keys as the door knows them; refreshed by a duty, so a revoked key fails in a second.
+    """The keys that requests are checked against; a duty refreshes them every second.
 
-    Read at the door while the duty takes new ones: so whoever reads keeps to one ring, and nobody
-    who was seen with an old one is remembered in the new.
+    Requests read it while the duty replaces the ring: so a reader keeps to one ring, and callers
+    seen with an old one are not remembered in the new.
     """
 
-    def __init__(self, keys: Keys, *, required: str = "auto") -> None:
+    def __init__(self, keys: KeyService, *, required: str = "auto") -> None:
         self._keys = keys
         self._required = required
         self._unusable: set[str] = set()  # ids of keys, logged once
@@ -117,11 +117,11 @@ class Keyring:
 
     def take(self, keys: list[ApiKey]) -> None:
         self._ring = _Ring(keys)
-        # `auto`: as soon as there is a key; to revoke the last one must not open the door.
+        # `auto`: as soon as there is a key; revoking the last one must not open access.
         self.is_needed = self._required == "always" or (self._required == "auto" and bool(keys))
 
     def signer(self, key_id: str) -> Signer | None:
-        """Who signs with this key, if it is in use."""
+        """The signer with this key, if it is in use."""
         ring = self._ring
         known = ring.signers.get(key_id)
         if known is None and key_id in ring.by_id:
@@ -137,16 +137,16 @@ class Keyring:
         return known
 
     def caller_with(self, key_id: str) -> Caller | None:
-        """Whose key this is, if it is in use; for those who have shown it before."""
+        """The caller with this key, if it is in use; for callers that have presented it before."""
         key = self._ring.by_id.get(key_id)
         return None if key is None else access.caller_of(key)
 
     def is_let_in(self, caller: Caller) -> bool:
-        """Would the caller still be let in?  For those who stay, such as listeners to live news."""
+        """Whether the caller would still be accepted; for connections such as live updates."""
         return not self.is_needed or caller.key_id in self._ring.by_id
 
     def caller(self, secret: str | None) -> Caller:
-        """Who shows this secret; while no key is needed everybody may come in."""
+        """The caller with this secret; while no key is needed every caller is accepted."""
         if not self.is_needed:
             return ANYONE
         if secret is None:

@@ -1,4 +1,4 @@
-"""What the console can ask about logins: open one with a key, find it again, end it."""
+"""Console logins: open one with a key, find it again, end it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.services.keys import Keyring
 
-FRESH_MS = 1_000  # how long a node may go on with a login that was ended through another
+FRESH_MS = 1_000  # how long a node may accept a login that was ended through another
 _DIGITS = 40
 _TOKEN = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
 _MOST_REMEMBERED = 10_000
@@ -33,7 +33,7 @@ class _Seen(msgspec.Struct, frozen=True):
     until_at: int  # how long this counts
 
 
-class Logins:
+class LoginService:
     def __init__(
         self, store: Store, keyring: Keyring, clock: Clock, dice: Dice, *, valid_ms: int
     ) -> None:
@@ -62,12 +62,12 @@ class Logins:
     def close(self, token: str) -> Ticket[None]:
         """End it, on this node now and on the others within `FRESH_MS`."""
         token_hash = login.hash_token(token)
-        until_at = self._clock.now() + self._valid_ms  # whatever a look under way may bring
+        until_at = self._clock.now() + self._valid_ms  # whatever a concurrent load may bring
         self._remember(token_hash, _Seen(None, until_at))
         return self._store.write(lambda session: session.logins.remove(token_hash))
 
     def is_fresh(self, token: str) -> bool:
-        """Otherwise it is to be loaded before it is looked for."""
+        """Otherwise it must be loaded before `find`."""
         if not _TOKEN.fullmatch(token):
             return True  # not one of ours
         seen = self._seen.get(login.hash_token(token))
@@ -86,7 +86,7 @@ class Logins:
         return self._store.read(look)
 
     def find(self, token: str) -> LoggedIn | None:
-        """Of what was loaded; None: it is over, was never opened, or its key was revoked."""
+        """Of what was loaded; None: it has expired, was never opened, or its key was revoked."""
         seen = self._seen.get(login.hash_token(token))
         found = None if seen is None else seen.found
         if found is None or not self._is_valid(found):
@@ -98,10 +98,10 @@ class Logins:
         return login.is_valid(found, valid_ms=self._valid_ms, now=self._clock.now())
 
     def caller(self, token: str, page_token: str | None) -> Caller:
-        """Who acts.  Raises Unauthenticated, also for a cookie that comes alone."""
+        """The caller.  Raises Unauthenticated, also for a cookie without its page token."""
         found = self.find(token)
         if found is None:
-            raise Unauthenticated("this login is over: log in again at /console/login")
+            raise Unauthenticated("this login has expired: log in again at /console/login")
         if page_token is None or not login.is_page_token(page_token, token):
             raise Unauthenticated("a login counts only together with its x-csrf-token")
         return found.caller

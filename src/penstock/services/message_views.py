@@ -19,23 +19,23 @@ Place = tuple[int, int, int, int]
 
 
 class MessageView(msgspec.Struct, frozen=True):
-    """A live message or an ended one, with what was sent if that is still kept."""
+    """A live or ended message, with its content if that is still stored."""
 
     queue: str
     message: Message | Ending
     content: Content | None
-    dead_from: str | None = None  # of a dead letter: the queue it died in, unless that is removed
+    dead_from: str | None = None  # of a dead letter: the queue it died in, unless that was removed
 
 
 class MessagePage(msgspec.Struct, frozen=True):
-    """It ends with the limit, or when the bytes of its bodies are as many as one answer holds."""
+    """Ends at the limit, or when the bodies fill one answer."""
 
     views: list[MessageView]
-    after: Place | None  # where the next one begins; None: this was the last
+    after: Place | None  # where the next page begins; None: this was the last
 
 
 class EndedPage(msgspec.Struct, frozen=True):
-    """The same of messages from history."""
+    """The same for messages from history."""
 
     views: list[MessageView]
     before: tuple[int, int] | None
@@ -78,7 +78,7 @@ def queue_named(session: Session, name: str) -> Queue:
 
 
 def home_of(session: Session, message: Message) -> Queue:
-    """Where a dead one goes back to: the queue it died in, or if that is gone where it is."""
+    """Where a dead message returns to: the queue it died in, or, if that is gone, this one."""
     try:
         return session.queues.get(message.dead_from or message.queue_no)
     except QueueNotFound:

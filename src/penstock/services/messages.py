@@ -1,4 +1,4 @@
-"""What you can ask of messages: send, claim, act on a lease, look, and intervene by hand."""
+"""Use cases of messages: send, claim, act on a lease, read, and acts by operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import place_of
 from penstock.domain.queue.queue import Queue
-from penstock.domain.text import proper
+from penstock.domain.text import sanitize
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Chain, Ticket
@@ -45,7 +45,7 @@ MAX_PROGRESS_CHARS = 4096
 
 
 class ClaimOptions(TypedDict, total=False):
-    """What a claim may say beside its queue."""
+    """Options of a claim besides its queue."""
 
     limit: int
     lease_ms: int | None
@@ -56,7 +56,7 @@ class ClaimOptions(TypedDict, total=False):
     kinds: tuple[str, ...] | None
 
 
-class Messages:
+class MessageService:
     def __init__(
         self, store: Store, clock: Clock, dice: Dice, limits: Limits, directory: Directory
     ) -> None:
@@ -73,9 +73,9 @@ class Messages:
         return send(draft, queue, now=now, message_id=message_id, limits=self._limits)
 
     def send_to(self, name: str, drafts: Sequence[Draft]) -> Ticket[list[Sent | PenstockError]]:
-        """To the queue of this name, or none of them: raises InvalidRequest or TooLarge.
+        """To the queue of this name, all or none: raises InvalidRequest or TooLarge.
 
-        Both, and QueueNotFound, may come with the ticket.  An answer that is an error goes through
+        The ticket may raise both, too, and QueueNotFound.  An answer that is an error goes through
         `error_of`.
         """
         queue = self._directory.cached(name)
@@ -116,8 +116,8 @@ class Messages:
         return sent
 
     def error_of(self, name: str, error: PenstockError) -> PenstockError:
-        """What to report about the queue of this name, which the store knows by number only."""
-        if isinstance(error, QueueNotFound):  # removed while the directory remembered it
+        """The error to report for the queue of this name, which the store knows only by number."""
+        if isinstance(error, QueueNotFound):  # removed while it was cached
             self._directory.forget(name)
             return QueueNotFound(name)
         return error
@@ -126,7 +126,7 @@ class Messages:
         return self._store.send(new)
 
     def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        """In the caller's own transaction: they exist exactly if it is committed."""
+        """In the caller's own transaction: they are sent if and only if it commits."""
         return self._store.send_in(tx, new)
 
     async def send_in_async(
@@ -149,9 +149,9 @@ class Messages:
     ) -> Ticket[Claimed]:
         """`in_a_row`: of a group as many as are ready, in a queue ordered by group.
 
-        `claim_key`: for some minutes the same key gives the same messages, or ClaimNotRepeatable.
+        `claim_key`: for some minutes the same key returns the same messages, or ClaimNotRepeatable.
         `finishing`: acts that are done first, in the same transaction.
-        `kinds`: only messages of these, in their order, however many others wait before them.
+        `kinds`: only messages of these kinds, in order, however many others wait before them.
         """
         limits = self._limits
         if not 1 <= limit <= limits.max_claim:
@@ -191,15 +191,15 @@ class Messages:
         return claimed
 
     def claimable(self, queue_nos: Sequence[int]) -> Ticket[list[Claimable]]:
-        """Which of these queues a claim would find something in, now or at a known instant."""
+        """Which of these queues have something to claim, now or at a known instant."""
         return self._store.read(lambda session: session.queues.claimable(queue_nos))
 
     def _checked_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
-        """Each once and in one order, so that claims which are alike are served as one."""
+        """Sorted and without duplicates, so that equal claims are served as one."""
         if in_a_row:
             raise InvalidRequest("give kinds or in_a_row, not both")
         if not 1 <= len(kinds) <= MAX_KINDS:
-            raise InvalidRequest(f"kinds are 1 to {MAX_KINDS}")
+            raise InvalidRequest(f"kinds takes 1 to {MAX_KINDS}")
         if not all(is_label(kind, self._limits) for kind in kinds):
             raise InvalidRequest(
                 f"a kind has 1 to {self._limits.max_label_chars} characters, none of them NUL"
@@ -210,7 +210,7 @@ class Messages:
         return leases.receipt(Lease.of(message), secret=self._store.secret)
 
     def read_receipt(self, receipt: str) -> Lease:
-        """Raises LeaseLost for anything that no claim has given."""
+        """Raises LeaseLost for anything that is not a receipt of a claim."""
         return leases.read_receipt(receipt, secret=self._store.secret)
 
     def plan(
@@ -251,7 +251,7 @@ class Messages:
         return self._store.act(acts)
 
     def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
-        """In the caller's own transaction: they count exactly if it is committed."""
+        """In the caller's own transaction: they take effect if and only if it commits."""
         return self._store.act_in(tx, acts)
 
     async def act_in_async(
@@ -261,16 +261,16 @@ class Messages:
         return await self._store.act_in_async(tx, acts)
 
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:
-        """Give back what was claimed for somebody who has gone away."""
+        """Give back messages that were claimed for a client that has disconnected."""
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
 
     def behind(self, held: Sequence[Lease]) -> Work[dict[int, Message]]:
-        """By number: what became of the messages of leases, those that are gone left out."""
+        """The messages of leases by number, without those that are gone."""
         nos = [lease.message_no for lease in held]
         return read(self._store, lambda s: {m.message_no: m for m in s.messages.numbered(nos)})
 
     def find(self, message_id: str) -> Work[Message | None]:
-        """The live message, without what was sent."""
+        """The live message, without its content."""
         return read(self._store, lambda session: session.messages.find(message_id))
 
     def get(self, message_id: str) -> Work[MessageView]:
@@ -302,7 +302,7 @@ class Messages:
     def cancel(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
     ) -> Work[Message]:
-        """`is_running_ok`: also one that is leased, whose lease holder is fenced."""
+        """`is_running_ok`: also a leased one, whose lease holder is fenced."""
         kept = self.kept(reason)
         return self._change(
             message_id,
@@ -325,9 +325,9 @@ class Messages:
         )
 
     def due_at(self, due_at: int | None, delay_ms: int | None) -> int:
-        """The instant that is said either way; raises InvalidRequest unless it is in one."""
+        """The instant given either way; raises InvalidRequest unless exactly one is given."""
         if (due_at is None) is (delay_ms is None):
-            raise InvalidRequest("say when: give due_at or delay_ms, and not both")
+            raise InvalidRequest("give either due_at or delay_ms")
         if due_at is not None:
             return check_instant("due_at", due_at)
         assert delay_ms is not None
@@ -349,8 +349,8 @@ class Messages:
         return write(self._store, do)
 
     def kept(self, text: str | None) -> str | None:
-        """Errors and reasons: cut rather than refused, because they must not keep an act back."""
-        return text and proper(text[: self._limits.max_error_chars])
+        """Errors and reasons are cut rather than refused, because they must not block an act."""
+        return text and sanitize(text[: self._limits.max_error_chars])
 
     def _change(self, message_id: str, how: Callable[[Message, Queue], Message]) -> Work[Message]:
         now = self._clock.now()

@@ -1,4 +1,4 @@
-"""Move tasks: start, list, look up, cancel; and the step that a duty takes."""
+"""Move tasks: start, list, look up, cancel; and the step of the duty."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 
 
-class Moves:
+class MoveService:
     def __init__(self, store: Store, clock: Clock, dice: Dice) -> None:
         self._store = store
         self._clock = clock
@@ -23,8 +23,8 @@ class Moves:
     ) -> Work[MoveTask]:
         """To `target`, or each message to the queue it died in.
 
-        Raises InvalidRequest, also with the ticket: the target must be of the same ordering.
-        QueueNotFound, TargetNotFound or MoveRunning come with the ticket.
+        Raises InvalidRequest, also with the ticket: the target must have the same ordering.
+        QueueNotFound, TargetNotFound and MoveRunning come with the ticket.
         """
         move.check_rate(max_per_second)
         if target is not None and check_name(target) == source:
@@ -75,9 +75,9 @@ class Moves:
         return read(self._store, lambda session: session.moves.active())
 
     def step(self, task_id: str, *, now: int) -> Work[MoveTask | None]:
-        """Move what may be moved by now and count it, all or nothing.
+        """Move and count what may be moved by now, all or nothing.
 
-        None if there is nothing to do for this node: it has ended, or another one is at it.
+        None if this node has nothing to do: the task has ended, or another node has it locked.
         """
 
         def do(session: Session) -> MoveTask | None:
@@ -132,7 +132,7 @@ def _target(session: Session, name: str, source: Queue) -> tuple[int, str]:
     if found is None:
         raise TargetNotFound(name)
     if found.is_ordered is not source.is_ordered:
-        # Groups would lose their order, or messages without a group stand where all have one.
+        # Groups would lose their order, or messages without a group would be among groups.
         raise InvalidRequest("messages can only be moved to a queue of the same ordering")
     return found.queue_no, found.name
 

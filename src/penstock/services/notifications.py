@@ -1,4 +1,4 @@
-"""Notifications: messages for a set time, found again by their tags."""
+"""Notifications: messages for a set time, found by their tags."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from penstock.ports.store import Session, Store
 from penstock.ports.tags import Tagged
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.message_views import EndedPage
-from penstock.services.messages import Messages, MessageView
+from penstock.services.messages import MessageService, MessageView
 
 CHUNK = 500  # messages per transaction when many are removed
-FUTURE = (State.WAITING, State.READY)  # also those that are due and that nobody has claimed yet
+FUTURE = (State.WAITING, State.READY)  # including due ones that are not claimed yet
 HELD = (State.LEASED,)
 LIVE = (*FUTURE, *HELD)
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which notifications: by both tags or one of them, in one queue or in all."""
+class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which notifications: by one or both tags, in one queue or in all."""
 
     queue: str | None = None
     tag: str | None = None  # in either place
@@ -40,7 +40,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
-class Found(msgspec.Struct, frozen=True):
+class NotificationPage(msgspec.Struct, frozen=True):
     views: list[MessageView]
     next_no: int | None = None  # where the next page begins; None: this is the last
 
@@ -50,9 +50,9 @@ class Removed(msgspec.Struct, frozen=True):
     is_done: bool
 
 
-class Notifications:
+class NotificationService:
     def __init__(
-        self, store: Store, clock: Clock, dice: Dice, limits: Limits, messages: Messages
+        self, store: Store, clock: Clock, dice: Dice, limits: Limits, messages: MessageService
     ) -> None:
         self._store = store
         self._clock = clock
@@ -71,21 +71,21 @@ class Notifications:
         due_at = draft.due_at
         if due_at is None:
             due_at = now + check_delay("delay_ms", draft.delay_ms or 0)
-        return notification.planned(
+        return notification.as_notification(
             draft,
             due_at=check_instant("due_at", due_at),
             user_token=user_token,
             future_token=uuid7(now, self._dice.digits(ID_DIGITS)),
         )
 
-    def find(self, wanted: Wanted) -> Work[Found]:
+    def find(self, wanted: NotificationFilter) -> Work[NotificationPage]:
         """Live ones, in the order in which they were recorded; raises QueueNotFound."""
         self._check(wanted)
         max_bytes = self._limits.max_answer_bytes
         return read(self._store, lambda session: _found(session, wanted, max_bytes))
 
     def past(self, wanted: HistoryFilter) -> Work[EndedPage]:
-        """Those that have ended, newest first, with their content as long as that is stored."""
+        """Ended ones, newest first, with their content as long as that is stored."""
         check_filter(wanted, max_limit=self._limits.max_claim)
         max_bytes = self._limits.max_answer_bytes
 
@@ -100,7 +100,7 @@ class Notifications:
         return read(self._store, do)
 
     def change(self, message_id: str, wanted: Change) -> Work[Message]:
-        """Another date, body, kind or tags of an unclaimed notification.
+        """Change date, body, kind or tags of an unclaimed notification.
 
         Raises InvalidRequest; MessageNotFound, WrongState and TooLarge when it runs.
         """
@@ -130,8 +130,10 @@ class Notifications:
             ),
         )
 
-    def remove_some(self, wanted: Wanted, *, reason: str | None = None) -> Work[Removed]:
-        """Cancel a chunk of the unclaimed ones; to be repeated until it is done."""
+    def remove_some(
+        self, wanted: NotificationFilter, *, reason: str | None = None
+    ) -> Work[Removed]:
+        """Cancel a chunk of the unclaimed ones; repeat until it is done."""
         now, kept = self._clock.now(), self._messages.kept(reason)
         unclaimed = msgspec.structs.replace(wanted, states=FUTURE, after_no=0, limit=CHUNK)
         self._check(unclaimed)
@@ -148,13 +150,13 @@ class Notifications:
 
         return write(self._store, do)
 
-    def _check(self, wanted: Wanted) -> None:
+    def _check(self, wanted: NotificationFilter) -> None:
         check_tags(wanted.tag, wanted.tag1, wanted.tag2)
         if not 1 <= wanted.limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
 
 
-def _tagged(session: Session, wanted: Wanted) -> Tagged:
+def _tagged(session: Session, wanted: NotificationFilter) -> Tagged:
     queue_no = None
     if wanted.queue is not None:
         queue = session.queues.find(wanted.queue)
@@ -174,7 +176,7 @@ def _tagged(session: Session, wanted: Wanted) -> Tagged:
     )
 
 
-def _found(session: Session, wanted: Wanted, max_bytes: int) -> Found:
+def _found(session: Session, wanted: NotificationFilter, max_bytes: int) -> NotificationPage:
     matching = session.tagged.find(_tagged(session, wanted))
     found = matching[: count_fitting((message.size for message in matching), max_bytes)]
     contents = session.tagged.contents(found)
@@ -182,14 +184,14 @@ def _found(session: Session, wanted: Wanted, max_bytes: int) -> Found:
     for message in found:
         content = contents.get(message.message_no)
         if message.state not in IN_LINE:
-            # Its due_at is the end of the lease; the date it was recorded for counts.
+            # Its due_at is the end of the lease; the recorded date counts.
             planned = notification.planned_at(content.attributes if content else None)
             if planned is not None and not wanted.due_from <= planned < wanted.due_before:
                 continue
         name = session.queues.get(message.queue_no).name
         views.append(MessageView(name, message, content))
     is_last = len(found) == len(matching) < wanted.limit
-    return Found(views, None if is_last else found[-1].message_no)
+    return NotificationPage(views, None if is_last else found[-1].message_no)
 
 
 def check_tags(tag: str | None, tag1: str | None, tag2: str | None) -> None:

@@ -21,7 +21,7 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
 
-MOST_CHANGED = 500  # queues in one look; the rest is told to have changed, and no more
+MOST_CHANGED = 500  # queues in one look; more are only reported as changed
 MOST_SUSPECTS = 1_000
 MOST_HANGING = 100  # routes
 MOST_TRANSACTIONS = 20
@@ -30,11 +30,11 @@ MOST_TRANSACTIONS = 20
 class Changed(msgspec.Struct, frozen=True):
     queue: Queue
     counts: Counts
-    before: Counts | None  # None: not known
+    before: Counts | None  # None: unknown
 
 
-class Look(msgspec.Struct, frozen=True):
-    """Everything at one instant, and what is needed to tell what the next look finds changed."""
+class OverviewLook(msgspec.Struct, frozen=True):
+    """Everything at one instant, and what the next look needs to find changes."""
 
     at: int
     total: Counts
@@ -46,30 +46,30 @@ class Look(msgspec.Struct, frozen=True):
     is_cut: bool = False  # more queues have changed
 
 
-class Wrong(msgspec.Struct, frozen=True):
+class ProblemsOfQueue(msgspec.Struct, frozen=True):
     glance: Glance
     problems: tuple[Problem, ...]
 
 
-class Watch:
+class OverviewService:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    def look(self, before: Look | None = None) -> Work[Look]:
-        """With no look before it, no queue has changed."""
+    def look(self, before: OverviewLook | None = None) -> Work[OverviewLook]:
+        """Without a previous look, no queue has changed."""
         now = self._clock.now()
         return read(self._store, lambda session: _look(session, before, now))
 
-    def problems(self) -> Work[list[Wrong]]:
-        """The worst first."""
+    def problems(self) -> Work[list[ProblemsOfQueue]]:
+        """Worst first."""
         now = self._clock.now()
 
-        def do(session: Session) -> list[Wrong]:
+        def do(session: Session) -> list[ProblemsOfQueue]:
             late_at = now - STUCK_AFTER_MS
             suspects = session.watching.suspects(late_at=late_at, limit=MOST_SUSPECTS)
             found = worst_first((one, problems_of(one, now=now)) for one in suspects)
-            return [Wrong(one, problems_of(one, now=now)) for one in found]
+            return [ProblemsOfQueue(one, problems_of(one, now=now)) for one in found]
 
         return read(self._store, do)
 
@@ -81,13 +81,13 @@ class Watch:
         )
 
     def transactions(self) -> Work[list[OldTransaction]]:
-        """Open transactions that slow claims down when they last; the oldest first."""
+        """Open transactions that slow claims down when they last; oldest first."""
         return read(
             self._store, lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
         )
 
     def old_transactions(self) -> Work[list[OldTransaction]]:
-        """Those of them that have lasted too long."""
+        """Those that have lasted too long."""
         now = self._clock.now()
 
         def do(session: Session) -> list[OldTransaction]:
@@ -97,23 +97,23 @@ class Watch:
         return read(self._store, do)
 
     def damage(self) -> Damage | None:
-        """What of the store cannot be read any more, as far as requests have met it."""
+        """Damage that requests have met so far."""
         return self._store.damage()
 
 
-def _look(session: Session, before: Look | None, now: int) -> Look:
+def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLook:
     marks = session.watching.marks()
     known = {} if before is None else before.known
     nos: list[int] = []
     if before is not None:
         nos = [no for no, mark in marks.items() if before.marks.get(no) != mark]
-    told = nos[:MOST_CHANGED]
-    counts = session.queues.counts(told) if told else {}
+    shown = nos[:MOST_CHANGED]
+    counts = session.queues.counts(shown) if shown else {}
     changed = [
         Changed(queue, counts[queue.queue_no], known.get(queue.queue_no))
-        for queue in session.queues.some(told)
+        for queue in session.queues.some(shown)
     ]
-    return Look(
+    return OverviewLook(
         at=now,
         total=session.queues.total(),
         workers=session.watching.workers(now=now),
@@ -121,5 +121,5 @@ def _look(session: Session, before: Look | None, now: int) -> Look:
         marks=marks,
         known=known | counts,
         changed=changed,
-        is_cut=len(nos) > len(told),
+        is_cut=len(nos) > len(shown),
     )

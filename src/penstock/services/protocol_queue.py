@@ -10,15 +10,15 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.messages import Messages
-from penstock.services.queues import Queues
+from penstock.services.messages import MessageService
+from penstock.services.queues import QueueService
 
 T = TypeVar("T")
 
 
 class ProtocolQueue:
     def __init__(
-        self, queues: Queues, messages: Messages, *, name: str, settings: QueueSettings
+        self, queues: QueueService, messages: MessageService, *, name: str, settings: QueueSettings
     ) -> None:
         self._queues = queues
         self._messages = messages

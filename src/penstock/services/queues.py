@@ -22,10 +22,10 @@ CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven
 class QueueView(msgspec.Struct, frozen=True):
     queue: Queue
     counts: Counts
-    oldest_ready_at: int | msgspec.UnsetType | None = msgspec.UNSET  # looked for only for one queue
+    oldest_ready_at: int | msgspec.UnsetType | None = msgspec.UNSET  # read only for single queues
 
 
-class Put(msgspec.Struct, frozen=True):
+class PutQueue(msgspec.Struct, frozen=True):
     view: QueueView
     is_new: bool
 
@@ -35,30 +35,30 @@ class Purged(msgspec.Struct, frozen=True):
     is_done: bool
 
 
-class Queues:
+class QueueService:
     def __init__(self, store: Store, clock: Clock, directory: Directory) -> None:
         self._store = store
         self._clock = clock
         self._directory = directory
 
-    def put(self, name: str, settings: QueueSettings, *, only_new: bool = False) -> Work[Put]:
-        """Make the queue, or give it these settings."""
+    def put(self, name: str, settings: QueueSettings, *, only_new: bool = False) -> Work[PutQueue]:
+        """Create the queue, or give it these settings."""
         check_settings(settings, name=check_name(name))
         now = self._clock.now()
 
-        def do(session: Session) -> Put:
+        def do(session: Session) -> PutQueue:
             found = session.queues.find_to_change(name)
             if found is not None and only_new:
-                raise QueueExists(f"there is a queue {name!r} already")
+                raise QueueExists(f"queue {name!r} already exists")
             if found is None:
                 made = session.queues.add(name, settings, now=now)
-                return Put(QueueView(self._directory.keep(made), Counts(), None), is_new=True)
-            return Put(self._change(session, found, settings), is_new=False)
+                return PutQueue(QueueView(self._directory.keep(made), Counts(), None), is_new=True)
+            return PutQueue(self._change(session, found, settings), is_new=False)
 
         return write(self._store, do)
 
     def get_or_create(self, name: str, settings: QueueSettings) -> Steps[Queue]:
-        """The queue of this name, which gets these settings if it does not exist yet."""
+        """The queue of this name; created with these settings if it does not exist yet."""
         cached = self._directory.cached(name)
         return cached or (yield from self.load_or_create(name, settings))
 
@@ -75,7 +75,7 @@ class Queues:
         return put.view.queue
 
     def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
-        """New settings made out of the present ones; nobody else changes them in between.
+        """Derive new settings from the present ones, without concurrent changes.
 
         `how` runs inside the transaction, maybe more than once; what it raises is the answer.
         """
@@ -155,7 +155,7 @@ class Queues:
         return read(self._store, do)
 
     def remove(self, name: str, *, force: bool) -> Work[None]:
-        """With force, purge it first (see `purge`); what slips in between goes with it."""
+        """With force, purge it first (see `purge`); what is sent in between is removed with it."""
         now = self._clock.now()
 
         def do(session: Session) -> None:
@@ -173,13 +173,13 @@ class Queues:
         return write(self._store, do)
 
     def removed_at(self, name: str) -> Work[int | None]:
-        """When a queue of this name was removed last."""
+        """When a queue of this name was last removed."""
         return read(self._store, lambda session: session.queues.removed_at(name))
 
     def purge(self, name: str) -> Steps[int]:
         """Cancel all messages, a chunk per transaction; the answer is how many there were.
 
-        What was sent can be sent again: its dedup keys are forgotten.
+        Dedup keys are forgotten, so the same messages can be sent again.
         """
         total = 0
         while True:
@@ -189,24 +189,21 @@ class Queues:
             total += purged.cancelled
 
     def purge_some(self, name: str) -> Work[Purged]:
-        """Cancel a chunk; to be repeated until it is done."""
+        """Cancel a chunk; repeat until it is done."""
         now = self._clock.now()
 
         def do(session: Session) -> Purged:
             queue_no = _existing(session, name).queue_no
-            # Messages first: senders hold their group when they wait for a key, and so must we.
+            # Messages first: senders lock their group before they wait for a key, and so must we.
             cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
             forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
-            # Whatever was sent in between and lost its key is cancelled the next time.
+            # Messages sent in between that lost their key are cancelled the next time.
             return Purged(cancelled, is_done=not cancelled and not forgotten)
 
         return write(self._store, do)
 
     def bring_back_some(self, name: str) -> Work[int]:
-        """What fell due goes back in line at once, and what is too old goes.
-
-        To be repeated while it answers CHUNK.
-        """
+        """Bring back due messages and cancel expired ones; repeat while it answers CHUNK."""
         now = self._clock.now()
 
         def do(session: Session) -> int:

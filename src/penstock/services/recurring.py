@@ -1,4 +1,4 @@
-"""Recurring work: declare, look, pause, run now; and what the duty that fires it does."""
+"""Recurring work: declare, read, pause, run now; and the steps of the duty that fires it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PAGE = 1_000
 May = Callable[[Schedule], bool]
 
 
-class Recurring:
+class RecurringService:
     def __init__(self, store: Store, clock: Clock, dice: Dice, limits: Limits) -> None:
         self._store = store
         self._clock = clock
@@ -52,7 +52,7 @@ class Recurring:
         overlap: Overlap = Overlap.ALLOW,
         owner: str | None = None,
     ) -> Work[Schedule]:
-        """Make it, or change it to this; the same again changes nothing, not even its next firing.
+        """Create or change it; declaring the same again changes nothing, not even its next firing.
 
         `owner`: the application that declares it, which may `retire` it later.
         Raises InvalidRequest at once or when it runs, QueueNotFound when it runs.
@@ -74,11 +74,11 @@ class Recurring:
             self._new(session, wanted, now, now=now)  # what cannot be sent is refused now
             before = session.schedules.to_change(name)
             if before is None:
-                made = schedules.declared(None, wanted, now=now)
+                made = schedules.declare(None, wanted, now=now)
                 if session.schedules.add(made):
                     return made
                 before = session.schedules.to_change(name)  # another node was faster
-            after = schedules.declared(before, wanted, now=now)
+            after = schedules.declare(before, wanted, now=now)
             if after != before:
                 session.schedules.save(after)
             return after
@@ -94,7 +94,7 @@ class Recurring:
         return read(self._store, lambda session: session.schedules.page(after=after, limit=limit))
 
     def remove(self, name: str) -> Work[None]:
-        """What it has sent stays."""
+        """Messages that it has sent stay."""
 
         def do(session: Session) -> None:
             if not session.schedules.remove(name):
@@ -105,9 +105,9 @@ class Recurring:
     def dropped(
         self, owner: str, declared: Collection[str], *, may: May = lambda _: True
     ) -> Work[list[str]]:
-        """What this application declared before and does not declare now, by name.
+        """Names of work that this application declared before and no longer declares.
 
-        Nothing while workers of another version of it are alive.  `may`: only of these.
+        Empty while workers of another version of it are alive.  `may`: only of these.
         """
         now = self._clock.now()
         return read(
@@ -120,7 +120,7 @@ class Recurring:
     def retire(
         self, owner: str, declared: Collection[str], *, may: May = lambda _: True
     ) -> Work[list[str]]:
-        """Remove what is `dropped`; each leaves a fact.  What it has sent stays."""
+        """Remove dropped work and record a fact for each.  Messages that it has sent stay."""
         now = self._clock.now()
 
         def do(session: Session) -> list[str]:
@@ -143,7 +143,7 @@ class Recurring:
         )
 
     def resume(self, name: str) -> Work[Schedule]:
-        """Firings that fell into the pause are not caught up."""
+        """Firings during the pause are not caught up."""
         now = self._clock.now()
         return write(
             self._store,
@@ -159,7 +159,7 @@ class Recurring:
         def do(session: Session) -> str:
             found = _existing(session.schedules.to_change(name), name)
             [message_id] = self._send(session, found, [now], now=now)
-            _save(session, schedules.ran(found, message_id=message_id, now=now))
+            _save(session, schedules.record_run(found, message_id=message_id, now=now))
             return message_id
 
         return write(self._store, do)
@@ -172,23 +172,23 @@ class Recurring:
             raise InvalidRequest(f"count must be from 1 to {MAX_PREVIEW}")
         schedules.check_rhythm(rhythm)
         start = self._clock.now() if after is None else after
-        # A thousand firings that are years apart take half a second to find.
+        # Finding a thousand firings that are years apart takes half a second.
         return Computation(lambda: schedules.preview(rhythm, after=start, count=count))
 
     def due(
         self, *, now: int, limit: int, after: tuple[int, str] = (-1, "")
     ) -> Work[list[tuple[int, str]]]:
-        """Since when, and names of those whose time has come; the longest due first."""
+        """Due instants and names, the longest due first."""
         return read(self._store, lambda s: s.schedules.due(now=now, limit=limit, after=after))
 
     def next_at(self, *, now: int) -> Work[int | None]:
-        """When the next one falls due that is not due yet."""
+        """When the next one that is not due yet falls due."""
         return read(self._store, lambda session: session.schedules.next_at(now=now))
 
     def fire(self, name: str, *, now: int) -> Work[Schedule | None]:
-        """Send what is due and note it, all or nothing.
+        """Send and record what is due, all or nothing.
 
-        None if there is nothing to do for this node: another one is at it, or has been.
+        None if this node has nothing to do: another one has it locked, or has fired it.
         """
 
         def do(session: Session) -> Schedule | None:
@@ -202,11 +202,11 @@ class Recurring:
                     return found
                 sent = self._send(session, found, plan.fire_at, now=now, before=replaced)
             except PenstockError as error:
-                return _save(session, schedules.failed(found, str(error)))
-            # A duplicate of the one before it is that one: nothing else stands for this firing.
+                return _save(session, schedules.record_failure(found, str(error)))
+            # A duplicate of the previous firing is that message: nothing else stands for this one.
             if replaced is not None and sent and replaced not in sent:
                 _cancel(session, replaced, now=now)
-            return _save(session, schedules.settle(found, plan, sent=sent))
+            return _save(session, schedules.advance(found, plan, sent=sent))
 
         return write(self._store, do)
 
@@ -225,7 +225,7 @@ class Recurring:
         now: int,
         before: str | None = None,
     ) -> list[str]:
-        """Ids, in order; fewer than asked for if the queue takes no more, but not none."""
+        """Ids, in order; fewer than requested if the queue is full, but at least one."""
         new = [self._new(session, schedule, at, now=now) for at in fire_at]
         answers = session.send(new, before=before) if new else []
         sent = [answer.id for answer in answers if not isinstance(answer, PenstockError)]
@@ -249,7 +249,7 @@ def _dropped(
     found = [
         schedule
         for schedule in session.schedules.of_owner(owner)
-        if ownership.dropped(schedule, owner=owner, declared=declared, now=now) and may(schedule)
+        if ownership.is_dropped(schedule, owner=owner, declared=declared, now=now) and may(schedule)
     ]
     if found and ownership.is_contested(_workers(session), owner=owner, declared=declared, now=now):
         return []
@@ -282,7 +282,7 @@ def _is_busy(session: Session, schedule: Schedule) -> bool:
 
 
 def _cancel(session: Session, message_id: str, *, now: int) -> None:
-    with suppress(WrongState, MessageNotFound):  # somebody is at work on it, or was
+    with suppress(WrongState, MessageNotFound):  # it is or was being handled
         session.messages.change(
             message_id, lambda m, _: lifecycle.cancel(m, reason=REPLACED), now=now
         )

@@ -1,7 +1,7 @@
-"""Brings messages back from the lake, as they were: with their ids, dates and attempts.
+"""Restores messages from the lake, as they were: with their ids, dates and attempts.
 
-A message that the store knows, here or in its history, is left alone: so the same restore can be
-run again, after a kill or for no reason, and brings nothing twice.
+A message that the store knows, live or in its history, is skipped: so a restore can be repeated,
+after a kill or for no reason, and never duplicates a message.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _attributes = msgspec.json.Decoder(dict[str, str])
 
 class Restored(msgspec.Struct, frozen=True):
     restored: int = 0
-    known: int = 0  # were here already
-    without_body: int = 0  # the lake does not have what they said
+    known: int = 0  # existed already
+    without_body: int = 0  # the lake does not have their bodies
     refused: tuple[tuple[str, str], ...] = ()  # ids, and why
 
     def __add__(self, other: Restored) -> Restored:
@@ -41,13 +41,13 @@ class Restored(msgspec.Struct, frozen=True):
         )
 
 
-class Restoring:
+class RestoreService:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def make_queues(self, settings: Mapping[str, str]) -> int:
-        """Those that are missing, with the settings they had; JSON texts by name."""
+        """Create missing queues with the settings they had; JSON texts by name."""
         now = self._clock.now()
 
         def do(session: Session) -> int:
@@ -122,7 +122,7 @@ def _new(row: LakeMessage, queue: Queue, *, now: int) -> NewMessage:
     content = Content(
         row["body"], None if attributes is None else _attributes.decode(attributes), row["trace"]
     )
-    # Windows of keys are long over; a key that is held for longer is taken again.
+    # The windows of keys are long over; a key that is held for longer is held again.
     return NewMessage(message, content, dedup_window_ms=0)
 
 

@@ -18,9 +18,9 @@ from typing import Any
 from penstock.domain.delivery.addresses import Guard
 from penstock.domain.delivery.route import (
     DEFAULT_TIMEOUT_MS,
+    DeliveryRoute,
     HeaderMode,
     HeaderRule,
-    Route,
     RouteTable,
     check_endpoint,
     check_route,
@@ -92,20 +92,20 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _named(pattern: str, rule: Any) -> Route:
+def _named(pattern: str, rule: Any) -> DeliveryRoute:
     try:
         return _route(pattern, rule)
     except InvalidRequest as error:
         raise InvalidRequest(f"rule {pattern[:200]!r}: {error}") from None
 
 
-def _route(pattern: str, rule: Any) -> Route:
+def _route(pattern: str, rule: Any) -> DeliveryRoute:
     if not pattern.strip() or len(pattern) > MAX_PATTERN_CHARS or NUL in pattern:
         raise InvalidRequest(f"a pattern has 1 to {MAX_PATTERN_CHARS} characters, none of them NUL")
     if not isinstance(rule, dict):
         raise InvalidRequest("a rule must be an object")
     _refuse_others(rule)
-    route = Route(
+    route = DeliveryRoute(
         pattern=pattern,
         url=_url(rule),
         methods=_methods(rule),
@@ -245,7 +245,7 @@ def _authorization(given: Any) -> HeaderRule:
     return HeaderRule("Authorization", f"Basic {token}")
 
 
-def _check_metric_names(routes: list[Route]) -> None:
+def _check_metric_names(routes: list[DeliveryRoute]) -> None:
     seen: set[str] = set()
     for route in routes:
         if route.metric_name in seen:

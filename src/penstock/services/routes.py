@@ -1,6 +1,6 @@
-"""What you can ask of routes.  Their rules are one document of the store, the same for all nodes.
+"""Use cases of routes.  Their rules are one document of the store, the same for all nodes.
 
-Each node keeps them as they were read last; a duty looks every second whether they have changed.
+Each node keeps a copy; a duty checks every second whether it has changed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 import msgspec
 
 from penstock.domain.delivery.addresses import Guard
-from penstock.domain.delivery.route import Route, RouteTable
+from penstock.domain.delivery.route import DeliveryRoute, RouteTable
 from penstock.domain.delivery.uri import check_uri
 from penstock.domain.document import Document
 from penstock.domain.errors import InvalidRequest, RouteNotFound
@@ -18,7 +18,7 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.circuits import changes as circuit_changes
-from penstock.services.document_version import Kept
+from penstock.services.document_version import DocumentVersion
 from penstock.services.route_rules import check_endpoints, parse_rules
 
 RULES = "routing_rules"
@@ -27,23 +27,23 @@ _log = logging.getLogger("penstock.routes")
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """New rules that were found to be valid, and the table they make."""
+    """New valid rules, and the table they make."""
 
     text: str
     table: RouteTable
 
 
-class Routes:
+class RouteService:
     def __init__(self, store: Store, clock: Clock, *, denied: str = "") -> None:
         """`denied`: networks that no rule may lead to, besides those that none ever may."""
         self._store = store
         self._clock = clock
         self._guard = Guard(denied)
         self.table = RouteTable()
-        self._kept = Kept()
+        self._kept = DocumentVersion()
 
-    def match(self, uri: str, *, method: str | None = None) -> Route:
-        """Raises RouteNotFound, or InvalidUri for one that no route is asked about."""
+    def match(self, uri: str, *, method: str | None = None) -> DeliveryRoute:
+        """Raises RouteNotFound, or InvalidUri for a URI that cannot be routed."""
         found = self.table.match(check_uri(uri), method=method)
         if found is None:
             raise RouteNotFound(uri)
@@ -59,11 +59,11 @@ class Routes:
         return Rules(text, table)
 
     def put(self, text: str) -> Work[Document]:
-        """All of them at once, or InvalidRequest.  Circuits of patterns that go, go with them."""
+        """All of them at once, or InvalidRequest.  Circuits of removed patterns are removed."""
         return self.keep(self.parse(text))
 
     def keep(self, rules: Rules) -> Work[Document]:
-        """The second half of `put`: what was parsed replaces what there was."""
+        """The second half of `put`: replace the rules with the parsed ones."""
         table, now = rules.table, self._clock.now()
 
         def do(session: Session) -> Document:
@@ -90,14 +90,14 @@ class Routes:
         return write(self._store, do)
 
     def refresh(self, session: Session) -> None:
-        """As they are in the store.  Rules that this version cannot read change nothing."""
+        """Read them from the store.  Rules that this version cannot read are ignored."""
         found = session.documents.latest(RULES)
         if not self._kept.is_news(found.version, now=self._clock.now()):
             return
         try:
             self.table = RouteTable() if found.text is None else parse_rules(found.text)
         except InvalidRequest as error:
-            _log.warning("the rules of routes in the store are not taken: %s", error)
+            _log.warning("ignoring the stored rules of routes: %s", error)
 
     def _take(self, table: RouteTable, version: int, *, now: int) -> None:
         self.table = table
@@ -107,7 +107,7 @@ class Routes:
         before = session.documents.to_change(RULES, now=now)
         try:
             table = parse_rules(before.text) if before else RouteTable()
-        except InvalidRequest:  # another version wrote them; what they were is not known
+        except InvalidRequest:  # written by another version
             table = self.table
         kept = keeping.patterns
         gone = {one: pattern for one, pattern in table.patterns.items() if one not in kept}

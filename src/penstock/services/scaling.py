@@ -1,4 +1,4 @@
-"""What is kept of the autoscaler in the store: who leads, how the fleets are, what was decided."""
+"""The autoscaler's state in the store: leader, status of the fleets, decisions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _AlertData(msgspec.Struct):
 _alert = msgspec.json.Decoder(_AlertData)
 
 
-class Scaling:
+class ScalingService:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
@@ -36,7 +36,7 @@ class Scaling:
     # ---- for the autoscaler
 
     def lead(self, group: str, *, holder: str, for_ms: int, now: int) -> bool:
-        """Of all that look after this group one acts."""
+        """Of all autoscalers of this group one acts."""
         name = _duty(group)
         leading = self._store.write(
             lambda s: s.duties.lead(name, holder=holder, for_ms=for_ms, now=now)
@@ -58,7 +58,7 @@ class Scaling:
         gone: Iterable[str] = (),
         now: int,
     ) -> Work[None]:
-        """What has come of a tick, all of it or nothing."""
+        """Save the results of a tick, all or nothing."""
         gone = frozenset(gone)
 
         def do(session: Session) -> None:
@@ -73,20 +73,20 @@ class Scaling:
         return write(self._store, do)
 
     def of_group(self, group: str) -> dict[str, FleetStatus]:
-        """What whoever looked after it before has left."""
+        """The status that the previous leader left."""
         found = self.all().result()
         return {status.name: status for status in found if status.group == group}
 
     def alerted(self, source: str) -> dict[str, int]:
-        """When it was told last of memory and of disk."""
+        """When alerts about memory and disk were last raised."""
         wanted = FactFilter(kind=ALERT, subject=source, limit=10)
         facts = self._store.read(lambda s: s.facts.search(wanted)).result()
         return {_alert.decode(fact.data).what: fact.at for fact in reversed(facts)}
 
-    # ---- for everybody
+    # ---- for all callers
 
     def all(self) -> Work[list[FleetStatus]]:
-        """By their names."""
+        """By name."""
 
         def do(session: Session) -> list[FleetStatus]:
             found = (_find(session, name) for name in sorted(_read_index(session)))
@@ -142,7 +142,7 @@ def _read_index(session: Session) -> dict[str, str]:
 def _keep_index(session: Session, named: dict[str, str], gone: frozenset[str], *, now: int) -> None:
     known = _read_index(session)
     if named.items() <= known.items() and not gone & known.keys():
-        return  # as nearly always; otherwise it is read again, so that nobody changes it meanwhile
+        return  # almost always; otherwise it is read again with a lock
     found = session.documents.to_change(INDEX, now=now)
     known = _index.decode(found.text) if found else {}
     after = {name: group for name, group in {**known, **named}.items() if name not in gone}
@@ -155,6 +155,6 @@ def _find(session: Session, name: str) -> FleetStatus | None:
         return None
     try:
         return _status.decode(found.text)
-    except msgspec.ValidationError as error:  # of another version: the next run writes it anew
-        _log.debug("what is kept of fleet %s cannot be read: %s", name, error)
+    except msgspec.ValidationError as error:  # of another version: the next run overwrites it
+        _log.debug("the stored status of fleet %s cannot be read: %s", name, error)
         return None

@@ -1,4 +1,4 @@
-"""Messages of a queue by what they are: looked at, and changed by hand, many at a time."""
+"""Selects messages of a queue by their fields, to read and to change many at a time."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from penstock.domain.errors import InvalidRequest, MessageNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import is_label
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.message.selection import Order, Pick, apply, place_of
+from penstock.domain.message.selection import BulkOrder, Pick, apply, place_of
 from penstock.ports.clock import Clock
-from penstock.ports.store import Browse, Session, Store, Stretch
+from penstock.ports.store import Browse, QueueStretch, Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.message_views import MessagePage, Place, home_of, page_of, queue_named
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
-STRETCH = 10_000  # so many are looked at for one page
+STRETCH = 10_000  # messages searched for one page
 MAX_IDS = 1_000  # named in one request
 MAX_PICKED = 100_000  # found for one request
 
@@ -26,14 +26,16 @@ class PickedIds(msgspec.Struct, frozen=True):
 
 
 class Picking:
-    def __init__(self, store: Store, clock: Clock, limits: Limits, messages: Messages) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, limits: Limits, messages: MessageService
+    ) -> None:
         self._store = store
         self._clock = clock
         self._limits = limits
         self._messages = messages
 
     def page(self, queue: str, pick: Pick, *, limit: int, after: Place | None) -> Work[MessagePage]:
-        """A page that looks at some thousands at most: it may be short, and not the last."""
+        """A page that searches some thousands at most: it may be short, and not the last."""
         if pick.is_everything:
             return self._messages.browse(queue, pick.state, limit=limit, after=after)
         self._check(pick, limit)
@@ -56,9 +58,9 @@ class Picking:
         return read(self._store, do)
 
     def of_queue(self, queue: str, ids: list[str]) -> Work[list[str]]:
-        """Those of them that are in this queue, each once."""
+        """Those that are in this queue, each once."""
         if not 1 <= len(ids) <= MAX_IDS:
-            raise InvalidRequest(f"ids are 1 to {MAX_IDS}")
+            raise InvalidRequest(f"ids takes 1 to {MAX_IDS}")
 
         def do(session: Session) -> list[str]:
             queue_no = queue_named(session, queue).queue_no
@@ -67,7 +69,7 @@ class Picking:
 
         return read(self._store, do)
 
-    def act(self, message_id: str, order: Order, *, queue: str | None = None) -> Work[Message]:
+    def act(self, message_id: str, order: BulkOrder, *, queue: str | None = None) -> Work[Message]:
         """Raises WrongState, or MessageNotFound; `queue`: only while it is in that queue."""
         now = self._clock.now()
         kept = msgspec.structs.replace(order, reason=self._messages.kept(order.reason))
@@ -91,14 +93,16 @@ class Picking:
         for label in (pick.kind, pick.tag, pick.group, pick.entity_id):
             if label is not None and not is_label(label, self._limits):
                 raise InvalidRequest(
-                    f"what is looked for has 1 to {self._limits.max_label_chars} characters"
+                    f"each value has 1 to {self._limits.max_label_chars} characters"
                 )
 
 
-def _look(session: Session, queue: str, pick: Pick, limit: int, after: Place | None) -> Stretch:
+def _look(
+    session: Session, queue: str, pick: Pick, limit: int, after: Place | None
+) -> QueueStretch:
     queue_no = queue_named(session, queue).queue_no
     wanted = Browse(queue_no=queue_no, state=pick.state, limit=limit, after=after)
     found = session.messages.stretch(wanted, pick, length=STRETCH)
     if len(found.messages) < wanted.limit:
         return found
-    return Stretch(found.messages, place_of(found.messages[-1]))
+    return QueueStretch(found.messages, place_of(found.messages[-1]))

@@ -1,4 +1,4 @@
-"""What you can ask of the pipeline's tables."""
+"""Use cases of the pipeline's tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Tables:
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
         if self.readiness() is GoldReadiness.NO_READER:
-            raise InvalidRequest("to read the pipeline's tables pyarrow has to be installed")
+            raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")
         found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
         if found is None:
             raise TableNotFound(table)

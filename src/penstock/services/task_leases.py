@@ -7,12 +7,18 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.worker import Worker
 from penstock.ports.unit_of_work import Steps
 from penstock.services.directory import Directory
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 
 
 class TaskLeases:
     def __init__(
-        self, workers: Workers, directory: Directory, *, queue: str, grace_ms: int, most_ms: int
+        self,
+        workers: WorkerService,
+        directory: Directory,
+        *,
+        queue: str,
+        grace_ms: int,
+        most_ms: int,
     ) -> None:
         """`queue`: the queue of tasks, which need not exist yet."""
         self._workers = workers
@@ -22,7 +28,7 @@ class TaskLeases:
         self.queue = queue
 
     def lease_ms(self, worker: Worker, *, now: int) -> int:
-        """A little longer than the worker counts as alive: its loss is to be noticed first."""
+        """A little longer than the worker counts as alive, so that its loss is noticed first."""
         return min(max(0, worker.alive_until - now) + self._grace_ms, self._most_ms)
 
     def beat(self, worker_id: str) -> Steps[Worker | None]:

@@ -1,4 +1,4 @@
-"""What you can ask of workers: register, beat, drain, leave; who is there, and who holds what."""
+"""Use cases of workers: register, beat, drain, leave; list workers and their leases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.ports.store import Acted, Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.ports.unit_of_work import Work, read, write
 
-MOST_HELD = 1_000  # leases in one answer, and given back in one go
+MOST_HELD = 1_000  # leases in one answer, and given back in one transaction
 _MOST_LOST = 100  # workers in one step
 _STILL_WATCHED_MS = MINUTE  # a claim may have been under way when its worker was lost
 
@@ -35,7 +35,7 @@ class HeldLease(msgspec.Struct, frozen=True):
     message: Message
 
 
-class Workers:
+class WorkerService:
     def __init__(
         self,
         store: Store,
@@ -44,18 +44,18 @@ class Workers:
         limits: Limits,
         *,
         valid_ms: int = VALID_MS,
-        everybodys: tuple[str, ...] = (),
+        shared_queues: tuple[str, ...] = (),
     ) -> None:
-        """`everybodys`: queues that a worker may claim from without having named them."""
+        """`shared_queues`: queues that a worker may claim from without having named them."""
         self._store = store
         self._clock = clock
         self._dice = dice
         self._limits = limits
-        self._everybodys = everybodys
+        self._shared_queues = shared_queues
         self.valid_ms = valid_ms
 
     def register(self, about: NewWorker) -> Work[Worker]:
-        """Raises InvalidRequest.  Its id is what its claims carry as `claimed_by`."""
+        """Raises InvalidRequest.  Its claims carry its id as `claimed_by`."""
         check_about(about, self._limits)
         now = self._clock.now()
         worker_id = uuid7(now, self._dice.digits(ID_DIGITS))
@@ -69,7 +69,7 @@ class Workers:
         return write(self._store, do)
 
     def beat(self, worker_id: str) -> Work[Worker | None]:
-        """The worker, or None: it is unknown, has left or was lost, and must register anew."""
+        """The worker, or None: it is unknown, has left or was lost, and must register again."""
         now, valid_ms = self._clock.now(), self.valid_ms
 
         def do(session: Session) -> Worker | None:
@@ -86,14 +86,14 @@ class Workers:
         return write(self._store, do)
 
     def drain(self, worker_id: str) -> Work[Worker]:
-        """It hears of it with its next beat.  Raises WorkerNotFound or WorkerGone."""
+        """It learns of it with its next beat.  Raises WorkerNotFound or WorkerGone."""
         now = self._clock.now()
         return self._change(
             worker_id, lambda worker: workers.drain(worker, now=now), workers.DRAINED, now
         )
 
     def leave(self, worker_id: str) -> Work[Worker]:
-        """Raises WorkerNotFound.  What it still holds is for the caller to give back."""
+        """Raises WorkerNotFound.  The caller gives back what it still holds."""
         now = self._clock.now()
         return self._change(
             worker_id, lambda worker: workers.leave(worker, now=now), workers.LEFT, now
@@ -119,7 +119,7 @@ class Workers:
         return read(self._store, do)
 
     def all(self) -> Work[list[Worker]]:
-        """Those that are there."""
+        """Those that are alive."""
 
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
@@ -134,7 +134,7 @@ class Workers:
     def page(
         self, *, after: str = "", limit: int = 100, with_gone: bool = False
     ) -> Work[list[WorkerView]]:
-        """In the order in which they registered, and how much each of them holds."""
+        """In the order in which they registered, with the number of their leases."""
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
 
@@ -148,7 +148,7 @@ class Workers:
         return read(self._store, do)
 
     def leases_of(self, worker: Worker) -> Work[list[HeldLease]]:
-        """What it holds in the queues that it has named, or anywhere if it has named none."""
+        """Its leases in the queues that it has named, or anywhere if it has named none."""
 
         def do(session: Session) -> list[HeldLease]:
             held = session.workers.held([worker.id], queues=self._where(worker), limit=MOST_HELD)
@@ -158,7 +158,7 @@ class Workers:
         return read(self._store, do)
 
     def leases_in(self, worker: Worker, queue: str) -> Work[list[Message]]:
-        """What it holds in one queue."""
+        """Its leases in one queue."""
         return read(
             self._store, lambda s: s.workers.held([worker.id], queues=[queue], limit=MOST_HELD)
         )
@@ -171,7 +171,7 @@ class Workers:
         delay_ms: int | None = None,
         text: str | None = None,
     ) -> Ticket[list[Acted | PenstockError]]:
-        """On behalf of the holder.  What somebody else got meanwhile is not touched."""
+        """On behalf of the holder.  Messages that another holder got meanwhile are not touched."""
         now = self._clock.now()
         return self._store.act(
             [
@@ -188,7 +188,7 @@ class Workers:
         )
 
     def lose_overdue(self, *, now: int) -> Work[int]:
-        """Call those lost that were not heard of in time; of several nodes one does it."""
+        """Mark workers lost that missed their beats; of several nodes one does it."""
 
         def do(session: Session) -> int:
             lost = 0
@@ -224,7 +224,7 @@ class Workers:
     def _where(self, worker: Worker) -> tuple[str, ...] | None:
         if not worker.queues:
             return None
-        return (*worker.queues, *node_queue_names(worker.queues, worker.id), *self._everybodys)
+        return (*worker.queues, *node_queue_names(worker.queues, worker.id), *self._shared_queues)
 
     def _change(
         self, worker_id: str, how: Callable[[Worker], Worker], kind: str, now: int
@@ -247,9 +247,9 @@ def _existing(worker: Worker | None, worker_id: str) -> Worker:
 
 
 def _note(session: Session, kind: str, worker: Worker, *, at: int) -> None:
-    told: dict[str, object] = {"name": worker.name, "host": worker.host, "pid": worker.pid}
+    data: dict[str, object] = {"name": worker.name, "host": worker.host, "pid": worker.pid}
     if worker.state is not WorkerState.ACTIVE:
-        told["beat_at"] = worker.beat_at
+        data["beat_at"] = worker.beat_at
     else:
-        told |= {"queues": worker.queues, "kinds": worker.kinds, "slots": worker.slots}
-    session.facts.add(kind, worker.id, at=at, data=told)
+        data |= {"queues": worker.queues, "kinds": worker.kinds, "slots": worker.slots}
+    session.facts.add(kind, worker.id, at=at, data=data)

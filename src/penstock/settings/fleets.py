@@ -16,7 +16,7 @@ from penstock.domain.errors import DefaultProfileMissing, FleetsRefused, SourceU
 from penstock.domain.scaling.fleet import (
     DEFAULT,
     AlertSpec,
-    Command,
+    CommandSpec,
     Fleet,
     Fleets,
     Kubernetes,
@@ -33,7 +33,7 @@ SOURCE_KINDS = tuple(str(kind.__struct_config__.tag) for kind in SOURCES)
 MAX_FLEETS = 1_000
 _TABLES: dict[str, Any] = {"profiles": Profile, "sources": SourceSpec, "fleets": Fleet}
 _KINDS = ("processes", "command", "kubernetes", "external")
-_REPLICAS = (Processes, Command, Kubernetes)
+_REPLICAS = (Processes, CommandSpec, Kubernetes)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _PLACE = re.compile(r" - at `\$(.*)`$")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.duration import measure, told
+from penstock.domain.duration import measure, render
 
 SIZES = {
     "B": 1,
@@ -23,4 +23,4 @@ def size_bytes(text: str) -> int:
 
 def size_text(value: int) -> str:
     binary = {name: size for name, size in SIZES.items() if "i" in name or name == "B"}
-    return told(value, binary, "B")
+    return render(value, binary, "B")

@@ -62,7 +62,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Store(msgspec.Struct, frozen=True, kw_only=True):
+class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[
         str | None,
         Meta(description="sqlite:///path or postgresql://…; unset: penstock.db in the data folder"),
@@ -159,7 +159,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     data: Annotated[str, Meta(description="folder for everything this node keeps")] = "./data"
     server: Server = Server()
-    store: Store = Store()
+    store: StoreSettings = StoreSettings()
     history: History = History()
     archive: Archive = Archive()
     pipeline: Pipeline = Pipeline()

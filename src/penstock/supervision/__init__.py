@@ -1,1 +1,1 @@
-"""Threads and tasks that cannot end unnoticed, and the health of the node they belong to."""
+"""Supervised threads and tasks, and the health of their node."""

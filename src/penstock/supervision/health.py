@@ -1,4 +1,4 @@
-"""Which parts of a node are in trouble: they report here, and /healthz reads it."""
+"""Parts of a node report their health here, and /healthz reads it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import logging
 import threading
 from collections.abc import Callable
 
-from penstock.domain.store.health import Pulse, Trouble, is_stuck, observe
+from penstock.domain.store.health import PartTrouble, Pulse, is_stuck, observe
 
 _log = logging.getLogger("penstock.health")
 
 
-class Part:
+class NodePart:
     """A thread or task as it reports itself; read from any thread."""
 
     def __init__(
@@ -21,10 +21,10 @@ class Part:
         stuck_ms: int | None = None,
         has_work: Callable[[], bool] | None = None,
     ) -> None:
-        """`stuck_ms`: for how long it may finish nothing while it `has_work`; None: for ever."""
+        """`stuck_ms`: how long it may finish nothing while it `has_work`; None: for ever."""
         self.name = name
         self.moves = 0
-        self.error: str | None = None  # why it does not run now
+        self.error: str | None = None  # why it is not running
         self._stuck_ms = stuck_ms
         self._has_work = has_work
         self._pulse: Pulse | None = None
@@ -42,14 +42,14 @@ class Part:
         if self._is_stuck and not was_stuck:
             _log.error("%s is stuck: %s", self.name, self._text())
         elif was_stuck and not self._is_stuck:
-            _log.warning("%s is no longer stuck", self.name)
+            _log.warning("%s is working again", self.name)
 
     @property
-    def trouble(self) -> Trouble | None:
+    def trouble(self) -> PartTrouble | None:
         error = self.error
         if error is not None:
-            return Trouble(self.name, "failed", error)
-        return Trouble(self.name, "stuck", self._text()) if self._is_stuck else None
+            return PartTrouble(self.name, "failed", error)
+        return PartTrouble(self.name, "stuck", self._text()) if self._is_stuck else None
 
     def _text(self) -> str:
         return f"no work finished for {(self._stuck_ms or 0) / 1000:g} s while some was waiting"
@@ -60,28 +60,28 @@ class Health:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._parts: list[Part] = []
+        self._parts: list[NodePart] = []
 
-    def add(self, part: Part) -> Part:
+    def add(self, part: NodePart) -> NodePart:
         with self._lock:
             self._parts.append(part)
         return part
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: NodePart) -> None:
         with self._lock:
             if part in self._parts:
                 self._parts.remove(part)
 
     def look(self, now: int) -> None:
-        """Observe every part; to be called about once a second, by a clock that only advances."""
+        """Observe every part; call it about once a second, with a clock that only advances."""
         for part in self._all():
             part.look(now)
 
-    def troubles(self) -> list[Trouble]:
+    def troubles(self) -> list[PartTrouble]:
         """Empty while every part runs.  Never waits for a part."""
         found = (part.trouble for part in self._all())
         return [trouble for trouble in found if trouble is not None]
 
-    def _all(self) -> list[Part]:
+    def _all(self) -> list[NodePart]:
         with self._lock:
             return list(dict.fromkeys(self._parts))  # several threads may be one part

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.domain.text import proper
+from penstock.domain.text import sanitize
 
 _JOB = "penstock_job"  # an application's own `extra` must not collide with these
 _KIND = "penstock_kind"
@@ -57,7 +57,7 @@ class _Json(logging.Formatter):
             "level": record.levelname.lower(),
             "pid": record.process,
             "logger": record.name,
-            "text": proper(record.getMessage()),
+            "text": sanitize(record.getMessage()),
         }
         job = getattr(record, _JOB, None)
         if job is not None:
@@ -66,5 +66,5 @@ class _Json(logging.Formatter):
         if isinstance(own, dict):
             fields |= own
         if record.exc_info:
-            fields["error"] = proper(self.formatException(record.exc_info))
+            fields["error"] = sanitize(self.formatException(record.exc_info))
         return msgspec.json.encode(fields).decode()

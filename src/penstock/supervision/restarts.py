@@ -1,11 +1,11 @@
-"""What supervised threads and tasks share: one log entry per failure, and growing pauses."""
+"""Shared by supervised threads and tasks: one log entry per failure, and growing pauses."""
 
 from __future__ import annotations
 
 import logging
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.supervision.health import Part
+from penstock.supervision.health import NodePart
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
@@ -14,16 +14,16 @@ _log = logging.getLogger("penstock.health")
 
 
 class Restarts:
-    """Of one part.  A failure after some work was finished counts as the first one."""
+    """Restarts of one part.  A failure after finished work counts as the first one."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: NodePart) -> None:
         self._part = part
         self._moves = part.moves
         self._pause_s = 0.0
         self._text = ""
 
     def failed(self, error: BaseException) -> float:
-        """Log and report it; returns for how many seconds the part pauses."""
+        """Log and report it; returns how many seconds the part pauses."""
         part, text = self._part, f"{type(error).__name__}: {error}"
         if part.moves != self._moves:
             self._pause_s, self._text = 0.0, ""
@@ -42,7 +42,7 @@ class Restarts:
 
 
 def outage(error: BaseException) -> StoreUnavailable:
-    """For the requests that waited for a part that failed."""
+    """The error for requests that waited for a part that failed."""
     if isinstance(error, StoreUnavailable):
         return error
     wrapped = StoreUnavailable(f"{type(error).__name__}: {error}")

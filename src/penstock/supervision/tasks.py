@@ -1,4 +1,4 @@
-"""Tasks of an event loop that cannot end unnoticed."""
+"""Supervised tasks of an event loop."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.restarts import Restarts
 
 
 def start_supervised(
-    name: str, run: Callable[[Part], Coroutine[Any, Any, None]], *, health: Health
+    name: str, run: Callable[[NodePart], Coroutine[Any, Any, None]], *, health: Health
 ) -> asyncio.Task[None]:
     """Awaits `run` until it returns or the task is cancelled; restarts it when it raises."""
-    part = Part(name)
+    part = NodePart(name)
 
     async def supervise() -> None:
         health.add(part)

@@ -1,4 +1,4 @@
-"""Threads that cannot end unnoticed."""
+"""Supervised threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.restarts import Restarts, outage
 
 _log = logging.getLogger("penstock.health")
@@ -26,12 +26,12 @@ class SupervisedThread:
         run: Callable[[], None],
         *,
         health: Health,
-        part: Part | None = None,
+        part: NodePart | None = None,
         on_failure: OnFailure | None = None,
     ) -> None:
         self._run = run
         self._health = health
-        self.part = part or Part(name)
+        self.part = part or NodePart(name)
         self._on_failure = on_failure
         self._is_ending = threading.Event()
         self._thread = threading.Thread(target=self._supervise, name=name, daemon=True)
@@ -48,7 +48,7 @@ class SupervisedThread:
         return self._thread.is_alive()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """From now on it is not restarted.  Returns whether it has ended."""
+        """Stop restarting it.  Returns whether it has ended."""
         self._is_ending.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)

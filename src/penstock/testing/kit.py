@@ -16,7 +16,7 @@ from penstock.client.off_loop import run_off_loop
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.limits import HOUR
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.outcome import Outcome as HandlerOutcome
+from penstock.domain.message.outcome import HandlerOutcome as HandlerOutcome
 from penstock.settings.values import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock

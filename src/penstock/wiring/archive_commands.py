@@ -11,8 +11,8 @@ import msgspec
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import LakeRefused
-from penstock.domain.lake.progress import Mark, Source
-from penstock.ports.archive import Lake, Snapshot
+from penstock.domain.lake.progress import ArchiveSource, Mark
+from penstock.ports.archive import LakeWriter, Snapshot
 from penstock.ports.store import Session
 from penstock.runtime.archiver.archiver import ArchiveRun
 from penstock.settings import Settings
@@ -62,14 +62,14 @@ def snapshot(settings: Settings, *, progress: Progress) -> TakenSnapshot:
 def status(settings: Settings) -> LakeStatus:
     with _opened(settings) as (broker, archive):
         marks, cut, latest = broker.store.read(_look).result()
-        behind = dict.fromkeys(Source, 0)
+        behind = dict.fromkeys(ArchiveSource, 0)
         done = {mark.place: mark.done_no for mark in marks}
         for (source, day), number in cut.items():
             behind[source] += max(0, number - done.get((source, day), 0))
         return LakeStatus(
             lake=archive.lake.place,
             is_made=archive.lake.id() is not None,
-            tables=[_source(source, marks, behind[source]) for source in Source],
+            tables=[_source(source, marks, behind[source]) for source in ArchiveSource],
             snapshots=len(archive.lake.snapshots()),
             latest=None if latest is None else _taken(latest),
         )
@@ -85,19 +85,21 @@ def _opened(settings: Settings) -> Iterator[tuple[Broker, LakeWriters]]:
         broker.close()
 
 
-def _refuse_old(lake: Lake) -> None:
+def _refuse_old(lake: LakeWriter) -> None:
     if lake.id() is not None:
         raise LakeRefused(
             f"a lake exists in {lake.place}: set archive.folder to another folder for a new one"
         )
 
 
-def _look(session: Session) -> tuple[list[Mark], dict[tuple[Source, int], int], Snapshot | None]:
+def _look(
+    session: Session,
+) -> tuple[list[Mark], dict[tuple[ArchiveSource, int], int], Snapshot | None]:
     look = session.archive.look()
     return session.archive.marks(), dict(look.cut), session.archive.snapshot()
 
 
-def _source(source: Source, marks: list[Mark], behind: int) -> SourceStatus:
+def _source(source: ArchiveSource, marks: list[Mark], behind: int) -> SourceStatus:
     own = [mark for mark in marks if mark.source is source]
     written_at = max((mark.moved_at for mark in own if mark.rows_total), default=0)
     return SourceStatus(

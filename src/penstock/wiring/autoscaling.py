@@ -14,14 +14,14 @@ from pathlib import Path
 
 from penstock.domain.circuit.circuit import CircuitState, circuit_hash
 from penstock.domain.errors import FleetNotFound, FleetsRefused
-from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.fleet_status import FleetStatus
 from penstock.outbound.fleet_factory import FleetFactory
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
 from penstock.runtime.autoscaler.background import BackgroundThreads
 from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.runtime.loop import DutyLoop
-from penstock.services.circuits.circuits import Circuits
+from penstock.services.circuits.circuits import CircuitService
 from penstock.settings.fleets import FleetsFile
 from penstock.wiring.broker import Broker
 from penstock.wiring.fleet_registry import StoreFleetRegistry
@@ -120,16 +120,16 @@ class _WantedBefore:
 class _RouteStates:
     """The worst circuit state on a fleet's routes; FREE where circuits are not checked."""
 
-    def __init__(self, circuits: Circuits) -> None:
+    def __init__(self, circuits: CircuitService) -> None:
         self._circuits = circuits
 
-    def __call__(self, routes: Sequence[str]) -> Way:
+    def __call__(self, routes: Sequence[str]) -> CircuitsState:
         hashes = map(circuit_hash, routes)
         checked = [one for one in hashes if self._circuits.settings_of(one).circuit_check_enabled]
         states = {self._circuits.status(one).result() for one in checked}
         if CircuitState.OPEN in states:
-            return Way.OPEN
-        return Way.HALF_OPEN if CircuitState.HALF_OPEN in states else Way.FREE
+            return CircuitsState.OPEN
+        return CircuitsState.HALF_OPEN if CircuitState.HALF_OPEN in states else CircuitsState.FREE
 
 
 def _file(broker: Broker) -> Path:

@@ -27,29 +27,29 @@ from penstock.runtime.pusher.thread import PusherThread
 from penstock.runtime.recurring import Recurrer
 from penstock.runtime.worker_queues import WorkerQueueReaper
 from penstock.services.bus import Bus
-from penstock.services.circuits.circuits import Circuits
+from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.insight import CircuitInsight
 from penstock.services.circuits.job_routes import JobRoutes
-from penstock.services.deliveries import Deliveries
+from penstock.services.deliveries import DeliveryService
 from penstock.services.directory import Directory
-from penstock.services.documents import Documents
-from penstock.services.facts import Facts
+from penstock.services.documents import DocumentService
+from penstock.services.facts import FactService
 from penstock.services.graphs import Graphs
 from penstock.services.history import Insight
-from penstock.services.keys import Keyring, Keys
-from penstock.services.logins import Logins
-from penstock.services.messages import Messages
-from penstock.services.moves import Moves
-from penstock.services.notifications import Notifications
-from penstock.services.overview import Watch
-from penstock.services.queues import Queues
-from penstock.services.recurring import Recurring
-from penstock.services.routes import Routes
-from penstock.services.scaling import Scaling
+from penstock.services.keys import Keyring, KeyService
+from penstock.services.logins import LoginService
+from penstock.services.messages import MessageService
+from penstock.services.moves import MoveService
+from penstock.services.notifications import NotificationService
+from penstock.services.overview import OverviewService
+from penstock.services.queues import QueueService
+from penstock.services.recurring import RecurringService
+from penstock.services.routes import RouteService
+from penstock.services.scaling import ScalingService
 from penstock.services.selection import Picking
 from penstock.services.tables import Tables
 from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
@@ -97,26 +97,26 @@ class Broker:
         self.clock = clock
         self.wall = wall or clock
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
-        self.queues = Queues(store, clock, self.directory)
-        self.messages = Messages(store, clock, dice, settings.limits, self.directory)
+        self.queues = QueueService(store, clock, self.directory)
+        self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
         self.picking = Picking(store, clock, settings.limits, self.messages)
         self.circuit_insight = CircuitInsight(store)
         folder = settings.insights_folder
         self.tables = Tables(TableFiles(folder), folder=str(folder))
-        self.moves = Moves(store, clock, dice)
-        self.recurring = Recurring(store, clock, dice, settings.limits)
+        self.moves = MoveService(store, clock, dice)
+        self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.insight = Insight(store, clock, settings.limits)
-        self.watch = Watch(store, clock)
+        self.watch = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
-        self.notifications = Notifications(store, clock, dice, settings.limits, self.messages)
+        self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
         self.bus = Bus(store, clock, dice, settings.limits, self.directory)
-        self.workers = Workers(
+        self.workers = WorkerService(
             store,
             clock,
             dice,
             settings.limits,
             valid_ms=settings.workers.valid_ms,
-            everybodys=(settings.tasks.queue,),
+            shared_queues=(settings.tasks.queue,),
         )
         self.task_leases = TaskLeases(
             self.workers,
@@ -125,17 +125,19 @@ class Broker:
             grace_ms=settings.workers.grace_ms,
             most_ms=settings.limits.max_lease_ms,
         )
-        self.facts = Facts(store, settings.limits)
-        self.documents = Documents(store, clock)
-        self.routes = Routes(store, clock, denied=settings.push.deny or "")
-        self.deliveries = Deliveries(self.messages, self.queues, self.routes, settings.limits)
-        self.circuits = Circuits(store, clock, self.routes)
+        self.facts = FactService(store, settings.limits)
+        self.documents = DocumentService(store, clock)
+        self.routes = RouteService(store, clock, denied=settings.push.deny or "")
+        self.deliveries = DeliveryService(self.messages, self.queues, self.routes, settings.limits)
+        self.circuits = CircuitService(store, clock, self.routes)
         self.job_routes = JobRoutes(store)
         self.pushed = PushTally()
-        self.scaling = Scaling(store, clock)
-        self.keys = Keys(store, clock, dice, file_secret=file_secret)
+        self.scaling = ScalingService(store, clock)
+        self.keys = KeyService(store, clock, dice, file_secret=file_secret)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
-        self.logins = Logins(store, self.keyring, clock, dice, valid_ms=settings.console.session_ms)
+        self.logins = LoginService(
+            store, self.keyring, clock, dice, valid_ms=settings.console.session_ms
+        )
         self._loop = DutyLoop(self._duties(), clock, health=self.health, stuck_ms=self.stuck_ms)
         self._refreshing = Lock()
         self._pushing: PusherThread | None = None

@@ -9,10 +9,10 @@ from typing import TypeVar
 from penstock.domain.errors import StoreUnavailable, WorkerGone, WorkerNotFound
 from penstock.domain.worker import Worker, is_alive
 from penstock.ports.clock import Clock
-from penstock.ports.fleet_registry import FLEET, REPLICA, Member
+from penstock.ports.fleet_registry import FLEET, REPLICA, FleetMember
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 
 T = TypeVar("T")
 
@@ -21,12 +21,12 @@ _ENOUGH = 50  # a worker with this many leases counts as busy as one with more
 
 
 class StoreFleetRegistry:
-    def __init__(self, workers: Workers, store: Store, clock: Clock) -> None:
+    def __init__(self, workers: WorkerService, store: Store, clock: Clock) -> None:
         self._workers = workers
         self._store = store
         self._clock = clock
 
-    def members(self, fleet: str) -> list[Member]:
+    def members(self, fleet: str) -> list[FleetMember]:
         now = self._clock.now()
         return [
             _member(worker)
@@ -46,8 +46,8 @@ class StoreFleetRegistry:
             _answer(self._workers.drain(worker_id))
 
 
-def _member(worker: Worker) -> Member:
-    return Member(
+def _member(worker: Worker) -> FleetMember:
+    return FleetMember(
         id=worker.id,
         replica=worker.labels.get(REPLICA),
         host=worker.host,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.domain.errors import LakeRefused
 from penstock.domain.optional_parts import not_installed
-from penstock.ports.archive import Lake
+from penstock.ports.archive import LakeWriter
 from penstock.runtime.archiver.archiver import Archiver, Pause
 from penstock.runtime.archiver.duties import ArchiveDuty, SnapshotDuty
 from penstock.runtime.archiver.snapshots import Snapshots
@@ -23,7 +23,7 @@ class LakeWriters(NamedTuple):
 
     archiver: Archiver
     snapshots: Snapshots
-    lake: Lake
+    lake: LakeWriter
 
 
 def open_lake_writers(broker: Broker, *, pause: Pause) -> LakeWriters:

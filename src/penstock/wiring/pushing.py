@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from penstock.ports.clock import Clock
-from penstock.ports.sender import Request, Response, Sender
+from penstock.ports.sender import PushRequest, PushResponse, Sender
 from penstock.runtime.pusher.backoff import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PushSettings
 from penstock.runtime.pusher.thread import Bell, PusherThread
@@ -26,7 +26,7 @@ class LazySender:
         self._health = health
         self._made: Sender | None = None
 
-    def send(self, request: Request, then: Callable[[Response], None]) -> None:
+    def send(self, request: PushRequest, then: Callable[[PushResponse], None]) -> None:
         if self._made is None:
             from penstock.outbound.http_sender import HttpSender
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from penstock.domain.circuit.circuit import Outcome, Permit, Permitted, Reported
+from penstock.domain.circuit.circuit import Permit, Permitted, Reported, RequestOutcome
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.application import JobSource
@@ -60,7 +60,7 @@ class CircuitGate:
         outcome = outcome_of(act)
         took_ms = now - job.started_at if job.started_at else 0
         self._outcomes.append(Reported(permitted, job.id, outcome, took_ms))
-        if outcome is Outcome.FAILURE and permitted.permit is Permit.PROBE:
+        if outcome is RequestOutcome.FAILURE and permitted.permit is Permit.PROBE:
             _log.info("a job of route %r was tried and failed: %s", permitted.pattern, act.text)
             return _snooze(job.receipt, permitted.retry_ms, act.text)
         return act
@@ -122,18 +122,18 @@ class CircuitGate:
         self._is_rejected = True
 
 
-def outcome_of(act: JobAct) -> Outcome | None:
+def outcome_of(act: JobAct) -> RequestOutcome | None:
     """What the end of a job says about its route.
 
     None if its handler postponed, cancelled or buried it: that says nothing about the route.
     """
     match act.verb:
         case Verb.COMPLETE:
-            return Outcome.SUCCESS
+            return RequestOutcome.SUCCESS
         case Verb.FAIL if act.text == NOT_COMMITTED:  # the handler was done with the route
-            return Outcome.SUCCESS
+            return RequestOutcome.SUCCESS
         case Verb.FAIL | Verb.TIME_OUT | Verb.CRASH:
-            return Outcome.FAILURE
+            return RequestOutcome.FAILURE
     return None
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from traceback import FrameSummary
 
 from penstock.domain.limits import DEFAULT_LIMITS
-from penstock.domain.message.outcome import Outcome
-from penstock.domain.text import proper
+from penstock.domain.message.outcome import HandlerOutcome
+from penstock.domain.text import sanitize
 
 _OURS = f"{Path(__file__).parents[1]}{os.sep}"
 _PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
@@ -40,7 +40,7 @@ _MOST_LINKS = 8  # exceptions described in all
 def error_text(error: BaseException) -> str:
     """The exception in a line, its frames, its causes and the members of its group."""
     limit = DEFAULT_LIMITS.max_error_chars
-    if isinstance(error, Outcome):
+    if isinstance(error, HandlerOutcome):
         return shortened(str(error))
     text = ""
     for most in _MOST_FRAMES:
@@ -52,7 +52,7 @@ def error_text(error: BaseException) -> str:
 
 def shortened(text: str) -> str:
     """No more than is kept: an error may have a whole document in it, and has a way to go."""
-    return proper(text[: DEFAULT_LIMITS.max_error_chars])
+    return sanitize(text[: DEFAULT_LIMITS.max_error_chars])
 
 
 class _Report:

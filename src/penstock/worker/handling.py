@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.outcome import Outcome
+from penstock.domain.message.outcome import HandlerOutcome
 from penstock.ports.clock import Clock, Dice
 from penstock.worker import outcomes
 from penstock.worker.application import Handlers, Running
@@ -126,7 +126,7 @@ def _log_traceback(job: ClaimedJob, result: object) -> None:
 
     An outcome is not an error, but may have been raised because of one.
     """
-    error = result.__cause__ if isinstance(result, Outcome) else result
+    error = result.__cause__ if isinstance(result, HandlerOutcome) else result
     if not isinstance(error, BaseException):
         return
     fields = {"job": job.id, "kind": job.kind, "queue": job.queue, "attempt": job.attempts}

@@ -13,7 +13,7 @@ from penstock.domain.errors import ScheduleNotFound
 from penstock.domain.fact import FactFilter
 from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.schedule.ownership import RETIRED, YOUNG_MS
-from penstock.domain.schedule.schedule import Every, Template
+from penstock.domain.schedule.schedule import FixedInterval, Template
 from penstock.domain.worker import NewWorker
 from penstock.wiring.broker import Broker
 from penstock.worker.application import WorkerRegistry
@@ -142,7 +142,7 @@ def test_what_others_declared_or_made_by_hand_is_left_alone(
 ) -> None:
     by_hand, other = a_name("by-hand"), a_name("other")
     start(version(a, name=other))
-    broker.recurring.declare(by_hand, Every(3_600_000), Template(queue=queue)).result()
+    broker.recurring.declare(by_hand, FixedInterval(3_600_000), Template(queue=queue)).result()
     clock.advance(ms=YOUNG_MS)
     app = version(b)
 
@@ -156,7 +156,7 @@ def test_work_from_before_there_were_owners_belongs_to_whoever_declares_it_again
     version: Version, broker: Broker, clock: ManualClock, queue: str, owner: str, a: str
 ) -> None:
     broker.queues.put(queue, QueueSettings()).result()
-    broker.recurring.declare(a, Every(3_600_000), Template(queue=queue)).result()
+    broker.recurring.declare(a, FixedInterval(3_600_000), Template(queue=queue)).result()
     registry, worker = start(version(a))
     registry.leave(worker)
     clock.advance(ms=YOUNG_MS)

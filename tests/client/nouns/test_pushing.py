@@ -16,7 +16,13 @@ from penstock.client.local.channel import LocalChannel
 from penstock.client.nouns.circuits import CircuitClient
 from penstock.client.nouns.routes import RouteClient
 from penstock.client.remote.transport import Transport
-from penstock.domain.circuit.circuit import CircuitState, Outcome, Permit, Reported, circuit_hash
+from penstock.domain.circuit.circuit import (
+    CircuitState,
+    Permit,
+    Reported,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import (
     CircuitNotFound,
@@ -30,7 +36,7 @@ from penstock.operations.circuits import CircuitOperations
 from penstock.operations.deliveries import DeliveryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.routes import RouteOperations
-from penstock.services.deliveries import Deliveries
+from penstock.services.deliveries import DeliveryService
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -52,7 +58,7 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
     if request.param == "over HTTP":
         return Transport(server.url)
     broker, circuits, limits = server.broker, server.broker.circuits, server.broker.settings.limits
-    sending = Deliveries(broker.messages, broker.queues, broker.routes, limits)
+    sending = DeliveryService(broker.messages, broker.queues, broker.routes, limits)
     jobs = JobCircuitOperations(circuits, broker.routes, broker.job_routes, limits)
     return LocalChannel(
         {
@@ -185,7 +191,7 @@ def test_outcomes_of_jobs_open_their_circuit(channel: Channel) -> None:
     permits = circuits.permits({"stripe": "job-1"})
     assert permits is not None
     assert permits["stripe"].permit is Permit.GO
-    circuits.report([Reported(permits["stripe"], "job-1", Outcome.FAILURE)])
+    circuits.report([Reported(permits["stripe"], "job-1", RequestOutcome.FAILURE)])
 
     held = circuits.permits({"stripe": "job-2"})
     assert held is not None

@@ -13,7 +13,7 @@ from penstock.client.nouns.scaling import ScalingClient
 from penstock.client.remote.transport import Transport
 from penstock.domain.errors import FleetNotFound, FleetNotWatched, InvalidRequest
 from penstock.domain.scaling.fleet_run import FleetState
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, Note, Trouble
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
 from penstock.operations.scaling import ScalingOperations
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
@@ -33,7 +33,7 @@ MAIL = FleetStatus(
     interval_ms=10_000,
     seen_at=NOON,
     seen_by="node-1",
-    troubles=(Trouble("source", "source_unavailable", "no answer", NOON),),
+    troubles=(FleetTrouble("source", "source_unavailable", "no answer", NOON),),
     state=FleetState(wanted=3),
 )
 

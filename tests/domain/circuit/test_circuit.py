@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import (
     Circuit,
+    CircuitOutcomes,
     CircuitState,
-    Held,
-    Outcome,
+    HeldQueue,
+    OutcomeCounts,
     Permit,
-    Samples,
-    Tally,
+    RequestOutcome,
 )
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask, check
 from penstock.domain.errors import InvalidRequest
@@ -50,18 +50,18 @@ OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLO
         (1, 0, 100),
     ],
 )
-def test_the_ratio_is_a_floored_percentage_as_the_seed_computes_it(
+def test_the_ratio_is_a_floored_percentage_as_in_gateleen(
     failures: int, successes: int, ratio: int
 ) -> None:
-    assert Tally(successes, failures).fail_ratio == ratio
+    assert OutcomeCounts(successes, failures).fail_ratio == ratio
 
 
 def test_it_opens_when_there_are_enough_samples_and_enough_of_them_failed() -> None:
     settings = some(min_queue_sample_count=10, error_threshold_percentage=50)
 
-    few = circuits.judge(a_circuit(), Tally(0, 9), settings, now=NOW)
-    good = circuits.judge(a_circuit(), Tally(6, 4), settings, now=NOW)
-    bad = circuits.judge(a_circuit(), Tally(5, 5), settings, now=NOW)
+    few = circuits.judge(a_circuit(), OutcomeCounts(0, 9), settings, now=NOW)
+    good = circuits.judge(a_circuit(), OutcomeCounts(6, 4), settings, now=NOW)
+    bad = circuits.judge(a_circuit(), OutcomeCounts(5, 5), settings, now=NOW)
 
     assert (few.state, few.fail_ratio) == (CLOSED, 100)
     assert good.state is CLOSED
@@ -71,37 +71,37 @@ def test_it_opens_when_there_are_enough_samples_and_enough_of_them_failed() -> N
 def test_a_threshold_of_nothing_opens_without_a_failure() -> None:
     settings = some(error_threshold_percentage=0)
 
-    assert circuits.judge(a_circuit(), Tally(1, 0), settings, now=NOW).state is OPEN
+    assert circuits.judge(a_circuit(), OutcomeCounts(1, 0), settings, now=NOW).state is OPEN
 
 
 @pytest.mark.parametrize("state", [OPEN, HALF])
 def test_statistics_never_close_it_and_are_kept_in_every_state(state: CircuitState) -> None:
-    after = circuits.judge(a_circuit(state, fail_ratio=100), Tally(9, 1), some(), now=NOW)
+    after = circuits.judge(a_circuit(state, fail_ratio=100), OutcomeCounts(9, 1), some(), now=NOW)
 
     assert (after.state, after.fail_ratio) == (state, 10)
 
 
 def test_only_what_lies_in_the_window_counts_its_older_edge_included() -> None:
     settings = some(entries_max_age_ms=100)
-    samples = Samples({"a": NOW - 100, "b": NOW - 101}, {"c": NOW, "d": NOW - 101})
+    samples = CircuitOutcomes({"a": NOW - 100, "b": NOW - 101}, {"c": NOW, "d": NOW - 101})
 
-    assert circuits.tally(samples, settings, now=NOW) == Tally(1, 1)
+    assert circuits.tally(samples, settings, now=NOW) == OutcomeCounts(1, 1)
 
 
 def test_a_request_counts_once_for_each_outcome() -> None:
-    samples = Samples()
-    for outcome in (Outcome.FAILURE, Outcome.FAILURE, Outcome.SUCCESS):
+    samples = CircuitOutcomes()
+    for outcome in (RequestOutcome.FAILURE, RequestOutcome.FAILURE, RequestOutcome.SUCCESS):
         samples = circuits.note(samples, "a", outcome, now=NOW)
 
-    assert circuits.tally(samples, some(), now=NOW) == Tally(1, 1)
+    assert circuits.tally(samples, some(), now=NOW) == OutcomeCounts(1, 1)
 
 
 def test_the_oldest_samples_are_given_up_first() -> None:
-    samples = Samples({"b": 1, "a": 1, "c": 2}, {"d": 5})
+    samples = CircuitOutcomes({"b": 1, "a": 1, "c": 2}, {"d": 5})
 
     trimmed = circuits.trim(samples, some(max_queue_sample_count=2))
 
-    assert trimmed == Samples({"b": 1, "c": 2}, {"d": 5})
+    assert trimmed == CircuitOutcomes({"b": 1, "c": 2}, {"d": 5})
 
 
 def test_requests_are_held_while_it_is_open_and_tried_while_it_is_half_open() -> None:
@@ -115,7 +115,7 @@ def test_nothing_is_held_while_the_check_is_off() -> None:
     assert circuits.permit(a_circuit(OPEN), BreakerSettings()) is Permit.GO
 
 
-def test_where_one_probe_is_wanted_the_others_are_held_meanwhile() -> None:
+def test_with_a_single_probe_other_requests_are_held() -> None:
     settings = some(single_probe=True)
 
     assert circuits.permit(a_circuit(HALF), settings) is Permit.PROBE
@@ -126,8 +126,8 @@ def test_where_one_probe_is_wanted_the_others_are_held_meanwhile() -> None:
 def test_a_request_that_was_let_through_closes_or_reopens() -> None:
     half = a_circuit(HALF, fail_ratio=90, opened_at=1)
 
-    closed = circuits.settle(half, Outcome.SUCCESS, now=NOW)
-    opened = circuits.settle(half, Outcome.FAILURE, now=NOW)
+    closed = circuits.conclude_probe(half, RequestOutcome.SUCCESS, now=NOW)
+    opened = circuits.conclude_probe(half, RequestOutcome.FAILURE, now=NOW)
 
     assert (closed.state, closed.fail_ratio, closed.opened_at) == (CLOSED, 0, None)
     assert (opened.state, opened.fail_ratio, opened.opened_at) == (OPEN, 90, NOW)
@@ -137,8 +137,8 @@ def test_a_request_that_was_let_through_closes_or_reopens() -> None:
 def test_late_answers_decide_nothing_once_the_circuit_has_moved_on(state: CircuitState) -> None:
     circuit = a_circuit(state)
 
-    assert circuits.settle(circuit, Outcome.SUCCESS, now=NOW) == circuit
-    assert circuits.settle(circuit, Outcome.FAILURE, now=NOW) == circuit
+    assert circuits.conclude_probe(circuit, RequestOutcome.SUCCESS, now=NOW) == circuit
+    assert circuits.conclude_probe(circuit, RequestOutcome.FAILURE, now=NOW) == circuit
 
 
 def test_every_open_circuit_is_tried_at_the_next_tick_however_lately_it_opened() -> None:
@@ -146,7 +146,7 @@ def test_every_open_circuit_is_tried_at_the_next_tick_however_lately_it_opened()
     assert circuits.half_open(a_circuit(), ON, now=NOW).state is CLOSED
 
 
-def test_where_open_times_grow_each_failed_try_makes_the_next_one_later() -> None:
+def test_growing_open_times_delay_the_next_probe_after_each_failure() -> None:
     settings = some(open_growth=2.0, max_open_ms=5_000, open_to_half_open=BreakerTask(True, 1_000))
     for reopened, wait in ((0, 1_000), (1, 2_000), (2, 4_000), (3, 5_000), (1_000, 5_000)):
         circuit = a_circuit(OPEN, opened_at=NOW, reopened=reopened)
@@ -163,7 +163,7 @@ def test_where_open_times_grow_each_failed_try_makes_the_next_one_later() -> Non
         ({"open_growth": 2.0, "max_open_ms": 1_000}, (3_000, 3_000)),
     ],
 )
-def test_a_circuit_stays_open_for_a_least_time_if_so_set(
+def test_a_circuit_stays_open_for_its_minimum_time(
     changes: dict[str, Any], waits: tuple[int, int]
 ) -> None:
     task = BreakerTask(True, 1_000)
@@ -178,54 +178,54 @@ def test_what_a_person_opened_only_a_person_closes() -> None:
     forced = circuits.force_open(a_circuit(), now=NOW)
 
     assert circuits.half_open(forced, ON, now=NOW + 10**9) == forced
-    assert circuits.settle(forced, Outcome.SUCCESS, now=NOW) == forced
+    assert circuits.conclude_probe(forced, RequestOutcome.SUCCESS, now=NOW) == forced
     assert circuits.close(forced).state is CLOSED
     assert not circuits.close(forced).is_forced
 
 
 def test_the_queue_that_waited_longest_is_the_next_sample_and_goes_to_the_back() -> None:
-    held = [Held("b", 2), Held("a", 1), Held("c", 3)]
+    held = [HeldQueue("b", 2), HeldQueue("a", 1), HeldQueue("c", 3)]
 
-    first, rest = circuits.next_sample(held, now=NOW)
-    second, _ = circuits.next_sample(rest, now=NOW)
+    first, rest = circuits.next_probe(held, now=NOW)
+    second, _ = circuits.next_probe(rest, now=NOW)
 
     assert (first and first.queue, second and second.queue) == ("a", "b")
-    assert Held("a", NOW) in rest
+    assert HeldQueue("a", NOW) in rest
     assert circuits.in_order(held) == ["a", "b", "c"]
-    assert circuits.next_sample([], now=NOW) == (None, [])
+    assert circuits.next_probe([], now=NOW) == (None, [])
 
 
-def test_queues_are_let_go_one_by_one_or_ever_more_at_a_time() -> None:
+def test_queues_are_released_one_by_one_or_at_a_growing_rate() -> None:
     ramped = some(unlock_growth=2.0, max_unlocks=10)
 
-    assert [circuits.unlocks(ON, tick=i) for i in range(4)] == [1, 1, 1, 1]
-    assert [circuits.unlocks(ramped, tick=i) for i in range(6)] == [1, 2, 4, 8, 10, 10]
-    assert circuits.unlocks(ramped, tick=10**6) == 10
+    assert [circuits.count_released(ON, tick=i) for i in range(4)] == [1, 1, 1, 1]
+    assert [circuits.count_released(ramped, tick=i) for i in range(6)] == [1, 2, 4, 8, 10, 10]
+    assert circuits.count_released(ramped, tick=10**6) == 10
 
 
 @pytest.mark.parametrize(
     ("status", "retries", "outcome", "is_done"),
     [
-        (200, {}, Outcome.SUCCESS, True),
-        (299, {}, Outcome.SUCCESS, True),
-        (409, {}, Outcome.SUCCESS, True),
-        (300, {}, Outcome.FAILURE, False),
-        (404, {}, Outcome.FAILURE, False),
-        (500, {}, Outcome.FAILURE, False),
-        (None, {}, Outcome.FAILURE, False),
-        (404, {"404": "0"}, Outcome.SUCCESS, True),
-        (404, {"4xx": "0"}, Outcome.SUCCESS, True),
-        (404, {"404": "5", "4xx": "0"}, Outcome.FAILURE, False),
-        (404, {"404": "never"}, Outcome.FAILURE, False),
-        (500, {"4xx": "0"}, Outcome.FAILURE, False),
+        (200, {}, RequestOutcome.SUCCESS, True),
+        (299, {}, RequestOutcome.SUCCESS, True),
+        (409, {}, RequestOutcome.SUCCESS, True),
+        (300, {}, RequestOutcome.FAILURE, False),
+        (404, {}, RequestOutcome.FAILURE, False),
+        (500, {}, RequestOutcome.FAILURE, False),
+        (None, {}, RequestOutcome.FAILURE, False),
+        (404, {"404": "0"}, RequestOutcome.SUCCESS, True),
+        (404, {"4xx": "0"}, RequestOutcome.SUCCESS, True),
+        (404, {"404": "5", "4xx": "0"}, RequestOutcome.FAILURE, False),
+        (404, {"404": "never"}, RequestOutcome.FAILURE, False),
+        (500, {"4xx": "0"}, RequestOutcome.FAILURE, False),
     ],
 )
 def test_how_a_response_counts(
-    status: int | None, retries: dict[str, str], outcome: Outcome, is_done: bool
+    status: int | None, retries: dict[str, str], outcome: RequestOutcome, is_done: bool
 ) -> None:
-    told = circuits.outcome_of(status, retries, took_ms=10, settings=ON)
+    result = circuits.outcome_of(status, retries, took_ms=10, settings=ON)
 
-    assert told == (outcome, is_done)
+    assert result == (outcome, is_done)
 
 
 def test_an_answer_that_takes_too_long_counts_as_a_failure_but_is_not_asked_again() -> None:
@@ -234,8 +234,8 @@ def test_an_answer_that_takes_too_long_counts_as_a_failure_but_is_not_asked_agai
     slow = circuits.outcome_of(200, {}, took_ms=1_000, settings=settings)
     quick = circuits.outcome_of(200, {}, took_ms=999, settings=settings)
 
-    assert slow == (Outcome.FAILURE, True)
-    assert quick == (Outcome.SUCCESS, True)
+    assert slow == (RequestOutcome.FAILURE, True)
+    assert quick == (RequestOutcome.SUCCESS, True)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,9 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
 @given(
     events=st.lists(
         st.tuples(
-            st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(Outcome), st.integers(0, 50)
+            st.sampled_from(["a", "b", "c", "d"]),
+            st.sampled_from(RequestOutcome),
+            st.integers(0, 50),
         ),
         max_size=60,
     ),
@@ -266,7 +268,7 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     most=st.integers(1, 3),
 )
 def test_replayed_history_keeps_to_the_rules(
-    events: list[tuple[str, Outcome, int]], least: int, threshold: int, most: int
+    events: list[tuple[str, RequestOutcome, int]], least: int, threshold: int, most: int
 ) -> None:
     settings = some(
         min_queue_sample_count=least,
@@ -274,7 +276,7 @@ def test_replayed_history_keeps_to_the_rules(
         max_queue_sample_count=most,
         entries_max_age_ms=100,
     )
-    circuit, samples, now = a_circuit(), Samples(), NOW
+    circuit, samples, now = a_circuit(), CircuitOutcomes(), NOW
     for request_id, outcome, pause in events:
         now += pause
         before = circuit

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Samples
+from penstock.domain.circuit.circuit import Circuit, CircuitOutcomes, CircuitState, RequestOutcome
 from penstock.domain.circuit.outcome_window import (
     MOST_ID_BYTES,
     Batch,
-    Line,
-    Lines,
+    OutcomeWindow,
+    OutcomeWindows,
     note_all,
     sample_id,
     to_know,
@@ -21,12 +21,12 @@ from penstock.domain.circuit.outcome_window import (
 from penstock.domain.circuit.settings import BreakerSettings
 
 NOW = 1_000_000
-FAILURE, SUCCESS = Outcome.FAILURE, Outcome.SUCCESS
+FAILURE, SUCCESS = RequestOutcome.FAILURE, RequestOutcome.SUCCESS
 
 
 def one_by_one(
-    circuit: Circuit, samples: Samples, batch: Batch, settings: BreakerSettings
-) -> tuple[Circuit, Samples, int | None]:
+    circuit: Circuit, samples: CircuitOutcomes, batch: Batch, settings: BreakerSettings
+) -> tuple[Circuit, CircuitOutcomes, int | None]:
     opened_by = None
     for i, (request_id, outcome) in enumerate(batch):
         samples = circuits.note(samples, request_id, outcome, now=NOW)
@@ -40,7 +40,7 @@ def one_by_one(
     return circuit, samples, opened_by
 
 
-def line_of(entries: dict[str, int], names: set[str], settings: BreakerSettings) -> Line:
+def line_of(entries: dict[str, int], names: set[str], settings: BreakerSettings) -> OutcomeWindow:
     """What a store would tell of them, and no more."""
     since = NOW - settings.entries_max_age_ms
     most = settings.max_queue_sample_count
@@ -48,10 +48,10 @@ def line_of(entries: dict[str, int], names: set[str], settings: BreakerSettings)
     known = dict(ordered[: to_know(len(entries), len(names), most)])
     known |= {name: at for name, at in entries.items() if name in names}
     old = sum(at < since for at in entries.values())
-    return Line(len(entries), old, known, since=since)
+    return OutcomeWindow(len(entries), old, known, since=since)
 
 
-def kept(entries: dict[str, int], line: Line) -> dict[str, int]:
+def kept(entries: dict[str, int], line: OutcomeWindow) -> dict[str, int]:
     left = {name: at for name, at in entries.items() if name not in line.removed}
     return left | line.noted
 
@@ -71,22 +71,24 @@ some_settings = st.builds(
 @given(
     success=entries,
     failure=entries,
-    batch=st.lists(st.tuples(ids, st.sampled_from(Outcome)), max_size=12),
+    batch=st.lists(st.tuples(ids, st.sampled_from(RequestOutcome)), max_size=12),
     chosen=some_settings,
     state=st.sampled_from(CircuitState),
 )
-def test_it_is_as_if_they_had_come_one_by_one(
+def test_a_batch_has_the_same_result_as_single_outcomes(
     success: Any, failure: Any, batch: Any, chosen: BreakerSettings, state: CircuitState
 ) -> None:
     circuit = Circuit(pattern="/x", state=state)
-    names = {kind: {name for name, outcome in batch if outcome is kind} for kind in Outcome}
-    lines = Lines(
+    names = {kind: {name for name, outcome in batch if outcome is kind} for kind in RequestOutcome}
+    lines = OutcomeWindows(
         line_of(success, names[SUCCESS], chosen), line_of(failure, names[FAILURE], chosen)
     )
 
     after, opened_by = note_all(circuit, lines, batch, chosen, now=NOW)
 
-    wanted, samples, wanted_by = one_by_one(circuit, Samples(success, failure), batch, chosen)
+    wanted, samples, wanted_by = one_by_one(
+        circuit, CircuitOutcomes(success, failure), batch, chosen
+    )
     assert (after, opened_by) == (wanted, wanted_by)
     if batch:
         assert kept(success, lines.success) == samples.success
@@ -98,7 +100,7 @@ def test_it_is_as_if_they_had_come_one_by_one(
 def test_it_opens_in_the_middle_although_the_end_looks_good() -> None:
     settings = BreakerSettings(error_threshold_percentage=60, min_queue_sample_count=3)
     batch = [(f"f{i}", FAILURE) for i in range(3)] + [(f"s{i}", SUCCESS) for i in range(9)]
-    lines = Lines(Line(0, 0, {}, since=0), Line(0, 0, {}, since=0))
+    lines = OutcomeWindows(OutcomeWindow(0, 0, {}, since=0), OutcomeWindow(0, 0, {}, since=0))
 
     after, opened_by = note_all(Circuit(pattern="/x"), lines, batch, settings, now=NOW)
 

@@ -10,9 +10,9 @@ import pytest
 from penstock.domain.circuit.overrides import (
     NONE,
     BreakerOverrides,
-    changed,
+    change,
     check_route,
-    merged,
+    merge,
     read,
 )
 from penstock.domain.circuit.settings import BreakerSettings
@@ -24,11 +24,11 @@ DEFAULTS = BreakerSettings(error_threshold_percentage=70, slow_call_ms=500)
 def test_a_circuit_has_the_defaults_but_for_what_it_overrides() -> None:
     own = BreakerOverrides(error_threshold_percentage=50, slow_call_ms=None)
 
-    found = merged(DEFAULTS, own)
+    found = merge(DEFAULTS, own)
 
     assert (found.error_threshold_percentage, found.slow_call_ms) == (50, None)
-    assert merged(found, NONE) == found
-    assert merged(DEFAULTS, NONE) == DEFAULTS
+    assert merge(found, NONE) == found
+    assert merge(DEFAULTS, NONE) == DEFAULTS
 
 
 def test_every_override_is_one_of_the_breakers_settings() -> None:
@@ -45,7 +45,7 @@ def test_only_what_is_set_is_written() -> None:
 def test_a_change_leaves_what_it_does_not_name() -> None:
     before = read({"error_threshold_percentage": 50, "min_queue_sample_count": 5})
 
-    after = changed({"min_queue_sample_count": 7}, before)
+    after = change({"min_queue_sample_count": 7}, before)
 
     assert after.values() == {"error_threshold_percentage": 50, "min_queue_sample_count": 7}
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.circuit.settings import BreakerSettings, BreakerTask, changed
+from penstock.domain.circuit.settings import BreakerSettings, BreakerTask, change
 from penstock.domain.errors import InvalidRequest
 
 BEFORE = BreakerSettings(open_to_half_open=BreakerTask(enabled=False, interval_ms=5_000))
 
 
 def test_what_is_not_named_stays_as_it_was():
-    after = changed({"slow_call_ms": 500}, BEFORE)
+    after = change({"slow_call_ms": 500}, BEFORE)
 
     assert after.slow_call_ms == 500
     assert after.open_to_half_open == BEFORE.open_to_half_open
 
 
 def test_a_part_of_a_task_is_changed_without_the_other_part():
-    after = changed({"open_to_half_open": {"enabled": True}}, BEFORE)
+    after = change({"open_to_half_open": {"enabled": True}}, BEFORE)
 
     assert after.open_to_half_open == BreakerTask(enabled=True, interval_ms=5_000)
 
@@ -35,4 +35,4 @@ def test_a_part_of_a_task_is_changed_without_the_other_part():
 )
 def test_what_they_cannot_be_is_refused(wrong):
     with pytest.raises(InvalidRequest):
-        changed(wrong, BEFORE)
+        change(wrong, BEFORE)

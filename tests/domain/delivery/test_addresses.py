@@ -34,7 +34,7 @@ def test_a_name_is_not_an_address(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["256.1.1.1", "1.2.3.4.5", "4294967296", "1.2.3.256", "08.1", "a.1"]
 )
-def test_what_ends_in_a_number_and_is_no_address_can_never_be_reached(host: str) -> None:
+def test_a_host_that_ends_in_a_number_but_is_not_an_address_is_rejected(host: str) -> None:
     with pytest.raises(ValueError, match="address"):
         literal(host)
 
@@ -78,6 +78,6 @@ def test_a_network_of_addresses_that_carry_others_is_denied_as_it_is_written() -
     assert guard.check("10.0.0.1") == "10.0.0.1"
 
 
-def test_what_is_no_network_is_an_error() -> None:
+def test_an_invalid_network_is_an_error() -> None:
     with pytest.raises(ValueError, match="does not appear to be"):
         networks("10.0.0.0/8, nonsense")

@@ -53,7 +53,7 @@ def test_a_route_of_several_leaves_room_for_the_others() -> None:
     assert pool.fill("healthy") == 29
 
 
-def test_room_for_several_at_once_is_what_one_after_the_other_would_get() -> None:
+def test_room_for_several_requests_equals_that_of_single_ones() -> None:
     for places in (1, 2, 3, 7, 50, 199, 200):
         for others in range(0, places, 5):
             first, second = Pool(places), Pool(places)

@@ -18,7 +18,7 @@ def a_delivery(**headers: str) -> Delivery:
     return Delivery(method="PUT", uri="/a?b", headers=given, queued_at=NOW)
 
 
-def test_it_is_read_as_it_was_written():
+def test_a_delivery_survives_a_round_trip():
     delivery = Delivery(
         method="PUT", uri="/a", headers=(("a", "é"),), payload=b"\x00\xff", queued_at=NOW
     )
@@ -27,7 +27,7 @@ def test_it_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize("body", ["", "1", "{}", '{"method": "PUT"}', "[" * 5_000])
-def test_what_is_no_delivery_is_refused(body):
+def test_an_invalid_delivery_is_refused(body):
     with pytest.raises(InvalidRequest):
         deliveries.from_body(body)
 

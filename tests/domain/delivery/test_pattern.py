@@ -38,7 +38,7 @@ def test_what_only_a_backtracking_engine_can_match_ends_at_a_deadline(text: str)
         ("", "", ("",)),
     ],
 )
-def test_groups_are_told_apart_in_both_engines(
+def test_both_engines_return_the_same_groups(
     text: str, matched: str, groups: tuple[str, ...]
 ) -> None:
     pattern = Pattern(text)

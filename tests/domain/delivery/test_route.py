@@ -8,11 +8,11 @@ import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.delivery.addresses import Guard
-from penstock.domain.delivery.pattern import compiled
+from penstock.domain.delivery.pattern import compile_pattern
 from penstock.domain.delivery.route import (
+    DeliveryRoute,
     HeaderMode,
     HeaderRule,
-    Route,
     RouteTable,
     check_endpoint,
     check_route,
@@ -20,8 +20,8 @@ from penstock.domain.delivery.route import (
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 
 
-def a_route(pattern: str = "/a/(.*)", url: str = "http://backend/x", **more: Any) -> Route:
-    return check_route(Route(pattern=pattern, url=url, **more))
+def a_route(pattern: str = "/a/(.*)", url: str = "http://backend/x", **more: Any) -> DeliveryRoute:
+    return check_route(DeliveryRoute(pattern=pattern, url=url, **more))
 
 
 def test_the_first_that_matches_the_whole_uri_is_taken() -> None:
@@ -73,7 +73,7 @@ def test_groups_of_the_pattern_stand_in_the_target(
 
 
 @pytest.mark.parametrize("port", ["80@elsewhere.example", "0", "70000", "", "8a"])
-def test_whoever_sends_a_request_cannot_name_another_host_by_the_port(port: str) -> None:
+def test_a_sender_cannot_name_another_host_through_the_port(port: str) -> None:
     route = a_route("/a/(.*)/b", "http://h:$1/x")
 
     with pytest.raises(InvalidRequest, match="not a port"):
@@ -88,12 +88,12 @@ def test_whoever_sends_a_request_cannot_name_another_host_by_the_port(port: str)
         *("http://h/$2", "http://h/$0"),
     ],
 )
-def test_a_url_that_is_none_or_leaves_the_host_to_the_sender_is_refused(url: str) -> None:
+def test_an_invalid_url_or_one_with_a_group_in_its_host_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest, match="url"):
         a_route(url=url)
 
 
-def test_a_pattern_that_is_no_regular_expression_is_refused() -> None:
+def test_an_invalid_regular_expression_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="regular expression"):
         a_route("/a/(.*", "http://h/")
 
@@ -171,9 +171,9 @@ def test_a_new_route_elsewhere_is_taken(url: str) -> None:
 
 
 def test_patterns_are_compiled_when_the_table_is_made() -> None:
-    table = RouteTable([Route(pattern=f"/{n}/(a+)+b", url="http://h/") for n in range(10)])
-    compiled.cache_clear()
+    table = RouteTable([DeliveryRoute(pattern=f"/{n}/(a+)+b", url="http://h/") for n in range(10)])
+    compile_pattern.cache_clear()
 
     assert table.match("/9/" + "a" * 1_000) is None
 
-    assert compiled.cache_info().misses == 0
+    assert compile_pattern.cache_info().misses == 0

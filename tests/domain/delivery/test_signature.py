@@ -38,7 +38,7 @@ def test_every_secret_gives_a_signature_so_that_one_can_be_replaced():
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_short", "whsec_###", "a" * 200])
-def test_what_is_no_secret_is_refused_and_not_repeated_in_the_error(secret):
+def test_an_invalid_secret_is_refused_and_not_repeated_in_the_error(secret):
     with pytest.raises(InvalidRequest) as refused:
         key_of(secret)
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from penstock.domain.lake.contiguous import Settling
+from penstock.domain.lake.contiguous import FinalCuts
 
 
-def test_a_look_at_which_nobody_writes_settles_at_once():
-    settling: Settling[int] = Settling()
+def test_a_look_without_writers_is_final_at_once():
+    settling: FinalCuts[int] = FinalCuts()
     assert settling.look(7, set()) == 7
     assert settling.look(9, set()) == 9
 
 
 def test_numbers_wait_for_those_who_were_writing_and_not_for_others():
-    settling: Settling[int] = Settling()
+    settling: FinalCuts[int] = FinalCuts()
     assert settling.look(7, {"a", "b"}) is None
     assert settling.look(8, {"b", "c"}) is None
     assert settling.look(9, {"c", "d"}) == 7, "a and b have ended; c came later"
 
 
 def test_a_store_that_is_always_written_to_settles_all_the_same():
-    settling: Settling[int] = Settling()
+    settling: FinalCuts[int] = FinalCuts()
     settled = [settling.look(turn, {f"w{turn}", f"w{turn + 1}"}) for turn in range(6)]
     assert settled == [None, None, 0, 1, 2, 3] or settled[2:] == sorted(
         no for no in settled[2:] if no is not None
@@ -27,8 +27,8 @@ def test_a_store_that_is_always_written_to_settles_all_the_same():
     assert settled[-1] is not None
 
 
-def test_one_that_goes_on_holds_back_what_came_after_it():
-    settling: Settling[int] = Settling()
+def test_a_long_transaction_holds_back_later_rows():
+    settling: FinalCuts[int] = FinalCuts()
     looks = [settling.look(turn, {"long", f"w{turn}"}) for turn in range(5)]
     assert looks == [None] * 5
     assert settling.look(5, {"w5"}) == 4

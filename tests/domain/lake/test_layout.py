@@ -5,7 +5,7 @@ from penstock.domain.lake.layout import Range
 from penstock.domain.limits import DAY
 
 
-def test_a_row_stands_in_the_partition_of_its_day_in_utc():
+def test_a_row_is_in_the_partition_of_its_day_in_utc():
     assert lake.dt_of(0) == "1970-01-01"
     assert lake.dt_of(DAY - 1) == "1970-01-01"
     assert lake.dt_of(DAY) == lake.dt_of_day(1) == "1970-01-02"

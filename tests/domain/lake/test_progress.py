@@ -6,15 +6,15 @@ from penstock.domain.lake.layout import Range
 from penstock.domain.lake.progress import (
     ALL_DAYS,
     EVERYTHING,
+    ArchiveSource,
     Mark,
-    Source,
-    done,
+    finish,
     forgettable,
     is_over,
     plan,
 )
 
-MARK = Mark(Source.HISTORY, 20_000, done_no=10, planned_no=10, rows_total=9)
+MARK = Mark(ArchiveSource.HISTORY, 20_000, done_no=10, planned_no=10, rows_total=9)
 
 
 def test_a_plan_takes_what_is_there_but_not_more_than_a_file_holds():
@@ -29,7 +29,7 @@ def test_a_plan_is_kept_to_whatever_has_come_since():
 
 
 def test_a_file_that_is_there_moves_the_mark():
-    after = done(plan(MARK, upto=12, most=9), rows=1, now=5)
+    after = finish(plan(MARK, upto=12, most=9), rows=1, now=5)
     assert (after.done_no, after.planned, after.rows_total, after.moved_at) == (12, None, 10, 5)
 
 
@@ -38,15 +38,15 @@ def test_a_day_is_over_a_day_after_its_end():
 
 
 def test_only_days_that_are_closed_in_every_table_may_be_forgotten():
-    def closed(source: Source, day: int) -> Mark:
+    def closed(source: ArchiveSource, day: int) -> Mark:
         return Mark(source, day, is_closed=True)
 
     marks = [
-        closed(Source.HISTORY, 1),
-        closed(Source.ATTEMPTS, 1),
-        closed(Source.HISTORY, 2),
-        Mark(Source.ATTEMPTS, 2),
-        Mark(Source.FACTS, ALL_DAYS, 7, 9),
+        closed(ArchiveSource.HISTORY, 1),
+        closed(ArchiveSource.ATTEMPTS, 1),
+        closed(ArchiveSource.HISTORY, 2),
+        Mark(ArchiveSource.ATTEMPTS, 2),
+        Mark(ArchiveSource.FACTS, ALL_DAYS, 7, 9),
     ]
     found = forgettable(marks)
     assert (found.days, found.facts_no, found.samples_no) == (frozenset({1}), 7, 0)

@@ -17,7 +17,7 @@ def test_targets_are_read_in_their_order():
     )
 
 
-def test_what_is_read_is_told_the_same_way():
+def test_targets_survive_a_round_trip():
     assert "; ".join(map(str, read_targets(DEFAULT_TARGETS))) == DEFAULT_TARGETS
     assert read_targets("") == read_targets(" ; ") == ()
 
@@ -43,6 +43,6 @@ def test_a_star_stands_for_anything_and_a_dot_for_itself_only():
         "mail speed 5s 99",
     ],
 )
-def test_what_is_no_target_is_refused_with_its_words(text):
+def test_an_invalid_target_is_refused_and_quoted(text):
     with pytest.raises(InvalidRequest, match=re.escape(text)):
         read_targets(f"* wait 1m 99; {text}")

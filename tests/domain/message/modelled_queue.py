@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from penstock.domain.scaling.fleet import Fleet
-from penstock.domain.scaling.fleet_run import FleetState, Reading, run, scaled
+from penstock.domain.scaling.fleet_run import FleetReading, FleetState, record_scaling, run
 from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 Arrivals = Callable[[int], float]  # messages a second, at a second
@@ -83,7 +83,7 @@ class ModelledQueue:
     def _decide(self) -> None:
         interval_s = self.fleet.interval_ms // 1_000
         running, total = self._running, len(self._started)
-        reading = Reading(
+        reading = FleetReading(
             replicas=Replicas(running=running, starting=total - running, requested=total),
             sample=Sample(
                 ready=len(self._line),
@@ -96,6 +96,6 @@ class ModelledQueue:
         self._state, decision = run(self._state, reading, self.fleet, self.profile, [], now=now)
         if decision.change:
             self.changes.append((self.second, decision.change))
-            self._state = scaled(self._state, decision, self.fleet, now=now)
+            self._state = record_scaling(self._state, decision, self.fleet, now=now)
             kept = sorted(self._started)[: decision.wanted]
             self._started = kept + [self.second] * (decision.wanted - len(kept))

@@ -36,12 +36,12 @@ def test_the_same_messages_come_in_the_same_order_and_their_leases_are_counted_a
         {"progress": "1"},
     ],
 )
-def test_if_anything_has_happened_to_one_of_them_none_is_given(touched):
+def test_a_claim_is_not_repeated_once_one_of_its_messages_has_changed(touched):
     with pytest.raises(ClaimNotRepeatable):
         again(replace(ONE, **touched), TWO)
 
 
-def test_one_that_is_gone_cannot_be_given_again():
+def test_a_claim_is_not_repeated_once_one_of_its_messages_is_gone():
     with pytest.raises(ClaimNotRepeatable):
         again(TWO, a_message(message_no=3))
 
@@ -52,7 +52,7 @@ def test_a_lease_is_over_at_its_last_instant():
         again(ONE, TWO, now=NOON + MINUTE)
 
 
-def test_past_the_deadline_of_one_nothing_is_given_again():
+def test_a_claim_is_not_repeated_past_the_deadline_of_a_message():
     short = a_leased_message(message_no=1, timeout_ms=3)
     given, found = Given.of([TWO, short]), {1: short, 2: TWO}
 

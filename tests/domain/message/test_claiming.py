@@ -78,7 +78,7 @@ def test_a_lease_number_given_again_after_a_power_cut_is_not_the_same_lease(verb
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_the_holder_may_act_late_while_nobody_has_brought_the_message_back(verb):
+def test_the_holder_may_act_late_until_the_message_is_redelivered(verb):
     message = a_leased_message(due_at=NOON)
 
     after = leases.apply(an_act(verb, message, now=NOON + MINUTE), message, a_queue())
@@ -147,7 +147,7 @@ def test_giving_back_without_a_delay_makes_it_ready_at_once(verb):
     assert (after.state, after.due_at) == (State.READY, NOON)
 
 
-def test_those_of_a_group_are_claimed_in_a_row_up_to_the_first_that_cannot_be():
+def test_a_group_is_claimed_in_a_row_up_to_the_first_unclaimable_message():
     first, second = a_message(group="a"), a_message(group="a", is_blocked=True)
     behind = a_message(group="a", is_blocked=True)
     held = a_leased_message(group="a", is_blocked=True)

@@ -8,7 +8,7 @@ from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import EXHAUSTED, LEASE_EXPIRED, NEXT_ORDER, State
 from penstock.domain.message.retry import Exponential, Listed
-from penstock.domain.queue.group_limit import OPEN
+from penstock.domain.queue.group_limit import ADMITTED
 from penstock.domain.queue.queue import Ordering, Redelivery
 from tests.clocks import NOON
 from tests.factories import BACKOFF_MS, a_leased_message, a_message_in, a_queue
@@ -50,7 +50,7 @@ def test_the_dice_spread_the_back_off():
     assert due == [500, 1_000]
 
 
-def test_the_one_who_fails_may_say_when_to_try_again():
+def test_a_failing_holder_may_set_the_retry_delay():
     failed = lifecycle.fail(a_leased_message(), a_queue(), lease_no=1, now=NOON, retry_in_ms=SECOND)
 
     assert (failed.state, failed.due_at) == (State.WAITING, NOON + SECOND)
@@ -191,7 +191,7 @@ def test_a_new_due_date_decides_anew_whether_the_message_waits(was, due_at, stat
     assert moved == replace(message, due_at=due_at, state=state)
 
 
-def test_one_that_waited_for_the_rate_of_its_group_has_its_place_already():
-    waiting = a_message_in(State.WAITING, due_at=NOON, order_no=7, gate=OPEN, group="a")
+def test_a_message_that_waited_for_its_groups_rate_keeps_its_place():
+    waiting = a_message_in(State.WAITING, due_at=NOON, order_no=7, gate=ADMITTED, group="a")
 
     assert lifecycle.fall_due(waiting, a_queue(), now=NOON).order_no == 7

@@ -10,7 +10,7 @@ from tests.clocks import NOON
 from tests.factories import a_leased_message, a_message_in, a_queue
 
 
-def test_after_a_crash_it_is_ready_at_once_and_both_are_counted():
+def test_a_crash_makes_the_message_ready_and_counts_attempt_and_crash():
     message = a_leased_message()
 
     crashed = lifecycle.crash(message, a_queue(), lease_no=1, now=NOON + 7, error="signal 9")
@@ -32,7 +32,7 @@ def test_without_words_the_error_says_what_happened():
     ("crashes", "limit", "state"),
     [(1, 3, State.READY), (2, 3, State.DEAD), (0, 1, State.DEAD), (99, None, State.READY)],
 )
-def test_it_is_set_aside_when_it_has_killed_too_many(crashes, limit, state):
+def test_a_message_is_quarantined_after_too_many_crashes(crashes, limit, state):
     message = a_leased_message(crashes=crashes)
 
     crashed = lifecycle.crash(message, a_queue(max_crashes=limit), lease_no=1, now=NOON)

@@ -1,4 +1,4 @@
-"""How long one attempt may take: who goes on past it is timed out, and the silent is lost."""
+"""How long one attempt may take: a holder that reports late is timed out, a silent one is lost."""
 
 import pytest
 from msgspec.structs import replace
@@ -62,16 +62,16 @@ def test_to_begin_again_gives_no_more_time():
 
 
 def test_progress_is_kept_until_something_else_is_said_and_gone_with_the_next_claim():
-    told = extended(claimed(), NOON, progress="[1]", is_start=True)
-    silent = extended(told, NOON)
+    extension = extended(claimed(), NOON, progress="[1]", is_start=True)
+    silent = extended(extension, NOON)
     back = lifecycle.release(silent, a_queue(), lease_no=1, now=NOON)
     again = lifecycle.claim(back, now=NOON, lease_ms=MINUTE)
 
-    assert (told.progress, silent.progress, back.progress) == ("[1]", "[1]", "[1]")
+    assert (extension.progress, silent.progress, back.progress) == ("[1]", "[1]", "[1]")
     assert (again.progress, again.started_at) == (None, None)
 
 
-def test_whoever_extends_at_the_deadline_is_timed_out():
+def test_an_extension_at_the_deadline_is_a_timeout():
     message = claimed(timeout_ms=SECOND)
 
     in_time = asked_to_extend(message, NOON + SECOND - 1, delay_ms=MINUTE)
@@ -90,7 +90,7 @@ def test_where_timeouts_are_retried_it_backs_off_and_not_for_as_long_as_the_leas
     assert over.due_at == NOON + SECOND + BACKOFF_MS
 
 
-def test_whoever_begins_only_now_has_all_its_time_and_whoever_had_begun_has_not():
+def test_only_the_first_start_resets_the_time_limit():
     message = claimed(timeout_ms=SECOND)
 
     begun = asked_to_extend(message, NOON + SECOND, is_start=True)
@@ -100,14 +100,14 @@ def test_whoever_begins_only_now_has_all_its_time_and_whoever_had_begun_has_not(
     assert again.state is State.DEAD
 
 
-def test_what_came_back_is_not_timed_out_by_whoever_had_it():
+def test_a_redelivered_message_is_not_timed_out_by_its_last_holder():
     back = lifecycle.expire_lease(claimed(timeout_ms=SECOND), a_queue(), now=NOON + MINUTE)
 
     with pytest.raises(LeaseLost):
         asked_to_extend(back, NOON + MINUTE, is_late_ok=True)
 
 
-def test_a_stale_holder_times_nobody_out():
+def test_a_stale_holder_cannot_time_out_a_message():
     message = claimed(timeout_ms=SECOND)
     stale = an_act(Verb.EXTEND, replace(message, lease_no=0), now=NOON + SECOND)
 

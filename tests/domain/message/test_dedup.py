@@ -27,7 +27,7 @@ def test_the_first_claim_frees_only_what_waits_for_it(until):
 
 @pytest.mark.parametrize("state", ENDS)
 @pytest.mark.parametrize("until", [None, DedupUntil.CLAIMED, DedupUntil.ENDED])
-def test_an_end_in_line_frees_whatever_is_held(until, state):
+def test_ending_while_queued_frees_every_key(until, state):
     message = a_message(dedup_until=until)
 
     assert frees_key(message, replace(message, state=state)) is (until is not None)

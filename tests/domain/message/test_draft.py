@@ -192,7 +192,7 @@ def test_a_draft_needs_nothing_but_a_body():
     assert a_draft(body="1").body == "1"
 
 
-def test_a_message_without_a_key_gets_one_made_of_its_content_where_the_queue_says_so():
+def test_the_queue_may_derive_missing_dedup_keys_from_the_content():
     queue = a_queue(dedup_by_content=True)
 
     made = a_new_message(queue, body='"h\\u00e4"').message.dedup_key
@@ -204,7 +204,7 @@ def test_a_message_without_a_key_gets_one_made_of_its_content_where_the_queue_sa
 
 
 @pytest.mark.parametrize("body", ["1", "null", '{"a": "b"}', '["x"]', ""])
-def test_of_json_that_is_no_text_the_content_is_what_was_written(body):
+def test_the_content_of_other_json_is_its_text_as_written(body):
     assert content_key(body) == hashlib.sha256(body.encode()).hexdigest()
 
 

@@ -48,7 +48,7 @@ def test_expiry_cancels_and_says_so():
         a_leased_message(expires_at=NOON),
         a_message_in(State.DEAD, expires_at=NOON),
     ],
-    ids=["not yet", "never", "somebody works on it", "dead already"],
+    ids=["not yet", "never", "leased", "dead already"],
 )
 def test_nothing_else_expires(message):
     with pytest.raises(WrongState):
@@ -148,7 +148,7 @@ def test_a_redriven_message_starts_afresh_behind_all_that_wait():
 
 
 @pytest.mark.parametrize("state", [State.WAITING, State.READY])
-def test_a_dead_letter_in_line_can_be_redriven_to_where_it_came_from(state):
+def test_a_queued_dead_letter_can_be_redriven_to_its_origin(state):
     letter = a_message_in(state, queue_no=2, dead_from=1)
 
     redriven = transfer.redrive(letter, a_queue(), now=NOON)
@@ -159,7 +159,7 @@ def test_a_dead_letter_in_line_can_be_redriven_to_where_it_came_from(state):
 @pytest.mark.parametrize(
     "message",
     [a_message(), a_message_in(State.WAITING), a_leased_message(queue_no=2, dead_from=1)],
-    ids=["never died", "never died either", "a dead letter that somebody works on"],
+    ids=["never died", "never died either", "a leased dead letter"],
 )
 def test_nothing_else_can_be_redriven(message):
     with pytest.raises(WrongState):

@@ -21,9 +21,9 @@ from tests.factories import a_leased_message
 def test_an_attempt_tells_who_had_which_lease_from_when_to_when_and_what_went_wrong():
     message = a_leased_message(lease_no=4)
 
-    told = attempt(message, AttemptOutcome.FAILED, now=NOON + MINUTE, error="boom")
+    ended = attempt(message, AttemptOutcome.FAILED, now=NOON + MINUTE, error="boom")
 
-    assert told == Attempt(
+    assert ended == Attempt(
         id=message.id,
         message_no=message.message_no,
         queue_no=1,
@@ -36,10 +36,10 @@ def test_an_attempt_tells_who_had_which_lease_from_when_to_when_and_what_went_wr
     )
 
 
-def test_a_lease_that_ran_out_says_so_itself():
-    told = attempt(a_leased_message(), AttemptOutcome.EXPIRED, now=NOON)
+def test_an_expired_lease_has_its_own_error():
+    ended = attempt(a_leased_message(), AttemptOutcome.EXPIRED, now=NOON)
 
-    assert told.error == LEASE_EXPIRED
+    assert ended.error == LEASE_EXPIRED
 
 
 def test_acts_that_finish_a_message_or_keep_the_lease_leave_no_attempt():

@@ -34,7 +34,7 @@ def a_task(max_per_second: int | None = None, **fields: Any) -> MoveTask:
 
 
 def run(task: MoveTask, *, late_ms: int, until: int) -> dict[int, int]:
-    """How many were moved at each instant, by one who comes when told to, or a bit late."""
+    """How many were moved at each instant, by a duty that ticks when due, or a bit late."""
     moved: dict[int, int] = {}
     now = task.started_at
     while now < until:
@@ -160,7 +160,7 @@ def test_what_does_not_run_moves_nothing_and_cannot_be_cancelled(state: MoveStat
             how()
 
 
-def test_only_one_that_is_being_cancelled_ends_as_cancelled() -> None:
+def test_only_a_cancelling_task_ends_as_cancelled() -> None:
     with pytest.raises(MoveNotRunning):
         move.finish_cancel(a_task(), now=NOON)
 

@@ -18,7 +18,7 @@ from tests.factories import a_draft, a_message_in, a_queue
 
 def planned(**fields):
     given_: dict[str, Any] = {"due_at": NOON + DAY, "user_token": "u", "future_token": "f"}
-    return notification.planned(a_draft(), **(given_ | fields))
+    return notification.as_notification(a_draft(), **(given_ | fields))
 
 
 def changed(message, **what):
@@ -39,12 +39,12 @@ def test_the_date_and_the_tokens_are_attributes():
 
 
 @pytest.mark.parametrize("attributes", [None, {}, {notification.PLANNED_AT: "soon"}])
-def test_what_has_no_date_of_its_own_is_no_notification(attributes):
+def test_a_message_without_a_recorded_date_is_not_a_notification(attributes):
     assert notification.planned_at(attributes) is None
 
 
 @pytest.mark.parametrize("state", [State.WAITING, State.READY])
-def test_in_line_everything_is_changed_and_what_is_not_named_stays(state):
+def test_a_queued_notification_keeps_what_a_change_does_not_name(state):
     before = a_message_in(state, kind="k", tag1="a", tag2="b")
 
     same = changed(before, body='"new"')
@@ -65,7 +65,7 @@ def test_elsewhere_nothing_is_changed(state):
         changed(a_message_in(state), body='"new"')
 
 
-def test_what_would_not_be_taken_as_a_new_one_is_not_taken_as_a_change():
+def test_a_change_is_checked_like_a_new_notification():
     with pytest.raises(InvalidRequest):
         changed(a_message_in(State.WAITING), tags=("a", "b", "c"))
     with pytest.raises(TooLarge):
@@ -95,6 +95,6 @@ def test_a_schedule_tells_what_it_is():
 
 
 @pytest.mark.parametrize("text", ["", "tomorrow", "-1", "٣", "9" * 5_000, str(MAX_INSTANT + 1)])
-def test_what_is_no_instant_is_no_date_of_a_notification(text: str) -> None:
-    """Attributes are for everybody to write."""
+def test_an_invalid_instant_is_not_the_date_of_a_notification(text: str) -> None:
+    """Any sender may write attributes."""
     assert notification.planned_at({notification.PLANNED_AT: text}) is None

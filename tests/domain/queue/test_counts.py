@@ -18,7 +18,7 @@ def test_the_books_balance_when_every_arrival_is_alive_or_has_ended():
 
 
 @pytest.mark.parametrize("name", ["dead", "failed_total", "expired_total", "claimed_total"])
-def test_what_is_only_told_does_not_weigh(name):
+def test_informational_counters_do_not_affect_the_balance(name):
     assert Counts(**{name: 1}).is_balanced
 
 

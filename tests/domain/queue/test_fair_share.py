@@ -1,4 +1,4 @@
-"""Fair share: by turns each group gets its share, and whoever was away has saved nothing up."""
+"""Fair share: each group gets its share, and a group that was away has saved nothing up."""
 
 import pytest
 from hypothesis import given
@@ -14,13 +14,13 @@ def line_of(sent: str, weights: dict[str, int] | None = None) -> str:
     finish: dict[str, int] = {}
     line = []
     for no, group in enumerate(sent):
-        turn = fairness.next_turn(0, finish.get(group, 0))
+        turn = fairness.next_position(0, finish.get(group, 0))
         finish[group] = fairness.finish(turn, fairness.weight_of(group, weights or {}))
         line.append((turn, no, group))
     return "".join(group for _, _, group in sorted(line))
 
 
-def test_groups_take_turns_whoever_came_first_and_sent_more():
+def test_groups_alternate_however_early_or_much_they_sent():
     assert line_of("aaaaaabbbcc") == "abcabcabaaa"
 
 
@@ -29,23 +29,23 @@ def test_a_weight_of_three_means_three_times_the_share():
 
 
 def test_a_group_that_was_away_begins_where_the_line_is():
-    assert fairness.next_turn(50 * STEP, finish=3 * STEP) == 50 * STEP
+    assert fairness.next_position(50 * STEP, finish=3 * STEP) == 50 * STEP
 
 
-def test_a_group_that_sent_ahead_goes_on_behind_itself():
-    assert fairness.next_turn(3 * STEP, finish=50 * STEP) == 50 * STEP
+def test_a_group_that_sent_ahead_continues_after_its_last_message():
+    assert fairness.next_position(3 * STEP, finish=50 * STEP) == 50 * STEP
 
 
 def test_no_turn_is_as_early_as_none():
-    assert fairness.next_turn(0, 0) == FIRST_TURN > fairness.NO_TURN
+    assert fairness.next_position(0, 0) == FIRST_TURN > fairness.NO_POSITION
 
 
-def test_those_without_a_group_are_one_group():
+def test_messages_without_a_group_form_one_group():
     assert fairness.weight_of(None, {"": 4}) == fairness.weight_of("", {"": 4}) == 4
 
 
 @given(weights=st.dictionaries(st.sampled_from("abcd"), st.integers(1, 8), min_size=2))
-def test_while_all_have_something_in_line_each_has_what_its_weight_gives_it(weights):
+def test_groups_with_queued_messages_share_by_weight(weights):
     line = line_of("".join(group * 100 for group in weights), weights)
     # Until the first of them has nothing left.
     upto = min(line.rindex(group) for group in weights)

@@ -53,7 +53,7 @@ def test_with_a_rate_each_waits_until_the_bucket_can_pay_for_all_before_it():
     ),
     waits=st.lists(st.integers(0, 400), max_size=30),
 )
-def test_whoever_claims_all_that_is_let_through_never_exceeds_the_rate(rate, waits):
+def test_claiming_all_admitted_messages_never_exceeds_the_rate(rate, waits):
     """The j-th is let through for when the bucket holds j: so it can always be paid."""
     now, bucket = NOON, pace.full(rate, now=NOON)
     waiting = list(opening.instants(rate, bucket, unclaimed=0, count=rate.burst, now=now))

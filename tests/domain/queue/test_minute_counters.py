@@ -1,4 +1,4 @@
-"""Graphs out of samples: steps, what happened between, and what is not told."""
+"""Graphs out of samples: steps, what happened between, and missing samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.minute_counters import (
     MOST_POINTS,
-    Sample,
+    MinuteCounters,
     Step,
     choose_step,
     latency_of,
@@ -18,8 +18,8 @@ from penstock.domain.queue.minute_counters import (
 from tests.clocks import NOON
 
 
-def a_sample(minute_at: int, *, ready: int = 0, sent: int = 0, done: int = 0) -> Sample:
-    return Sample(7, minute_at, 0, ready, 0, 0, sent, done, 0, 0, 0, 0, 0)
+def a_sample(minute_at: int, *, ready: int = 0, sent: int = 0, done: int = 0) -> MinuteCounters:
+    return MinuteCounters(7, minute_at, 0, ready, 0, 0, sent, done, 0, 0, 0, 0, 0)
 
 
 def a_step(minute_at: int, step_ms: int = MINUTE, **counts: int) -> Step:
@@ -27,7 +27,9 @@ def a_step(minute_at: int, step_ms: int = MINUTE, **counts: int) -> Step:
     return Step((minute_at - 1) // step_ms, sample, sample.ready)
 
 
-def draw(*steps: Step, before: Sample | None = None, is_new: bool = False, minutes: int = 4):
+def draw(
+    *steps: Step, before: MinuteCounters | None = None, is_new: bool = False, minutes: int = 4
+):
     return points(
         list(steps),
         before=before,
@@ -53,7 +55,7 @@ def test_a_point_tells_what_was_there_at_its_end_and_what_happened_in_it():
     assert (second.happened["sent_total"], second.happened["done_total"]) == (0, 3)
 
 
-def test_what_is_not_told_is_as_it_was():
+def test_a_missing_sample_means_no_change():
     drawn = draw(a_step(NOON + 2 * MINUTE, ready=4, sent=4), before=a_sample(NOON, ready=1))
 
     assert [point.ready for point in drawn] == [1, 4, 4, 4]
@@ -120,7 +122,7 @@ def test_percentiles_are_values_that_there_were():
     assert (percentile(values, 50), percentile(values, 95), percentile([7], 95)) == (50, 95, 7)
 
 
-def test_how_long_messages_took_is_told_for_waiting_and_for_work():
+def test_latency_is_reported_for_waiting_and_for_work():
     latency = latency_of([(10, 1), (30, 3), (20, 2)])
 
     assert (latency.wait_p50_ms, latency.wait_p95_ms) == (20, 30)

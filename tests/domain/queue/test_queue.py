@@ -27,7 +27,7 @@ def test_letters_digits_and_three_marks_make_a_name(name):
     ["", "A" * 81, ".hidden", "-x", "a b", "a/b", "ä", "a\n", "a\0", "a:b", "*"],
     ids=ascii,
 )
-def test_anything_else_is_no_name(name):
+def test_other_names_are_refused(name):
     with pytest.raises(InvalidRequest):
         check_name(name)
 
@@ -153,7 +153,7 @@ def test_settings_survive_being_written_down_and_read_again(backoff):
     assert msgspec.json.decode(text, type=QueueSettings) == settings
 
 
-def test_a_setting_nobody_knows_is_refused():
+def test_an_unknown_setting_is_refused():
     with pytest.raises(msgspec.ValidationError, match="visibility"):
         msgspec.convert({"visibility": 30}, QueueSettings)
 
@@ -199,7 +199,7 @@ def test_rates_and_weights_out_of_range_are_refused_by_name(wrong, named):
     ],
     ids=str,
 )
-def test_what_makes_a_queue_be_written_by_one_at_a_time(steering):
+def test_which_settings_serialise_the_transactions_of_a_queue(steering):
     assert a_queue(**steering).has_limits
     assert not a_queue(weights={"a": 2}).has_limits
 

@@ -25,7 +25,7 @@ def test_after_a_pause_a_burst_may_come_at_once_and_no_more():
     assert pace.available(bucket, rate, now=NOON + 3_600_000) == 3
 
 
-def test_then_one_comes_with_every_share_of_the_time():
+def test_after_the_burst_messages_come_at_the_rate():
     rate = Rate(10, 1_000, 3)
     spent = pace.spend(pace.full(rate, now=NOON), rate, 3, now=NOON)
 

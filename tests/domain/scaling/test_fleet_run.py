@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.fleet_run import (
     FLAPPING,
+    CircuitsState,
     Decision,
+    FleetReading,
     FleetState,
-    Reading,
-    Way,
-    found_short,
-    gives_one,
+    give_one,
     is_short,
+    record_scaling,
+    record_shortage,
     run,
-    scaled,
 )
-from penstock.domain.scaling.governor import Standing
+from penstock.domain.scaling.governor import FleetStanding
 from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 NOW = 1_000_000
@@ -40,28 +40,28 @@ def there(running: int, starting: int = 0, requested: int | None = None) -> Repl
 
 
 def once(
-    reading: Reading,
+    reading: FleetReading,
     state: FleetState | None = None,
     *,
     of: Fleet | None = None,
-    others: list[Standing] | None = None,
+    others: list[FleetStanding] | None = None,
     now: int = NOW,
 ) -> tuple[FleetState, Decision]:
     return run(state or FleetState(), reading, of or fleet(), PROFILE, others or [], now=now)
 
 
 def after_scaling(change: int, of: Fleet, *, running: int = 1) -> FleetState:
-    state, _ = once(Reading(replicas=there(running), sample=NONE_LEFT), of=of)
+    state, _ = once(FleetReading(replicas=there(running), sample=NONE_LEFT), of=of)
     done = Decision(change=change, wanted=running + change, reason="backlog")
-    return scaled(state, done, of, now=NOW)
+    return record_scaling(state, done, of, now=NOW)
 
 
 # ---- what the analyser says, within limits
 
 
 def test_what_the_analyser_recommends_is_decided_within_the_limits() -> None:
-    _, free = once(Reading(replicas=there(1), sample=MANY), of=fleet(max=10))
-    _, bound = once(Reading(replicas=there(1), sample=MANY), of=fleet(max=3))
+    _, free = once(FleetReading(replicas=there(1), sample=MANY), of=fleet(max=10))
+    _, bound = once(FleetReading(replicas=there(1), sample=MANY), of=fleet(max=3))
 
     assert (free.change, free.wanted, free.reason) == (5, 6, "backlog")
     assert (bound.change, bound.wanted, bound.reason) == (2, 3, "at_maximum")
@@ -70,7 +70,7 @@ def test_what_the_analyser_recommends_is_decided_within_the_limits() -> None:
 
 
 def test_without_a_sample_the_limits_still_hold() -> None:
-    blind = Reading(replicas=there(0), trouble="source_unavailable")
+    blind = FleetReading(replicas=there(0), trouble="source_unavailable")
 
     _, decision = once(blind, of=fleet(min=2))
     _, content = once(blind)
@@ -79,8 +79,8 @@ def test_without_a_sample_the_limits_still_hold() -> None:
     assert (content.change, content.reason) == (0, "source_unavailable")
 
 
-def test_a_run_without_a_sample_is_no_sample() -> None:
-    state, _ = once(Reading(replicas=there(0), trouble="source_unavailable"))
+def test_a_run_without_a_reading_does_not_count_as_a_sample() -> None:
+    state, _ = once(FleetReading(replicas=there(0), trouble="source_unavailable"))
 
     assert state.window.samples == ()
 
@@ -89,7 +89,7 @@ def test_a_run_without_a_sample_is_no_sample() -> None:
 
 
 def test_under_pressure_a_fleet_that_yields_stops_whatever_its_minimum() -> None:
-    yielding = Reading(replicas=there(3, 1), sample=MANY, yields=True, level=3)
+    yielding = FleetReading(replicas=there(3, 1), sample=MANY, yields=True, level=3)
 
     state, decision = once(yielding, of=fleet(min=2))
 
@@ -102,13 +102,13 @@ def test_pressure_goes_before_cooling_down_and_odd_counts() -> None:
     of = fleet(cooldown_runs=9, max=10)
     state = after_scaling(3, of)
 
-    _, decision = once(Reading(replicas=there(9), yields=True), state, of=of)
+    _, decision = once(FleetReading(replicas=there(9), yields=True), state, of=of)
 
     assert decision.change == -9
 
 
 def test_pressure_also_takes_back_those_that_were_only_asked_for() -> None:
-    _, decision = once(Reading(replicas=there(0, requested=2), yields=True))
+    _, decision = once(FleetReading(replicas=there(0, requested=2), yields=True))
 
     assert (decision.change, decision.wanted) == (-2, 0)
 
@@ -127,7 +127,7 @@ def test_pressure_also_takes_back_those_that_were_only_asked_for() -> None:
         ({"cooldown_up_runs": 1, "cooldown_down_runs": 0}, 1, 0),
     ],
 )
-def test_so_many_runs_are_left_out_after_scaling_up_and_down(
+def test_runs_are_skipped_after_scaling_up_and_down(
     settings: dict[str, int], after_up: int, after_down: int
 ) -> None:
     of = fleet(max=50, **settings)
@@ -135,7 +135,7 @@ def test_so_many_runs_are_left_out_after_scaling_up_and_down(
     for change in (1, -1):
         state, count = after_scaling(change, of, running=2), 0
         while True:
-            reading = Reading(replicas=there(2 + change), sample=MANY)
+            reading = FleetReading(replicas=there(2 + change), sample=MANY)
             state, decision = once(reading, state, of=of)
             if decision.reason != "cooling_down":
                 break
@@ -149,7 +149,7 @@ def test_so_many_runs_are_left_out_after_scaling_up_and_down(
 def test_cooling_down_can_be_a_time() -> None:
     of = fleet(max=50, cooldown_up_ms=5_000, cooldown_down_ms=0)
     state = after_scaling(1, of)
-    reading = Reading(replicas=there(2), sample=MANY)
+    reading = FleetReading(replicas=there(2), sample=MANY)
 
     _, early = once(reading, state, of=of, now=NOW + 4_999)
     _, then = once(reading, state, of=of, now=NOW + 5_000)
@@ -160,11 +160,11 @@ def test_cooling_down_can_be_a_time() -> None:
 # ---- counts that change by themselves
 
 
-def test_a_count_that_changed_by_itself_must_be_told_twice() -> None:
-    state, _ = once(Reading(replicas=there(3), sample=NONE_LEFT), of=fleet(min=3))
+def test_a_count_that_changed_by_itself_must_be_seen_twice() -> None:
+    state, _ = once(FleetReading(replicas=there(3), sample=NONE_LEFT), of=fleet(min=3))
 
-    state, odd = once(Reading(replicas=there(0), sample=MANY), state, of=fleet(min=3))
-    _, again = once(Reading(replicas=there(0), sample=MANY), state, of=fleet(min=3))
+    state, odd = once(FleetReading(replicas=there(0), sample=MANY), state, of=fleet(min=3))
+    _, again = once(FleetReading(replicas=there(0), sample=MANY), state, of=fleet(min=3))
 
     assert (odd.change, odd.reason) == (0, "count_changed")
     assert again.change > 0
@@ -173,7 +173,7 @@ def test_a_count_that_changed_by_itself_must_be_told_twice() -> None:
 def test_a_count_that_flaps_is_never_acted_upon() -> None:
     state, changes = FleetState(), set()
     for number in range(20):
-        state, decision = once(Reading(replicas=there(3 * (number % 2)), sample=MANY), state)
+        state, decision = once(FleetReading(replicas=there(3 * (number % 2)), sample=MANY), state)
         changes.add(decision.change)
 
     assert changes == {0, 1}  # only the very first was believed
@@ -184,7 +184,7 @@ def test_what_lies_on_the_way_to_what_was_asked_for_is_expected() -> None:
     of = fleet(max=50, patience_ms=0)
     state = after_scaling(5, of, running=1)
     for running in (1, 3, 3, 6):
-        state, decision = once(Reading(replicas=there(running), sample=MANY), state, of=of)
+        state, decision = once(FleetReading(replicas=there(running), sample=MANY), state, of=of)
 
         assert decision.reason != "count_changed"
 
@@ -195,26 +195,26 @@ def test_what_lies_on_the_way_to_what_was_asked_for_is_expected() -> None:
 def test_those_that_were_asked_for_are_waited_for_as_long_as_patience_lasts() -> None:
     of = fleet(max=50, patience_ms=60_000)
     state = after_scaling(5, of)
-    told = there(2, requested=6)
-    missing = Reading(replicas=told, sample=MANY)
+    found_replicas = there(2, requested=6)
+    missing = FleetReading(replicas=found_replicas, sample=MANY)
 
     state, waiting = once(missing, state, of=of, now=NOW + 59_999)
     assert waiting.reason == "replicas_missing"
-    assert not is_short(state, told, of, now=NOW + 59_999)
+    assert not is_short(state, found_replicas, of, now=NOW + 59_999)
 
-    assert is_short(state, told, of, now=NOW + 60_000)
+    assert is_short(state, found_replicas, of, now=NOW + 60_000)
     assert not is_short(state, there(6), of, now=NOW + 60_000)
-    assert not is_short(found_short(state), told, of, now=NOW + 60_000)
+    assert not is_short(record_shortage(state), found_replicas, of, now=NOW + 60_000)
     state, tired = once(missing, state, of=of, now=NOW + 60_000)
     assert tired.reason == "backlog"
 
 
-def test_nobody_is_waited_for_when_all_have_appeared_or_start() -> None:
+def test_the_wait_ends_when_all_workers_have_appeared_or_start() -> None:
     of = fleet(max=50)
     state = after_scaling(5, of)
 
-    _, started = once(Reading(replicas=there(6), sample=MANY), state, of=of)
-    _, starting = once(Reading(replicas=there(1, 5), sample=MANY), state, of=of)
+    _, started = once(FleetReading(replicas=there(6), sample=MANY), state, of=of)
+    _, starting = once(FleetReading(replicas=there(1, 5), sample=MANY), state, of=of)
 
     assert started.reason == "backlog"
     assert starting.reason == "starting"
@@ -227,12 +227,12 @@ def test_nobody_is_waited_for_when_all_have_appeared_or_start() -> None:
 def reached(of: Fleet, count: int) -> FleetState:
     """All `count` workers were asked for, and a run has seen them."""
     state = after_scaling(count, of, running=0)
-    state, _ = once(Reading(replicas=there(count), sample=NONE_LEFT), state, of=of)
+    state, _ = once(FleetReading(replicas=there(count), sample=NONE_LEFT), state, of=of)
     return state
 
 
 def looks(
-    state: FleetState, of: Fleet, reading: Reading, times: int, *, since: int = NOW
+    state: FleetState, of: Fleet, reading: FleetReading, times: int, *, since: int = NOW
 ) -> list[tuple[int, str]]:
     """Decisions of so many runs, ten seconds apart."""
     found = []
@@ -244,7 +244,7 @@ def looks(
 
 def test_after_an_orderly_restart_workers_come_back_in_the_second_run() -> None:
     of = fleet(min=2)
-    drained = Reading(replicas=there(0), sample=NONE_LEFT)
+    drained = FleetReading(replicas=there(0), sample=NONE_LEFT)
 
     assert looks(reached(of, 2), of, drained, 2) == [(0, "count_changed"), (2, "below_minimum")]
 
@@ -254,26 +254,26 @@ def test_a_restart_before_the_workers_were_seen_starts_them_in_the_first_run() -
     of = fleet(min=2)
     state = after_scaling(2, of, running=0)
 
-    assert looks(state, of, Reading(replicas=there(0)), 1) == [(2, "below_minimum")]
+    assert looks(state, of, FleetReading(replicas=there(0)), 1) == [(2, "below_minimum")]
 
 
 def test_a_worker_that_exits_with_a_backlog_left_is_replaced() -> None:
     of = fleet()
-    left = Reading(replicas=there(0), sample=Sample(ready=9))
+    left = FleetReading(replicas=there(0), sample=Sample(ready=9))
 
     assert looks(reached(of, 1), of, left, 2) == [(0, "count_changed"), (1, "first_message")]
 
 
 def test_a_worker_that_exits_before_it_was_seen_is_replaced_in_the_next_run() -> None:
     of = fleet()
-    left = Reading(replicas=there(0), sample=Sample(ready=9))
+    left = FleetReading(replicas=there(0), sample=Sample(ready=9))
 
     assert looks(after_scaling(1, of, running=0), of, left, 1) == [(1, "first_message")]
 
 
-def test_a_deployment_that_was_scaled_by_hand_is_put_right_in_the_second_run() -> None:
+def test_a_manually_scaled_deployment_is_corrected_in_the_second_run() -> None:
     of = fleet(min=4)
-    by_hand = Reading(replicas=there(2), sample=NONE_LEFT)
+    by_hand = FleetReading(replicas=there(2), sample=NONE_LEFT)
 
     assert looks(reached(of, 4), of, by_hand, 2) == [(0, "count_changed"), (2, "below_minimum")]
 
@@ -282,11 +282,11 @@ def test_workers_of_a_repaired_command_are_started_in_the_next_run() -> None:
     """They never appeared; the new manager knows nothing of the request."""
     of = fleet(min=3)
     state = after_scaling(3, of, running=0)
-    dying = Reading(replicas=there(0, requested=3), sample=NONE_LEFT)
+    dying = FleetReading(replicas=there(0, requested=3), sample=NONE_LEFT)
     state, waiting = once(dying, state, of=of, now=NOW + 10_000)
     assert waiting.reason == "replicas_missing"
 
-    repaired = Reading(replicas=there(0), sample=NONE_LEFT)
+    repaired = FleetReading(replicas=there(0), sample=NONE_LEFT)
     assert looks(state, of, repaired, 1, since=NOW + 10_000) == [(3, "below_minimum")]
 
 
@@ -303,17 +303,19 @@ def test_once_all_were_there_no_count_is_waited_for_again(falls: list[int], pati
     of = fleet(max=50, patience_ms=patience)
     state = reached(of, 6)
     for number, running in enumerate(falls):
-        told = there(running, requested=6)
-        state, decision = once(Reading(replicas=told), state, of=of, now=NOW + number * 10_000)
+        found_replicas = there(running, requested=6)
+        state, decision = once(
+            FleetReading(replicas=found_replicas), state, of=of, now=NOW + number * 10_000
+        )
 
         assert decision.reason != "replicas_missing"
-        assert not is_short(state, told, of, now=NOW + 10**9)
+        assert not is_short(state, found_replicas, of, now=NOW + 10**9)
 
 
-def test_one_that_makes_room_gives_one_worker() -> None:
-    state, _ = once(Reading(replicas=there(4), sample=MANY))
+def test_a_fleet_that_makes_room_gives_up_one_worker() -> None:
+    state, _ = once(FleetReading(replicas=there(4), sample=MANY))
 
-    state, decision = gives_one(state)
+    state, decision = give_one(state)
 
     assert (decision.change, decision.wanted, decision.reason) == (-1, 3, "making_room")
     assert state.expected == 3
@@ -323,34 +325,38 @@ def test_one_that_makes_room_gives_one_worker() -> None:
 
 
 def test_no_worker_is_started_while_a_circuit_is_open() -> None:
-    loaded = Reading(replicas=there(1), sample=MANY, way=Way.OPEN)
+    loaded = FleetReading(replicas=there(1), sample=MANY, way=CircuitsState.OPEN)
 
     _, decision = once(loaded, of=fleet(max=50))
-    _, first = once(Reading(replicas=there(0), sample=MANY, way=Way.OPEN))
+    _, first = once(FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.OPEN))
 
     assert (decision.change, decision.reason) == (0, "circuit_open")
     assert (decision.recommended, decision.because) == (5, "backlog")
     assert first.change == 0
 
 
-def test_an_open_circuit_keeps_nobody_from_going() -> None:
-    _, decision = once(Reading(replicas=there(2), sample=NONE_LEFT, way=Way.OPEN))
+def test_an_open_circuit_does_not_prevent_scaling_down() -> None:
+    _, decision = once(FleetReading(replicas=there(2), sample=NONE_LEFT, way=CircuitsState.OPEN))
 
     assert decision.change == -2
 
 
 def test_the_minimum_is_kept_even_then() -> None:
-    _, decision = once(Reading(replicas=there(0), sample=MANY, way=Way.OPEN), of=fleet(min=1))
+    _, decision = once(
+        FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.OPEN), of=fleet(min=1)
+    )
 
     assert (decision.change, decision.reason) == (1, "below_minimum")
 
 
-def test_a_circuit_that_is_to_be_tried_needs_one_worker_and_no_more() -> None:
-    _, nobody = once(Reading(replicas=there(0), sample=MANY, way=Way.HALF_OPEN))
-    _, somebody = once(Reading(replicas=there(1), sample=MANY, way=Way.HALF_OPEN))
+def test_a_half_open_circuit_needs_exactly_one_worker() -> None:
+    _, without_workers = once(
+        FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.HALF_OPEN)
+    )
+    _, with_worker = once(FleetReading(replicas=there(1), sample=MANY, way=CircuitsState.HALF_OPEN))
 
-    assert nobody.change == 1
-    assert (somebody.change, somebody.reason) == (0, "circuit_half_open")
+    assert without_workers.change == 1
+    assert (with_worker.change, with_worker.reason) == (0, "circuit_half_open")
 
 
 # ---- what is wanted, for those who ask
@@ -360,14 +366,14 @@ def test_what_is_wanted_stays_until_something_else_is_decided() -> None:
     slow = Profile(samples_needed=2, backlog_goal_s=1)
     of, state, wanted = fleet(max=50), FleetState(), []
     for _ in range(3):
-        state, _ = run(state, Reading(replicas=there(1), sample=MANY), of, slow, [], now=NOW)
+        state, _ = run(state, FleetReading(replicas=there(1), sample=MANY), of, slow, [], now=NOW)
         wanted.append(state.wanted)
 
     assert wanted == [1, 6, 6]
 
 
 readings = st.builds(
-    Reading,
+    FleetReading,
     replicas=st.builds(
         Replicas,
         running=st.integers(0, 30),
@@ -377,13 +383,13 @@ readings = st.builds(
     sample=st.none() | st.builds(Sample, ready=st.integers(0, 500), consume_rate=st.floats(0, 9)),
     trouble=st.just("source_unavailable"),
     yields=st.booleans(),
-    way=st.sampled_from(Way),
+    way=st.sampled_from(CircuitsState),
 )
 
 
 @given(story=st.lists(readings, max_size=30), least=st.integers(0, 3), more=st.integers(0, 9))
-def test_whatever_is_told_what_is_wanted_lies_within_the_limits(
-    story: list[Reading], least: int, more: int
+def test_the_wanted_number_is_always_within_the_limits(
+    story: list[FleetReading], least: int, more: int
 ) -> None:
     of = fleet(min=least, max=max(1, least + more), cooldown_runs=1, patience_ms=20_000)
     state = FleetState()
@@ -400,4 +406,4 @@ def test_whatever_is_told_what_is_wanted_lies_within_the_limits(
         if decision.change < 0 and not reading.yields:
             assert decision.wanted >= min(before, of.min)
         if decision.change:
-            state = scaled(state, decision, of, now=now)
+            state = record_scaling(state, decision, of, now=now)

@@ -12,13 +12,13 @@ from penstock.domain.errors import SourceUnavailable
 from penstock.domain.scaling.recommendation import (
     Profile,
     QueueLoad,
+    ReadingWindow,
     Recommendation,
     Replicas,
     Sample,
     Staged,
-    Window,
     analyse,
-    check_sample,
+    check_reading,
     combine,
 )
 
@@ -28,7 +28,7 @@ AGED = Profile(samples_needed=1, backlog_goal_s=0, oldest_goal_ms=30_000, most_u
 
 def decided(profile: Profile, running: int, ready: int, **more: Any) -> Recommendation:
     there = Replicas(running=running, requested=running)
-    return analyse(Window(), Sample(ready=ready, **more), there, profile)[1]
+    return analyse(ReadingWindow(), Sample(ready=ready, **more), there, profile)[1]
 
 
 # ---- messages per worker
@@ -44,7 +44,7 @@ def decided(profile: Profile, running: int, ready: int, **more: Any) -> Recommen
         (5, 0, 0, "idle"),
     ],
 )
-def test_each_worker_stands_for_so_many_messages(
+def test_each_worker_covers_its_number_of_messages(
     running: int, ready: int, needed: int, reason: str
 ) -> None:
     found = decided(COUNTED, running, ready)
@@ -58,10 +58,10 @@ def test_messages_per_worker_take_the_place_of_the_backlog_goal() -> None:
     assert decided(COUNTED, 1, 100, consume_rate=50.0).wanted == 5
 
 
-def test_a_window_in_which_something_waited_keeps_one_worker() -> None:
+def test_one_worker_stays_if_messages_waited_within_the_window() -> None:
     profile = Profile(samples_needed=2, messages_per_worker=20)
     there = Replicas(running=2, requested=2)
-    window, _ = analyse(Window(), Sample(ready=5), there, profile)
+    window, _ = analyse(ReadingWindow(), Sample(ready=5), there, profile)
 
     _, found = analyse(window, Sample(ready=0), there, profile)
 
@@ -99,14 +99,14 @@ def test_a_queue_in_which_nothing_moves_gets_no_more_workers_for_its_age() -> No
     assert (found.wanted, found.reason) == (4, "no_rate_yet")
 
 
-def test_of_several_goals_the_one_that_needs_most_decides() -> None:
+def test_of_several_goals_the_largest_need_decides() -> None:
     both = Profile(samples_needed=1, backlog_goal_s=300, oldest_goal_ms=30_000, most_up=100)
 
     assert decided(both, 1, 600, consume_rate=2.0, oldest_ms=0).wanted == 10
     assert decided(Profile(samples_needed=1), 1, 600, consume_rate=2.0, oldest_ms=0).wanted == 1
 
 
-def test_without_messages_nobody_is_needed_whatever_the_goal() -> None:
+def test_without_messages_no_worker_is_needed_whatever_the_goal() -> None:
     for profile in (COUNTED, AGED):
         assert decided(profile, 3, 0).wanted == 0
 
@@ -128,7 +128,7 @@ def test_an_older_message_never_means_fewer_workers(
 
 def test_an_age_that_cannot_be_is_refused() -> None:
     with pytest.raises(SourceUnavailable, match="age of -1 ms"):
-        check_sample(Sample(ready=1, oldest_ms=-1))
+        check_reading(Sample(ready=1, oldest_ms=-1))
 
 
 # ---- several queues
@@ -166,7 +166,7 @@ def test_leased_messages_that_are_known_of_all_queues_together_count_once() -> N
     assert combine(by_queue).leased == 10
 
 
-def test_one_queue_is_as_it_was_read() -> None:
+def test_the_reading_of_a_single_queue_is_unchanged() -> None:
     sample = Sample(ready=1, oldest_ms=3)
 
     assert combine({"mail": sample}) is sample
@@ -175,6 +175,6 @@ def test_one_queue_is_as_it_was_read() -> None:
 def test_samples_are_remembered_without_their_queues() -> None:
     sample = combine({"mail": Sample(ready=1), "post": Sample(ready=1)})
 
-    window, _ = analyse(Window(), sample, Replicas(running=1, requested=1), Profile())
+    window, _ = analyse(ReadingWindow(), sample, Replicas(running=1, requested=1), Profile())
 
     assert window.samples == (Sample(ready=2),)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.scaling.governor import Bound, Governed, Standing, govern, who_makes_room
+from penstock.domain.scaling.governor import Bound, FleetStanding, Governed, govern, who_makes_room
 
 
 def standing(
@@ -16,15 +16,17 @@ def standing(
     least: int = 0,
     desired: int | None = None,
     is_excused: bool = False,
-) -> Standing:
-    return Standing(fleet=fleet, min=least, total=total, desired=desired, is_excused=is_excused)
+) -> FleetStanding:
+    return FleetStanding(
+        fleet=fleet, min=least, total=total, desired=desired, is_excused=is_excused
+    )
 
 
 SERVED = standing(total=2, least=2)
 LACKING = standing(total=1, least=2)
 
 
-def test_below_the_minimum_with_others_below_too_it_is_raised_to_the_minimum() -> None:
+def test_a_fleet_below_its_minimum_is_raised_to_it_even_if_others_are_below_theirs() -> None:
     governed = govern(1, total=0, least=3, most=10, others=[LACKING])
 
     assert governed == Governed(3, Bound.BELOW_MINIMUM)
@@ -72,7 +74,7 @@ def test_no_change_above_the_maximum_becomes_fewer() -> None:
     assert govern(0, total=12, least=3, most=10) == Governed(-2, Bound.ABOVE_MAXIMUM)
 
 
-def test_while_another_is_below_its_minimum_the_one_that_asks_shrinks_by_tenths() -> None:
+def test_a_fleet_that_asks_shrinks_by_tenths_while_another_is_below_its_minimum() -> None:
     totals, total = [], 100
     while (governed := govern(5, total=total, least=2, most=200, others=[LACKING])).change:
         assert governed.bound is Bound.OTHERS_FIRST
@@ -109,7 +111,7 @@ bounds = st.tuples(st.integers(0, 50), st.integers(1, 100)).filter(lambda pair: 
     others=st.lists(st.sampled_from([SERVED, LACKING]), max_size=3),
 )
 def test_the_outcome_lies_within_the_limits_or_moves_toward_them(
-    change: int, total: int, limits: tuple[int, int], others: list[Standing]
+    change: int, total: int, limits: tuple[int, int], others: list[FleetStanding]
 ) -> None:
     least, most = limits
 
@@ -129,7 +131,9 @@ def test_what_was_governed_once_is_not_turned_around_the_next_time(
 ) -> None:
     least, most = limits
     first = govern(change, total=total, least=least, most=most)
-    if total + first.change < least:  # as in the seed, up is not raised to the minimum at once
+    if (
+        total + first.change < least
+    ):  # as in autoscale-core, up is not raised to the minimum at once
         return
 
     again = govern(0, total=total + first.change, least=least, most=most)
@@ -140,7 +144,7 @@ def test_what_was_governed_once_is_not_turned_around_the_next_time(
 # ---- making room
 
 
-def test_the_one_in_least_need_of_what_it_has_makes_room() -> None:
+def test_the_fleet_that_needs_its_workers_least_makes_room() -> None:
     asking = standing("asking", total=4, desired=8)
     rich = standing("rich", total=10, desired=2)
     poor = standing("poor", total=10, desired=9)
@@ -158,5 +162,7 @@ def test_the_one_in_least_need_of_what_it_has_makes_room() -> None:
         standing("other", total=None),
     ],
 )
-def test_nobody_makes_room_who_is_in_as_much_need_or_has_only_its_minimum(other: Standing) -> None:
+def test_a_fleet_with_equal_need_or_at_its_minimum_does_not_make_room(
+    other: FleetStanding,
+) -> None:
     assert who_makes_room(standing("asking", total=4, desired=8), [other]) is None

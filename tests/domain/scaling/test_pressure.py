@@ -1,4 +1,4 @@
-"""How full a broker is, which fleets yield to that, and who is told."""
+"""How full a broker is, which fleets yield to that, and which alerts are raised."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def test_a_worse_level_is_not_reached_before_a_better(wrong: PressureLimits) -> 
 
 def due(found: Pressure | None, last: dict[str, int], now: int, **more: object) -> list[str]:
     limits = PressureLimits(**more)  # type: ignore[arg-type]
-    told = alerts_due("rabbit", found, limits, last=last, every_ms=20 * MINUTE, now=now)
-    return [alert.what for alert in told]
+    alerts = alerts_due("rabbit", found, limits, last=last, every_ms=20 * MINUTE, now=now)
+    return [alert.what for alert in alerts]
 
 
-def test_memory_and_disk_are_told_each_for_itself() -> None:
+def test_memory_and_disk_raise_separate_alerts() -> None:
     assert due(pressure(71, 399), {}, 0) == ["memory", "disk"]
     assert due(pressure(71, 500), {}, 0) == ["memory"]
     assert due(pressure(60, 399), {}, 0) == ["disk"]
@@ -96,7 +96,7 @@ def test_memory_and_disk_are_told_each_for_itself() -> None:
     assert due(None, {}, 0) == []
 
 
-def test_an_alert_is_not_told_again_before_its_time() -> None:
+def test_an_alert_is_not_repeated_too_soon() -> None:
     found = pressure(95)
 
     assert due(found, {"memory": MINUTE}, 21 * MINUTE - 1) == []
@@ -104,7 +104,7 @@ def test_an_alert_is_not_told_again_before_its_time() -> None:
     assert due(found, {"disk": MINUTE}, 2 * MINUTE) == ["memory"]
 
 
-def test_alerts_begin_where_one_says() -> None:
+def test_alert_thresholds_can_be_set() -> None:
     assert due(pressure(85), {}, 0, alert_memory_percent=86.0) == []
     assert due(pressure(50), {}, 0, alert_memory_percent=50.0) == ["memory"]
     assert due(pressure(disk=900), {}, 0, alert_disk_free_mb=1_000) == ["disk"]

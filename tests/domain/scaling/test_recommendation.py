@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from penstock.domain.errors import ReplicasUnavailable, SourceUnavailable
 from penstock.domain.scaling.recommendation import (
     Profile,
-    Reason,
+    ReadingWindow,
     Recommendation,
     Replicas,
     Sample,
+    ScalingReason,
     Staged,
-    Window,
     analyse,
+    check_reading,
     check_replicas,
-    check_sample,
 )
 
 
@@ -40,9 +40,9 @@ def profile(samples_needed: int = 3, backlog_goal_s: int = 1, **more: Any) -> Pr
     return Profile(samples_needed=samples_needed, backlog_goal_s=backlog_goal_s, **more)
 
 
-def told(samples: list[Sample], there: Replicas, by: Profile) -> list[Recommendation]:
+def analyse_all(samples: list[Sample], there: Replicas, by: Profile) -> list[Recommendation]:
     """What is recommended at each of these."""
-    window, said = Window(), []
+    window, said = ReadingWindow(), []
     for one in samples:
         window, recommended = analyse(window, one, there, by)
         said.append(recommended)
@@ -51,7 +51,7 @@ def told(samples: list[Sample], there: Replicas, by: Profile) -> list[Recommenda
 
 def decided(one: Sample, there: Replicas, by: Profile) -> Recommendation:
     """What is recommended at the end of a window of samples that are all alike."""
-    return told([one] * by.samples_needed, there, by)[-1]
+    return analyse_all([one] * by.samples_needed, there, by)[-1]
 
 
 # ---- the first message
@@ -59,43 +59,43 @@ def decided(one: Sample, there: Replicas, by: Profile) -> Recommendation:
 
 @pytest.mark.parametrize("one", [sample(1), sample(0, staged=staged(1)), sample(7)])
 def test_the_first_message_brings_the_first_worker_at_once(one: Sample) -> None:
-    [recommended] = told([one], replicas(0), profile())
+    [recommended] = analyse_all([one], replicas(0), profile())
 
-    assert (recommended.change, recommended.reason) == (1, Reason.FIRST_MESSAGE)
+    assert (recommended.change, recommended.reason) == (1, ScalingReason.FIRST_MESSAGE)
 
 
 def test_no_message_brings_no_worker() -> None:
-    said = told([sample(0)] * 7, replicas(0), profile())
+    said = analyse_all([sample(0)] * 7, replicas(0), profile())
 
     assert [one.change for one in said] == [0] * 7
 
 
-def test_the_first_message_is_no_sample_of_the_window() -> None:
-    window, _ = analyse(Window(), sample(1), replicas(0), profile())
+def test_the_first_message_is_not_added_to_the_window() -> None:
+    window, _ = analyse(ReadingWindow(), sample(1), replicas(0), profile())
 
-    assert window == Window()
+    assert window == ReadingWindow()
 
 
 # ---- workers that start
 
 
-def test_nothing_is_recommended_while_a_worker_starts_however_often_one_asks() -> None:
+def test_nothing_is_recommended_while_a_worker_starts() -> None:
     busy = sample(1_000, consume_rate=0.1)
 
-    said = told([busy] * 30, replicas(1, starting=1), profile())
+    said = analyse_all([busy] * 30, replicas(1, starting=1), profile())
 
-    assert {(one.change, one.reason) for one in said} == {(0, Reason.STARTING)}
+    assert {(one.change, one.reason) for one in said} == {(0, ScalingReason.STARTING)}
 
 
-def test_a_look_while_a_worker_starts_is_no_sample_of_the_window() -> None:
+def test_a_reading_while_a_worker_starts_is_not_added_to_the_window() -> None:
     by, busy = profile(samples_needed=2), sample(10, consume_rate=1.0)
-    window, _ = analyse(Window(), busy, replicas(1), by)
+    window, _ = analyse(ReadingWindow(), busy, replicas(1), by)
 
     still, _ = analyse(window, busy, replicas(1, starting=1), by)
     _, recommended = analyse(still, busy, replicas(1), by)
 
     assert still == window
-    assert recommended.reason is Reason.BACKLOG
+    assert recommended.reason is ScalingReason.BACKLOG
 
 
 # ---- the end of a window
@@ -110,13 +110,13 @@ def test_a_look_while_a_worker_starts_is_no_sample_of_the_window() -> None:
     ],
 )
 def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: Sample) -> None:
-    said = told([one] * 6, replicas(1), profile(samples_needed=3))
+    said = analyse_all([one] * 6, replicas(1), profile(samples_needed=3))
 
     assert [each.change for each in said] == [0, 0, 5, 0, 0, 5]
     assert [each.reason for each in said[:3]] == [
-        Reason.GATHERING,
-        Reason.GATHERING,
-        Reason.BACKLOG,
+        ScalingReason.GATHERING,
+        ScalingReason.GATHERING,
+        ScalingReason.BACKLOG,
     ]
 
 
@@ -129,10 +129,10 @@ def test_more_are_recommended_only_after_as_many_samples_as_are_needed(one: Samp
     ],
 )
 def test_fewer_are_recommended_when_fewer_would_do(one: Sample) -> None:
-    said = told([one] * 3, replicas(2), profile(samples_needed=3))
+    said = analyse_all([one] * 3, replicas(2), profile(samples_needed=3))
 
     assert [each.change for each in said] == [0, 0, -1]
-    assert said[-1].reason is Reason.LESS_NEEDED
+    assert said[-1].reason is ScalingReason.LESS_NEEDED
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_fewer_are_recommended_when_fewer_would_do(one: Sample) -> None:
         (sample(29, consume_rate=20.0), 1, 1, 0),  # less than one and a half is one
     ],
 )
-def test_the_worked_examples_of_the_seed(
+def test_the_worked_examples_of_autoscale_workload_rabbit(
     one: Sample, running: int, needed: int, change: int
 ) -> None:
     recommended = decided(one, replicas(running), profile())
@@ -161,13 +161,13 @@ def test_down_goes_all_the_way_at_once() -> None:
 def test_no_rate_and_no_messages_need_no_worker() -> None:
     recommended = decided(sample(0), replicas(4), profile())
 
-    assert (recommended.change, recommended.reason) == (-4, Reason.IDLE)
+    assert (recommended.change, recommended.reason) == (-4, ScalingReason.IDLE)
 
 
 def test_messages_without_a_rate_yet_keep_who_is_there() -> None:
     recommended = decided(sample(9), replicas(3), profile())
 
-    assert (recommended.change, recommended.reason) == (0, Reason.NO_RATE_YET)
+    assert (recommended.change, recommended.reason) == (0, ScalingReason.NO_RATE_YET)
 
 
 def test_what_is_being_published_to_a_staging_queue_keeps_who_is_there() -> None:
@@ -176,7 +176,7 @@ def test_what_is_being_published_to_a_staging_queue_keeps_who_is_there() -> None
     kept = decided(quiet, replicas(3), profile())
     first = decided(quiet, replicas(0), profile())
 
-    assert (kept.change, kept.reason) == (0, Reason.NO_RATE_YET)
+    assert (kept.change, kept.reason) == (0, ScalingReason.NO_RATE_YET)
     assert first.change == 1
 
 
@@ -186,20 +186,22 @@ def test_what_is_published_to_the_queue_itself_does_not_count() -> None:
     assert recommended.change == -2
 
 
-def test_one_worker_stays_while_messages_were_there_on_the_average() -> None:
+def test_one_worker_stays_while_the_average_backlog_is_not_empty() -> None:
     by = profile(samples_needed=2)
     samples = [sample(1, consume_rate=10.0), sample(0, consume_rate=10.0)]
 
-    recommended = told(samples, replicas(4), by)[-1]
+    recommended = analyse_all(samples, replicas(4), by)[-1]
 
     assert recommended.inputs.needed == 1
 
 
 def test_a_steady_state_needs_no_change() -> None:
-    said = told([sample(300, consume_rate=3.0)] * 9, replicas(3), profile(backlog_goal_s=100))
+    said = analyse_all(
+        [sample(300, consume_rate=3.0)] * 9, replicas(3), profile(backlog_goal_s=100)
+    )
 
     assert [one.change for one in said] == [0] * 9
-    assert said[-1].reason is Reason.STEADY
+    assert said[-1].reason is ScalingReason.STEADY
 
 
 @pytest.mark.parametrize("beside", [(), staged(0)])
@@ -213,7 +215,7 @@ def test_up_and_down_are_decided_on_the_average_rate_of_the_window(
     """Three messages to be cleared in a second, by two workers at first."""
     samples = [sample(3, consume_rate=rate, staged=beside) for rate in rates]
 
-    recommended = told(samples, replicas(2), profile(samples_needed=3))[-1]
+    recommended = analyse_all(samples, replicas(2), profile(samples_needed=3))[-1]
 
     assert recommended.change == needed - 2
     assert recommended.inputs.consume_rate == pytest.approx(sum(rates) / 3)
@@ -223,15 +225,15 @@ def test_the_backlog_is_that_of_this_moment_and_not_an_average() -> None:
     by = profile(samples_needed=3, backlog_goal_s=10)
     samples = [sample(1_000, consume_rate=1.0)] * 2 + [sample(20, consume_rate=1.0)]
 
-    recommended = told(samples, replicas(1), by)[-1]
+    recommended = analyse_all(samples, replicas(1), by)[-1]
 
     assert recommended.inputs.backlog == 20
     assert recommended.inputs.needed == 2
 
 
-def test_the_window_goes_on_and_is_not_emptied_by_a_decision() -> None:
+def test_a_decision_does_not_empty_the_window() -> None:
     by = profile(samples_needed=2)
-    window = Window()
+    window = ReadingWindow()
     for rate in (8.0, 4.0, 2.0, 0.0):
         window, recommended = analyse(window, sample(1, consume_rate=rate), replicas(1), by)
 
@@ -243,16 +245,16 @@ def test_staging_queues_are_averaged_over_all_pairs_of_sample_and_queue() -> Non
     by = profile(samples_needed=2)
     samples = [sample(0, staged=staged(6, 0)), sample(0, staged=staged(3))]
 
-    recommended = told(samples, replicas(1), by)[-1]
+    recommended = analyse_all(samples, replicas(1), by)[-1]
 
     assert recommended.inputs.average_backlog == 3.0
 
 
-def test_with_nobody_left_to_divide_the_rate_by_one_worker_is_enough() -> None:
+def test_one_worker_is_enough_if_no_consumer_is_left() -> None:
     by = profile(samples_needed=2)
     samples = [sample(0, consume_rate=5.0), sample(0, consume_rate=5.0)]
 
-    recommended = told(samples, replicas(0), by)[-1]
+    recommended = analyse_all(samples, replicas(0), by)[-1]
 
     assert recommended.change == 0
 
@@ -262,19 +264,19 @@ def test_every_recommendation_carries_all_that_it_was_made_of() -> None:
 
     recommended = decided(one, replicas(2), profile(samples_needed=4, backlog_goal_s=10))
 
-    told = recommended.inputs
-    assert (told.running, told.starting, told.requested) == (2, 0, 2)
-    assert (told.samples, told.samples_needed, told.backlog_goal_s) == (4, 4, 10)
-    assert (told.ready, told.leased, told.staged, told.backlog) == (20, 3, 10, 30)
-    assert (told.average_backlog, told.consume_rate, told.publish_rate) == (30.0, 2.0, 1.0)
-    assert (told.staged_publish_rate, told.rate_per_worker, told.needed) == (0.5, 1.0, 3)
+    inputs = recommended.inputs
+    assert (inputs.running, inputs.starting, inputs.requested) == (2, 0, 2)
+    assert (inputs.samples, inputs.samples_needed, inputs.backlog_goal_s) == (4, 4, 10)
+    assert (inputs.ready, inputs.leased, inputs.staged, inputs.backlog) == (20, 3, 10, 30)
+    assert (inputs.average_backlog, inputs.consume_rate, inputs.publish_rate) == (30.0, 2.0, 1.0)
+    assert (inputs.staged_publish_rate, inputs.rate_per_worker, inputs.needed) == (0.5, 1.0, 3)
     assert recommended.wanted == 3
 
 
-# ---- beyond the seed
+# ---- beyond autoscale-workload-rabbit
 
 
-def test_what_is_being_worked_on_counts_if_one_says_so() -> None:
+def test_leased_messages_count_with_count_leased() -> None:
     one = sample(1, leased=2, consume_rate=2.0)
 
     as_the_seed = decided(one, replicas(2), profile())
@@ -283,7 +285,7 @@ def test_what_is_being_worked_on_counts_if_one_says_so() -> None:
     assert (as_the_seed.change, counted.change) == (-1, 1)
 
 
-def test_the_last_worker_that_is_busy_stays_if_one_says_so() -> None:
+def test_the_last_busy_worker_stays_with_keep_busy() -> None:
     busy = sample(0, leased=1)
 
     as_the_seed = decided(busy, replicas(3), profile())
@@ -291,17 +293,17 @@ def test_the_last_worker_that_is_busy_stays_if_one_says_so() -> None:
     idle = decided(sample(0), replicas(3), profile(keep_busy=True))
 
     assert as_the_seed.change == -3
-    assert (kept.change, kept.reason) == (-2, Reason.BUSY)
+    assert (kept.change, kept.reason) == (-2, ScalingReason.BUSY)
     assert idle.change == -3
 
 
-def test_a_first_message_in_somebodys_hands_starts_nobody_else() -> None:
-    [recommended] = told([sample(0, leased=1)], replicas(0), profile(keep_busy=True))
+def test_a_leased_first_message_does_not_start_another_worker() -> None:
+    [recommended] = analyse_all([sample(0, leased=1)], replicas(0), profile(keep_busy=True))
 
     assert recommended.change == 0
 
 
-# ---- whatever is told
+# ---- any reading
 
 counts = st.integers(0, 10**9)
 rates = st.floats(0, 1e9)
@@ -328,7 +330,7 @@ def test_a_recommendation_never_asks_for_what_cannot_be(
     runs: list[tuple[Sample, int, int]], needed: int, goal: int, switches: tuple[bool, bool]
 ) -> None:
     by = profile(needed, goal, count_leased=switches[0], keep_busy=switches[1])
-    window, since = Window(), 0
+    window, since = ReadingWindow(), 0
     for one, running, starting in runs:
         before = window
         window, recommended = analyse(window, one, replicas(running, starting), by)
@@ -379,7 +381,7 @@ def test_the_more_waits_the_more_are_needed(one: Sample, running: int) -> None:
 )
 def test_a_sample_that_cannot_be_true_is_not_taken(wrong: Sample) -> None:
     with pytest.raises(SourceUnavailable):
-        check_sample(wrong)
+        check_reading(wrong)
 
 
 @pytest.mark.parametrize(

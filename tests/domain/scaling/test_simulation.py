@@ -19,7 +19,7 @@ HOUR = 3_600
 DAY = 24 * HOUR
 
 PROFILES = [
-    Profile(),  # the seed's defaults: ten samples, five minutes
+    Profile(),  # autoscale-workload-rabbit's defaults: ten samples, five minutes
     Profile(samples_needed=3, backlog_goal_s=60),
     Profile(samples_needed=1, backlog_goal_s=300),
 ]
@@ -62,7 +62,7 @@ def test_a_step_is_followed_once_and_the_goal_is_met(
 
 
 @every_profile
-def test_before_the_first_message_there_is_nobody_and_after_the_last_nobody_again(
+def test_there_are_no_workers_before_the_first_and_after_the_last_message(
     profile: Profile,
 ) -> None:
     queue = a_queue(profile)
@@ -78,9 +78,7 @@ def test_before_the_first_message_there_is_nobody_and_after_the_last_nobody_agai
 
 @every_profile
 @every_start
-def test_each_spike_is_answered_by_one_way_up_and_one_way_down(
-    profile: Profile, start_s: int
-) -> None:
+def test_each_spike_scales_up_once_and_down_once(profile: Profile, start_s: int) -> None:
     queue = a_queue(profile, start_s)
 
     queue.play(lambda second: 0.5 + (500 if second % (HOUR // 2) == 0 else 0), 4 * HOUR)
@@ -109,7 +107,7 @@ def test_a_day_is_followed_up_in_the_morning_and_down_in_the_evening(
     assert queue.counts[DAY] <= 3
 
 
-def test_without_steadiness_a_share_of_a_worker_comes_and_goes_as_in_the_seed() -> None:
+def test_without_steadiness_a_fractional_worker_flaps_as_in_autoscale_workload_rabbit() -> None:
     steady, as_the_seed = a_queue(Profile()), a_queue(Profile(), steady_ms=0, keep_up=False)
     for queue in (steady, as_the_seed):
         queue.play(lambda _: 7.5, 6 * HOUR)

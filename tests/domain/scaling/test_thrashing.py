@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.scaling.fleet import External, Fleet
-from penstock.domain.scaling.recommendation import Inputs, Reason, Recommendation
+from penstock.domain.scaling.recommendation import Inputs, Recommendation, ScalingReason
 from penstock.domain.scaling.thrashing import Memory, least_needed, remember
 
 NOW = 10_000_000
@@ -20,7 +20,7 @@ def fleet(**more: Any) -> Fleet:
 
 
 def said(needed: int | None, *, running: int = 4, **inputs: Any) -> Recommendation:
-    told = Inputs(
+    made = Inputs(
         running=running,
         starting=0,
         requested=running,
@@ -31,7 +31,7 @@ def said(needed: int | None, *, running: int = 4, **inputs: Any) -> Recommendati
         **inputs,
     )
     change = 0 if needed is None else needed - running
-    return Recommendation(change=change, reason=Reason.STEADY, inputs=told)
+    return Recommendation(change=change, reason=ScalingReason.STEADY, inputs=made)
 
 
 def after(*needed: tuple[int, int], of: Fleet | None = None) -> Memory:
@@ -72,7 +72,7 @@ def test_no_fewer_stay_than_keep_up_with_what_arrives() -> None:
     assert least_needed(memory, said(0, publish_rate=5.0), fleet(keep_up=False), now=later) == 0
 
 
-def test_workers_that_had_to_wait_for_work_say_nothing_of_what_one_can_do() -> None:
+def test_workers_that_waited_for_work_do_not_measure_the_full_rate() -> None:
     memory = remember(Memory(), said(4, backlog=9, rate_per_worker=2.0), fleet(), now=NOW)
 
     after_quiet = remember(memory, said(4, backlog=0, rate_per_worker=0.1), fleet(), now=NOW)

@@ -10,7 +10,7 @@ from penstock.domain.limits import HOUR
 from penstock.domain.schedule import ownership
 from penstock.domain.schedule import schedule as schedules
 from penstock.domain.schedule.ownership import YOUNG_MS
-from penstock.domain.schedule.schedule import Every, Schedule, Template
+from penstock.domain.schedule.schedule import FixedInterval, Schedule, Template
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from tests.clocks import NOON
 
@@ -21,7 +21,7 @@ OLD = NOON - HOUR
 def a_schedule(name: str, *, owner: str | None = OWNER, created_at: int = OLD) -> Schedule:
     return Schedule(
         name=name,
-        rhythm=Every(HOUR),
+        rhythm=FixedInterval(HOUR),
         template=Template(queue="mail"),
         created_at=created_at,
         changed_at=created_at,
@@ -49,7 +49,7 @@ def a_worker(*declared: str, owner: str = OWNER, state: WorkerState = WorkerStat
 def test_what_an_application_declared_before_and_does_not_any_more_is_dropped(
     schedule: Schedule, is_dropped: bool
 ) -> None:
-    assert ownership.dropped(schedule, owner=OWNER, declared={"a"}, now=NOON) is is_dropped
+    assert ownership.is_dropped(schedule, owner=OWNER, declared={"a"}, now=NOON) is is_dropped
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_a_worker_that_was_not_heard_of_in_time_does_not_count() -> None:
     ("before", "declares", "after"),
     [("one", "two", "two"), (None, "two", "two"), ("one", None, "one"), (None, None, None)],
 )
-def test_work_belongs_to_whoever_declared_it_last_and_a_change_by_hand_leaves_it_there(
+def test_work_belongs_to_its_last_declarer_and_a_manual_change_keeps_the_owner(
     before: str | None, declares: str | None, after: str | None
 ) -> None:
     wanted = a_schedule("b", owner=declares)
 
-    declared = schedules.declared(a_schedule("b", owner=before), wanted, now=NOON)
+    declared = schedules.declare(a_schedule("b", owner=before), wanted, now=NOON)
 
     assert declared.owner == after

@@ -148,7 +148,7 @@ def test_a_certificate_that_is_not_there_is_told_by_its_name(run):
 def test_a_refusal_is_one_line_with_its_code(cli):
     ran = cli("receive", "no-such-queue")
 
-    assert ran == (1, "", "penstock: there is no queue 'no-such-queue' (queue_not_found)\n")
+    assert ran == (1, "", "penstock: queue 'no-such-queue' does not exist (queue_not_found)\n")
 
 
 def test_a_variable_stands_for_a_flag_and_the_flag_wins(cli, api: Api, monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.scaling.fleet_status import DECISION, Note, Trouble
+from penstock.domain.scaling.fleet_status import DECISION, FleetTrouble, Note
 from penstock.settings import load
 from penstock.settings.load import Flag
 from penstock.wiring.broker import open_broker
@@ -36,7 +36,7 @@ def fleets(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shown(server: LiveServer, clock: ManualClock) -> Iterator[None]:
-    trouble = Trouble("source", "source_unavailable", "rabbit does not answer", clock.now())
+    trouble = FleetTrouble("source", "source_unavailable", "rabbit does not answer", clock.now())
     decision = {
         "change": 5,
         "wanted": 6,

@@ -16,9 +16,9 @@ from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue import problem
 from penstock.domain.queue.queue import QueueSettings
-from penstock.services.circuits.circuits import Wanted
+from penstock.services.circuits.circuits import PermitRequest
 from penstock.settings import Settings
-from penstock.settings.values import Store
+from penstock.settings.values import StoreSettings
 from penstock.store.meta_names import HIGH_WATER
 from penstock.wiring.broker import open_broker
 from tests.clocks import ManualClock
@@ -244,14 +244,14 @@ def test_the_doctor_asks_the_server_that_is_named(run, make_server):
 @STORES
 def test_the_doctor_tells_why_queues_are_held(run, where, backend):
     run("migrate", *where)
-    named = {"store": Store(url=where[1])} if backend == "postgres" else {"data": where[1]}
+    named = {"store": StoreSettings(url=where[1])} if backend == "postgres" else {"data": where[1]}
     broker = open_broker(Settings(**named))
     broker.circuits.breaker.put(BreakerSettings(circuit_check_enabled=True)).result()
     patterns = ["open", "closed"]
     for pattern in patterns:
         broker.circuits.force_open(circuit_hash(pattern), pattern=pattern).result()
         made = broker.queues.put(f"of-{pattern}", QueueSettings()).result().view.queue
-        asked = broker.circuits.permits([Wanted(pattern, made.queue_no)]).result()
+        asked = broker.circuits.permits([PermitRequest(pattern, made.queue_no)]).result()
         broker.circuits.secure(asked).result()
     broker.circuits.close(circuit_hash("closed")).result()
 
@@ -325,7 +325,7 @@ def _be_ahead(session: Any) -> None:
 
 def _write_to(where: list[str], backend: str, what: Any) -> None:
     url = where[1] if backend == "postgres" else f"sqlite:///{where[1]}/penstock.db"
-    broker = open_broker(Settings(store=Store(url=url)), clock=ManualClock())
+    broker = open_broker(Settings(store=StoreSettings(url=url)), clock=ManualClock())
     broker.store.write(what).result()
     broker.close()
 
@@ -355,7 +355,7 @@ def test_the_doctor_does_not_repair_the_clock_of_a_store_that_is_in_use(run, tmp
     where = ["--data", str(tmp_path / "data")]
     run("migrate", *where)
     url = f"sqlite:///{where[1]}/penstock.db"
-    broker = open_broker(Settings(store=Store(url=url)), clock=ManualClock())
+    broker = open_broker(Settings(store=StoreSettings(url=url)), clock=ManualClock())
     broker.store.write(_be_ahead).result()
 
     refused = run("doctor", *where, "--json", "--repair-clock")

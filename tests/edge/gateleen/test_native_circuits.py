@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.services.circuits.circuits import Wanted
+from penstock.services.circuits.circuits import PermitRequest
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.gateleen.conftest import UNREACHABLE
@@ -108,7 +108,9 @@ def held(api: Api, server: LiveServer) -> list[str]:
     server.broker.circuits.force_open(SHOP).result()
     names = [api.make_queue(), api.make_queue()]
     numbers = [server.broker.queues.get(name).result().queue.queue_no for name in names]
-    asked = server.broker.circuits.permits([Wanted("/shop/(.*)", no) for no in numbers]).result()
+    asked = server.broker.circuits.permits(
+        [PermitRequest("/shop/(.*)", no) for no in numbers]
+    ).result()
     server.broker.circuits.secure(asked).result()
     assert [api.queue(name)["held_by"] for name in names] == [SHOP, SHOP]
     return sorted(names)

@@ -130,7 +130,7 @@ def test_pipelined_requests_are_answered_in_order(wire: Raw) -> None:
 
     answers = [json.loads(wire.answer().body)["error"]["message"] for _ in range(50)]
 
-    assert answers == [f"there is no queue 'none-{n}'" for n in range(50)]
+    assert answers == [f"queue 'none-{n}' does not exist" for n in range(50)]
 
 
 def test_who_is_pipelined_behind_a_waiting_claim_waits_too(wire: Raw, api: Api) -> None:

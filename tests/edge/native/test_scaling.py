@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, Note, Trouble
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
@@ -43,7 +43,7 @@ def test_without_an_autoscaler_there_are_no_fleets(api: Api) -> None:
 def test_a_fleet_tells_what_was_seen_and_decided_and_why(
     api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
-    trouble = Trouble("source", "source_unavailable", "rabbit does not answer", clock.now())
+    trouble = FleetTrouble("source", "source_unavailable", "rabbit does not answer", clock.now())
     pressure = Pressure(memory_percent=71.5, disk_free_mb=300)
     keep(
         server,

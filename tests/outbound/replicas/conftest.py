@@ -20,7 +20,7 @@ from penstock.outbound.replicas.ledger import LedgerState
 from penstock.outbound.replicas.process_table import birth, orphans
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 from penstock.store.store import open_sqlite
 from penstock.wiring.fleet_registry import StoreFleetRegistry
 from tests.clocks import ManualClock
@@ -46,8 +46,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def workers(store: Store, clock: ManualClock) -> Workers:
-    return Workers(store, clock, SystemDice(), Limits())
+def workers(store: Store, clock: ManualClock) -> WorkerService:
+    return WorkerService(store, clock, SystemDice(), Limits())
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def make(home: Path, workers: Workers, store: Store, clock: ManualClock) -> Make:
+def make(home: Path, workers: WorkerService, store: Store, clock: ManualClock) -> Make:
     """An autoscaler's view of the fleet; a second one is that of another autoscaler."""
 
     def make(run: tuple[str, ...] = SLEEP, **more: Any) -> ProcessReplicas:

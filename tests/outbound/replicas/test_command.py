@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
-from penstock.domain.scaling.fleet import Command
+from penstock.domain.scaling.fleet import CommandSpec
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.command import CommandReplicas
 from penstock.outbound.replicas.process_table import birth
@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 
 def _fleet(*, scale: str = "true", count: str = "echo 3", timeout_ms: int = 60_000):
-    spec = Command(scale=("sh", "-c", scale), count=("sh", "-c", count), timeout_ms=timeout_ms)
+    spec = CommandSpec(scale=("sh", "-c", scale), count=("sh", "-c", count), timeout_ms=timeout_ms)
     return CommandReplicas("mail", spec)
 
 
@@ -50,7 +50,7 @@ def test_a_scale_that_failed_requests_nothing():
 
 def test_the_scale_command_gets_the_current_and_the_wanted_count(tmp_path: Path):
     out = tmp_path / "out"
-    spec = Command(
+    spec = CommandSpec(
         scale=("sh", "-c", f'echo "$@" > {out}', "sh", "{fleet}", "{wanted}/{current}", "{change}"),
         count=("echo", "3"),
     )
@@ -62,7 +62,9 @@ def test_the_scale_command_gets_the_current_and_the_wanted_count(tmp_path: Path)
 
 def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path):
     out = tmp_path / "out"
-    spec = Command(scale=("cp", "/dev/null", f"{out} $(touch x); {{fleet}}"), count=("echo", "0"))
+    spec = CommandSpec(
+        scale=("cp", "/dev/null", f"{out} $(touch x); {{fleet}}"), count=("echo", "0")
+    )
 
     CommandReplicas("mail", spec).scale_to(1, now=NOON)
 
@@ -114,7 +116,7 @@ def test_a_background_process_of_a_command_is_neither_awaited_nor_killed(tmp_pat
 
 
 def test_a_program_that_does_not_exist_is_an_error():
-    fleet = CommandReplicas("mail", Command(scale=("true",), count=("/nowhere/count",)))
+    fleet = CommandReplicas("mail", CommandSpec(scale=("true",), count=("/nowhere/count",)))
 
     with pytest.raises(ReplicasUnavailable, match="/nowhere/count cannot be started"):
         fleet.count(now=NOON)
@@ -129,4 +131,4 @@ def test_a_program_that_does_not_exist_is_an_error():
 )
 def test_a_command_with_an_unknown_field_is_refused_at_once(scale, count, expected):
     with pytest.raises(FleetsRefused, match=expected):
-        CommandReplicas("mail", Command(scale=scale, count=count))
+        CommandReplicas("mail", CommandSpec(scale=scale, count=count))

@@ -53,14 +53,14 @@ class ArchiverDriver:
             self.store_driver.complete(message)
         return ids
 
-    def rows(self, table: lake.Table) -> list[dict[str, Any]]:
+    def rows(self, table: lake.LakeTable) -> list[dict[str, Any]]:
         return rows_of(self.folder, table)
 
-    def ids(self, table: lake.Table) -> list[str]:
+    def ids(self, table: lake.LakeTable) -> list[str]:
         return [row["id"] for row in self.rows(table)]
 
 
-def rows_of(folder: Path, table: lake.Table) -> list[dict[str, Any]]:
+def rows_of(folder: Path, table: lake.LakeTable) -> list[dict[str, Any]]:
     """As any reader of Parquet finds them, with the values of the partitions."""
     rows: list[dict[str, Any]] = []
     for path in sorted((folder / table.name).glob("**/*.parquet")):

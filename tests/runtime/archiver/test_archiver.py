@@ -10,11 +10,11 @@ import pytest
 
 from penstock.domain.errors import LakeRefused, ShuttingDown
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.progress import ALL_DAYS, Mark, Source
+from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message.lease import Verb
 from penstock.outbound.lake_files import MARKER, schema_of
-from penstock.ports.archive import Page
+from penstock.ports.archive import LakePage
 from penstock.ports.store import Session
 from penstock.runtime.archiver import archiver as module
 from penstock.store.nouns import archive as store
@@ -196,7 +196,7 @@ def test_two_concurrent_archivers_write_each_row_once(driver, monkeypatch):
 
     assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
     mark = driver.store_driver.read(
-        lambda s: s.archive.mark(Source.HISTORY, driver.store_driver.now // DAY)
+        lambda s: s.archive.mark(ArchiveSource.HISTORY, driver.store_driver.now // DAY)
     )
     assert (mark.rows_total, mark.done_no) == (7, 7)
 
@@ -206,7 +206,7 @@ def test_a_file_is_not_visible_before_it_is_complete(driver, monkeypatch):
     seen: list[int] = []
     add = module._Files.add
 
-    def look(files: module._Files, page: Page) -> None:
+    def look(files: module._Files, page: LakePage) -> None:
         add(files, page)
         seen.append(len(driver.rows(lake.HISTORY)) + len(driver.rows(lake.BODIES)))
 
@@ -248,7 +248,7 @@ def test_days_are_closed_when_they_are_over_and_written(driver):
     def is_closed() -> bool:
         marks = store_driver.read(lambda s: s.archive.marks())
         return {m.source for m in marks if m.day == day and m.is_closed} == {
-            Source.HISTORY, Source.ATTEMPTS,
+            ArchiveSource.HISTORY, ArchiveSource.ATTEMPTS,
         }  # fmt: skip
 
     driver.run()
@@ -258,7 +258,7 @@ def test_days_are_closed_when_they_are_over_and_written(driver):
     driver.run()
     assert is_closed()
     look = store_driver.read(lambda s: s.archive.look())
-    assert (Source.HISTORY, day) not in look.cut, "it is not looked at any more"
+    assert (ArchiveSource.HISTORY, day) not in look.cut, "it is not looked at any more"
     assert len(driver.rows(lake.HISTORY)) == 2
 
 
@@ -331,14 +331,14 @@ def test_a_restored_store_does_not_overwrite_rows_of_the_lake(driver):
     driver.finish(mail, 5)
     driver.run()
     day = driver.store_driver.now // DAY
-    before = driver.store_driver.read(lambda s: s.archive.mark(Source.HISTORY, day))
+    before = driver.store_driver.read(lambda s: s.archive.mark(ArchiveSource.HISTORY, day))
     driver.finish(mail, 2)
     driver.run()
 
     def put_back(session: Session) -> None:
         session.db.run("archive.forget_marks")  # type: ignore[attr-defined]
-        session.archive.plan(Mark(Source.HISTORY, day, 0, before.done_no))
-        session.archive.move(Mark(Source.HISTORY, day, 0, before.done_no), before)
+        session.archive.plan(Mark(ArchiveSource.HISTORY, day, 0, before.done_no))
+        session.archive.move(Mark(ArchiveSource.HISTORY, day, 0, before.done_no), before)
 
     driver.store_driver.write(put_back)
     driver.finish(mail, 9)
@@ -368,7 +368,7 @@ def test_an_archiver_stops_between_two_pages(driver, monkeypatch):
 def test_facts_have_one_mark_for_all_days(driver):
     driver.store_driver.write(lambda s: s.facts.add("a", "x", at=driver.store_driver.now, data={}))
     driver.run()
-    mark = driver.store_driver.read(lambda s: s.archive.mark(Source.FACTS, ALL_DAYS))
+    mark = driver.store_driver.read(lambda s: s.archive.mark(ArchiveSource.FACTS, ALL_DAYS))
     assert (mark.done_no, mark.rows_total, mark.moved_at) == (
         mark.planned_no,
         1,

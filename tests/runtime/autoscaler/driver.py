@@ -11,7 +11,7 @@ import msgspec
 from penstock.domain.errors import FleetsRefused
 from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet import External, Fleet, Fleets
-from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.fleet_sources import OwnSource, SourceSpec
 from penstock.domain.scaling.fleet_status import FleetStatus
 from penstock.domain.scaling.pressure import Alert
@@ -19,7 +19,7 @@ from penstock.domain.scaling.recommendation import Profile, Sample
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
 from penstock.runtime.autoscaler.fleet_list import FleetList
-from penstock.services.scaling import Scaling
+from penstock.services.scaling import ScalingService
 from tests.fakes import FakeLoad, FakeReplicas
 from tests.store.driver import StoreDriver
 
@@ -78,12 +78,12 @@ class Text:
 class AutoscalerDriver:
     def __init__(self, store_driver: StoreDriver) -> None:
         self.store_driver = store_driver
-        self.scaling = Scaling(store_driver.store, store_driver.clock)
+        self.scaling = ScalingService(store_driver.store, store_driver.clock)
         self.loads: dict[str, FakeLoad] = {}
         self.managers: dict[str, FakeReplicas] = {}
         self.made: list[str] = []  # managers, in their order
         self.alerts: list[Alert] = []
-        self.way = Way.FREE
+        self.way = CircuitsState.FREE
         self.text = Text(Fleets())
         self.autoscaler: Autoscaler
 

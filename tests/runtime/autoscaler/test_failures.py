@@ -66,7 +66,7 @@ def test_a_fleet_acts_only_when_all_of_its_queues_can_be_read(driver: Autoscaler
     driver.start(fleet("mail", queue=None, queues=("mail", "post")))
     driver.managers["mail"].running = 1
     driver.load(BUSY)
-    driver.loads["own"].by_queue["post"] = QueueUnknown("there is no queue 'post'")
+    driver.loads["own"].by_queue["post"] = QueueUnknown("queue 'post' does not exist")
     driver.run(4)
     assert driver.managers["mail"].asked == []
     assert troubles(driver) == ["queue_unknown"]
@@ -145,12 +145,12 @@ def test_a_queue_that_does_not_exist_yet_is_reported_once(
     driver: AutoscalerDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver.start()
-    driver.load(QueueUnknown("there is no queue 'mail'"))
+    driver.load(QueueUnknown("queue 'mail' does not exist"))
 
     driver.run(20)
 
     assert troubles(driver) == ["queue_unknown"]
-    assert caplog.text.count("there is no queue 'mail'") == 1
+    assert caplog.text.count("queue 'mail' does not exist") == 1
 
 
 def test_an_unexpected_error_does_not_end_the_loop(driver: AutoscalerDriver) -> None:

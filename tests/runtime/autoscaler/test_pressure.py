@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.scaling.fleet import AlertSpec
-from penstock.domain.scaling.fleet_run import Way
+from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, fleet
@@ -102,12 +102,12 @@ def test_no_worker_is_started_while_a_circuit_is_open(driver: AutoscalerDriver) 
     driver.start(fleet("mail", routes=("smtp",)))
     driver.managers["mail"].running = 1
     driver.load(BUSY)
-    driver.way = Way.OPEN
+    driver.way = CircuitsState.OPEN
     driver.run(6)
     assert driver.managers["mail"].asked == []
     assert driver.decisions() == [(0, "circuit_open", False)]
 
-    driver.way = Way.FREE
+    driver.way = CircuitsState.FREE
     driver.run(2)
 
     assert driver.managers["mail"].asked == [6]

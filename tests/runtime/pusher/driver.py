@@ -14,13 +14,13 @@ from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_setti
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import Queue
-from penstock.ports.sender import Request, Sender
+from penstock.ports.sender import PushRequest, Sender
 from penstock.runtime.duties import Reaper
 from penstock.runtime.pusher.backoff import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PushSettings
 from penstock.runtime.pusher.tally import PushTally
-from penstock.services.circuits.circuits import Circuits
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.routes import RouteService
 from tests.fakes import FakeSender
 from tests.store.driver import StoreDriver
 
@@ -34,8 +34,8 @@ class PusherDriver:
         self.clock = store_driver.clock
         self.sender = FakeSender()
         self.tally = PushTally()
-        self.routes = Routes(store_driver.store, store_driver.clock)
-        self.circuits = Circuits(store_driver.store, store_driver.clock, self.routes)
+        self.routes = RouteService(store_driver.store, store_driver.clock)
+        self.circuits = CircuitService(store_driver.store, store_driver.clock, self.routes)
         self.rule("/(.*)", url="http://backend/$1")
         self.pusher = self.another(self.sender, **settings)
 
@@ -123,5 +123,5 @@ class PusherDriver:
         return self.store_driver.get(message_id)
 
 
-def paths(requests: list[Request]) -> list[str]:
+def paths(requests: list[PushRequest]) -> list[str]:
     return [urlsplit(request.url).path for request in requests]

@@ -69,7 +69,7 @@ def test_a_released_queue_continues_where_it_stopped(driver: PusherDriver):
     driver.step()
     assert driver.sent() == [], "closed, but not released yet"
 
-    driver.circuits.let_next_go(now=driver.store_driver.now).result()
+    driver.circuits.release_next(now=driver.store_driver.now).result()
     driver.step()
 
     assert driver.sent() == ["/a"]
@@ -155,7 +155,7 @@ def test_an_expired_request_waits_for_an_open_circuit_like_others(driver: Pusher
 
     driver.circuits.close(circuit_hash("/(.*)")).result()
     for _ in range(2):
-        driver.circuits.let_next_go(now=driver.clock.advance(seconds=10)).result()
+        driver.circuits.release_next(now=driver.clock.advance(seconds=10)).result()
     driver.step()
     assert [ending.reason for ending in driver.store_driver.endings()] == ["expired"]
     assert "/old" not in driver.sent()
@@ -255,7 +255,7 @@ def hold(session: Session, queue_nos: list[int], now: int) -> None:
 
 def tick(driver: PusherDriver) -> None:
     driver.circuits.half_open_all(now=driver.store_driver.now).result()
-    driver.circuits.let_probes_go(now=driver.store_driver.now).result()
+    driver.circuits.release_probes(now=driver.store_driver.now).result()
     driver.step()
 
 
@@ -310,7 +310,7 @@ def test_a_queue_that_is_not_held_any_more_is_tried_at_once(driver: PusherDriver
     driver.step()
     assert driver.open() == []
 
-    driver.circuits.let_next_go(now=driver.store_driver.now).result()
+    driver.circuits.release_next(now=driver.store_driver.now).result()
     driver.step()
 
     assert driver.open() == ["/q0"]

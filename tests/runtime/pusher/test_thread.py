@@ -17,8 +17,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.settings import Settings
 from penstock.settings.push import Push
-from penstock.settings.values import Server
-from penstock.settings.values import Store as StoreSettings
+from penstock.settings.values import Server, StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.runtime.pusher.waiting import until
 from tests.support.http_backend import HttpBackend

@@ -8,7 +8,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.rate import Rate
 from penstock.outbound.dice import SystemDice
-from penstock.services.moves import Moves
+from penstock.services.moves import MoveService
 from tests.factories import BACKOFF_MS
 from tests.store.counter_checks import check_counters
 
@@ -112,7 +112,7 @@ def test_a_move_takes_all_whether_held_back_or_not(driver, mail):
     driver.queue("other", max_leased_per_group=1)
     driver.send_many(mail, 5, group="a")
     driver.claim(mail, 1)
-    moves = Moves(driver.store, driver.clock, SystemDice())
+    moves = MoveService(driver.store, driver.clock, SystemDice())
     task = moves.start("mail", target="other").result(30)
 
     for _ in range(3):

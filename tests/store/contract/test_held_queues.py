@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Held
+from penstock.domain.circuit.circuit import HeldQueue
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claimed, Session
 from tests.store.circuit_helpers import (
@@ -120,7 +120,11 @@ def test_a_circuit_knows_its_queues_by_how_long_it_holds_them(driver, queues):
     hold(driver, third, first)
     hold(driver, second)
 
-    assert held(driver) == [Held("q0", at + 1), Held("q2", at + 1), Held("q1", at + 2)]
+    assert held(driver) == [
+        HeldQueue("q0", at + 1),
+        HeldQueue("q2", at + 1),
+        HeldQueue("q1", at + 2),
+    ]
     assert driver.read(lambda s: s.circuits.held_counts()) == {HASH: 3}
 
 
@@ -135,7 +139,7 @@ def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(driver, q
             found = session.circuits.to_change([HASH, OTHER_HASH])
             return session.circuits.rotate(list(found), now=driver.now)
 
-        expected, line_up = circuits.next_sample(held(driver), now=driver.now)
+        expected, line_up = circuits.next_probe(held(driver), now=driver.now)
         order.append(sorted(driver.write(rotate)))
         assert held(driver) == sorted(line_up, key=lambda one: (one.at, one.queue))
         assert expected is not None
@@ -195,7 +199,7 @@ def test_a_circuit_may_be_removed(driver, queues):
 
     def remove(session: Session) -> None:
         session.circuits.to_change([HASH])
-        session.circuits.let_go([HASH])
+        session.circuits.line_up_and_forget([HASH])
         session.circuits.remove([HASH])
 
     driver.write(remove)
@@ -225,7 +229,7 @@ def test_queues_that_wait_for_release_and_of_removed_circuits_still_count_as_hel
     driver.write(remove)
     assert counts() == ({HASH: 2, OTHER_HASH: 1}, {HASH: 2})
 
-    driver.write(lambda s: s.queues.unhold(s.circuits.take_from_line(1)))
+    driver.write(lambda s: s.queues.unhold(s.circuits.take_for_release(1)))
     assert counts() == ({HASH: 1, OTHER_HASH: 1}, {HASH: 1})
     driver.write(lambda s: s.queues.remove(queues[1].queue_no, now=driver.now))
     assert counts() == ({OTHER_HASH: 1}, {})
@@ -284,7 +288,7 @@ def test_queueing_for_release_keeps_the_outcomes(driver, queues):
 
 def test_queues_are_released_first_in_first_out(driver, queues):
     def take(count: int) -> list[int]:
-        return driver.write(lambda s: s.circuits.take_from_line(count))
+        return driver.write(lambda s: s.circuits.take_for_release(count))
 
     assert take(1) == []
     hold(driver, queues[1], queues[2])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from penstock.domain.access.api_key import Role
 from penstock.domain.access.login import Login, hash_token
 from penstock.outbound.dice import SystemDice
-from penstock.services.keys import Keyring, Keys
-from penstock.services.logins import FRESH_MS, Logins
+from penstock.services.keys import Keyring, KeyService
+from penstock.services.logins import FRESH_MS, LoginService
 from tests.clocks import NOON, ManualClock
 
 HOUR = 3_600_000
@@ -34,13 +34,13 @@ def test_those_that_have_expired_are_pruned(driver):
 
 def test_a_login_counts_on_every_node_and_ends_on_all_of_them(driver):
     clock = ManualClock()
-    keys = Keys(driver.store, clock, SystemDice())
+    keys = KeyService(driver.store, clock, SystemDice())
     made = keys.create("shop", roles=(Role.READ,)).result()
 
-    def a_node() -> Logins:
+    def a_node() -> LoginService:
         ring = Keyring(keys, required="always")
         ring.take(keys.all().result())
-        return Logins(driver.store, ring, clock, SystemDice(), valid_ms=HOUR)
+        return LoginService(driver.store, ring, clock, SystemDice(), valid_ms=HOUR)
 
     here, there = a_node(), a_node()
     opened = here.open(made.secret).result()
@@ -60,11 +60,11 @@ def test_a_login_counts_on_every_node_and_ends_on_all_of_them(driver):
 
 def test_a_read_in_progress_does_not_bring_an_ended_login_back(driver):
     clock = ManualClock()
-    keys = Keys(driver.store, clock, SystemDice())
+    keys = KeyService(driver.store, clock, SystemDice())
     made = keys.create("shop", roles=(Role.READ,)).result()
     ring = Keyring(keys, required="always")
     ring.take(keys.all().result())
-    logins = Logins(driver.store, ring, clock, SystemDice(), valid_ms=HOUR)
+    logins = LoginService(driver.store, ring, clock, SystemDice(), valid_ms=HOUR)
     opened = logins.open(made.secret).result()
     ended = logins.close(opened.token)
 

@@ -10,15 +10,15 @@ from penstock.domain.limits import MINUTE
 from penstock.domain.message.lease import Verb
 from penstock.domain.queue.problem import HANGING_AFTER_MS, STUCK_AFTER_MS, HangingRoute, Problem
 from penstock.domain.queue.queue import Queue
-from penstock.services.overview import Look, Watch
+from penstock.services.overview import OverviewLook, OverviewService
 from tests.store.driver import StoreDriver
 
 LATE = {"minutes": STUCK_AFTER_MS // MINUTE}
 
 
 @pytest.fixture
-def watch(driver: StoreDriver) -> Watch:
-    return Watch(driver.store, driver.clock)
+def watch(driver: StoreDriver) -> OverviewService:
+    return OverviewService(driver.store, driver.clock)
 
 
 @pytest.fixture
@@ -26,12 +26,12 @@ def mail(driver: StoreDriver) -> Queue:
     return driver.queue("mail")
 
 
-def problems(watch: Watch) -> dict[str, tuple[Problem, ...]]:
+def problems(watch: OverviewService) -> dict[str, tuple[Problem, ...]]:
     found = watch.problems().result()
     return {wrong.glance.queue.name: wrong.problems for wrong in found}
 
 
-def changed(watch: Watch, before: Look) -> list[str]:
+def changed(watch: OverviewService, before: OverviewLook) -> list[str]:
     return sorted(one.queue.name for one in watch.look(before).result().changed)
 
 
@@ -41,7 +41,9 @@ def die(driver: StoreDriver, queue: Queue) -> None:
     driver.act(Verb.BURY, claimed, text="broken")
 
 
-def test_routes_with_unanswered_deliveries_are_reported(driver: StoreDriver, watch: Watch) -> None:
+def test_routes_with_unanswered_deliveries_are_reported(
+    driver: StoreDriver, watch: OverviewService
+) -> None:
     settings = structs.asdict(queue_settings())
     for number in range(3):
         queue = driver.queue(f"slow-{number}", **settings)
@@ -63,7 +65,7 @@ def test_routes_with_unanswered_deliveries_are_reported(driver: StoreDriver, wat
 
 
 def test_a_look_shows_which_queues_have_changed(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     other = driver.queue("other")
     driver.send(mail)
@@ -79,7 +81,9 @@ def test_a_look_shows_which_queues_have_changed(
     assert changed(watch, second) == []
 
 
-def test_every_arrival_and_departure_is_a_change(driver: StoreDriver, watch: Watch) -> None:
+def test_every_arrival_and_departure_is_a_change(
+    driver: StoreDriver, watch: OverviewService
+) -> None:
     queue = driver.queue("mail", max_attempts=3)
     look = watch.look().result()
 
@@ -106,7 +110,7 @@ def test_every_arrival_and_departure_is_a_change(driver: StoreDriver, watch: Wat
 
 
 def test_a_change_is_reported_with_the_state_before(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     look = watch.look().result()
     driver.send(mail)
@@ -120,7 +124,9 @@ def test_a_change_is_reported_with_the_state_before(
     assert (one.counts.sent_total, one.before.sent_total) == (4, 1)
 
 
-def test_a_healthy_queue_is_not_a_problem(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
+def test_a_healthy_queue_is_not_a_problem(
+    driver: StoreDriver, mail: Queue, watch: OverviewService
+) -> None:
     driver.send(mail)
     driver.send(mail, delay_ms=MINUTE * 60)
     driver.claim(mail)
@@ -130,7 +136,7 @@ def test_a_healthy_queue_is_not_a_problem(driver: StoreDriver, mail: Queue, watc
 
 
 def test_a_queue_with_a_message_that_was_claimable_long_ago_is_stuck(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.send(mail)
     driver.clock.advance(**LATE, ms=-1)
@@ -141,7 +147,9 @@ def test_a_queue_with_a_message_that_was_claimable_long_ago_is_stuck(
     assert problems(watch) == {"mail": (Problem.STUCK,)}
 
 
-def test_a_paused_queue_is_not_stuck(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
+def test_a_paused_queue_is_not_stuck(
+    driver: StoreDriver, mail: Queue, watch: OverviewService
+) -> None:
     driver.pause(mail)
     assert problems(watch) == {}, "it is empty"
     driver.send(mail)
@@ -151,7 +159,7 @@ def test_a_paused_queue_is_not_stuck(driver: StoreDriver, mail: Queue, watch: Wa
 
 
 def test_a_queue_held_by_a_circuit_is_reported_as_held(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.send(mail)
     driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
@@ -161,7 +169,7 @@ def test_a_queue_held_by_a_circuit_is_reported_as_held(
 
 
 def test_a_held_queue_is_reported_also_while_its_first_message_backs_off(
-    driver: StoreDriver, mail: Queue, watch: Watch
+    driver: StoreDriver, mail: Queue, watch: OverviewService
 ) -> None:
     driver.send(mail, delay_ms=60_000)
     driver.write(lambda s: s.queues.hold([mail.queue_no], by="c1"))
@@ -171,7 +179,9 @@ def test_a_held_queue_is_reported_also_while_its_first_message_backs_off(
     assert problems(watch) == {}
 
 
-def test_dead_messages_are_reported_where_they_are(driver: StoreDriver, watch: Watch) -> None:
+def test_dead_messages_are_reported_where_they_are(
+    driver: StoreDriver, watch: OverviewService
+) -> None:
     driver.queue("letters")
     die(driver, driver.queue("a", dead_letter_queue="letters"))
     die(driver, driver.queue("b"))
@@ -180,7 +190,7 @@ def test_dead_messages_are_reported_where_they_are(driver: StoreDriver, watch: W
     assert problems(watch) == {"b": (Problem.DEAD,), "letters": (Problem.DEAD_LETTERS,)}
 
 
-def test_a_full_queue_is_reported(driver: StoreDriver, watch: Watch) -> None:
+def test_a_full_queue_is_reported(driver: StoreDriver, watch: OverviewService) -> None:
     queue = driver.queue("mail", max_messages=2)
     driver.send(queue)
     assert problems(watch) == {}
@@ -190,7 +200,7 @@ def test_a_full_queue_is_reported(driver: StoreDriver, watch: Watch) -> None:
 
 
 def test_the_worst_comes_first_and_among_equals_the_larger(
-    driver: StoreDriver, watch: Watch
+    driver: StoreDriver, watch: OverviewService
 ) -> None:
     for name, count in (("few", 1), ("many", 3)):
         driver.send_many(driver.queue(name), count)
@@ -201,7 +211,9 @@ def test_the_worst_comes_first_and_among_equals_the_larger(
     assert list(problems(watch)) == ["full", "many", "few", "dead"]
 
 
-def test_a_removed_queue_is_not_a_problem(driver: StoreDriver, mail: Queue, watch: Watch) -> None:
+def test_a_removed_queue_is_not_a_problem(
+    driver: StoreDriver, mail: Queue, watch: OverviewService
+) -> None:
     look = watch.look().result()
     die(driver, mail)
     driver.write(lambda s: s.messages.purge(mail.queue_no, limit=10, now=driver.now))

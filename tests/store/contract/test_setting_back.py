@@ -15,20 +15,20 @@ from penstock.domain import worker as workers
 from penstock.domain.circuit.circuit import PROBE_MS
 from penstock.domain.errors import LeaseLost
 from penstock.domain.fact import FactFilter
-from penstock.domain.lake.progress import Mark, Source
+from penstock.domain.lake.progress import ArchiveSource, Mark
 from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE, SECOND
 from penstock.domain.message.claim_key import KEPT_MS
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue.minute_counters import Sample
+from penstock.domain.queue.minute_counters import MinuteCounters
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Rate
-from penstock.domain.schedule.schedule import Every, Template
+from penstock.domain.schedule.schedule import FixedInterval, Template
 from penstock.domain.store.store_time import LONGEST_DELAY_MS, MAX_CARRY_MS
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
-from penstock.services.recurring import Recurring
+from penstock.services.recurring import RecurringService
 from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.clock_mark import SetBack
 from tests.clocks import NOON, ManualClock
@@ -275,9 +275,9 @@ def test_a_circuit_that_opened_ahead_of_time_is_probed_in_time(ahead: StoreDrive
 def test_recurring_work_that_ran_ahead_is_fired_in_its_time(
     ahead: StoreDriver, mail: Queue
 ) -> None:
-    recurring = Recurring(ahead.store, ahead.clock, SystemDice(), DEFAULT_LIMITS)
-    recurring.declare("hourly", Every(HOUR), Template(queue="mail")).result()
-    recurring.declare("rare", Every(100 * DAY), Template(queue="mail")).result()
+    recurring = RecurringService(ahead.store, ahead.clock, SystemDice(), DEFAULT_LIMITS)
+    recurring.declare("hourly", FixedInterval(HOUR), Template(queue="mail")).result()
+    recurring.declare("rare", FixedInterval(100 * DAY), Template(queue="mail")).result()
     rare_at = recurring.get("rare").result().next_at
     ahead.clock.advance(hours=1)
     fired = recurring.fire("hourly", now=ahead.now).result()
@@ -296,14 +296,16 @@ def test_minutes_that_are_still_to_come_have_no_samples(ahead: StoreDriver) -> N
     zeros = (0,) * 11
     past = ahead.now - AHEAD - MINUTE
     ahead.write(
-        lambda s: s.samples.add(
-            [Sample(0, past, *zeros), Sample(0, ahead.now, *zeros)], at=past, is_for_lake=True
+        lambda s: s.minute_counters.add(
+            [MinuteCounters(0, past, *zeros), MinuteCounters(0, ahead.now, *zeros)],
+            at=past,
+            is_for_lake=True,
         )
     )
 
     correct(ahead)
 
-    found = ahead.read(lambda s: s.samples.before(0, at=2**62))
+    found = ahead.read(lambda s: s.minute_counters.before(0, at=2**62))
     assert found is not None
     assert found.minute_at == past
 
@@ -314,7 +316,7 @@ def test_days_that_are_not_over_are_archived_to_their_end(ahead: StoreDriver) ->
 
     def close(session: Any) -> None:
         for day in days:
-            session.archive.close(Mark(Source.HISTORY, day), now=ahead.now)
+            session.archive.close(Mark(ArchiveSource.HISTORY, day), now=ahead.now)
 
     ahead.write(close)
 

@@ -4,10 +4,10 @@ import json
 
 from msgspec.structs import replace
 
-from penstock.domain.circuit.circuit import Outcome, Permit, circuit_hash
+from penstock.domain.circuit.circuit import Permit, RequestOutcome, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import Circuits, Reported, Wanted
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.routes import RouteService
 from tests.store.postgres.helpers import at_once, by_hand
 
 PATTERNS = ["/a/(.*)", "/b/(.*)", "/c/(.*)"]
@@ -27,9 +27,9 @@ SETTINGS = BreakerSettings(
 def nodes_of(drivers):
     made = []
     for driver in drivers:
-        routes = Routes(driver.store, driver.clock)
-        made.append(Circuits(driver.store, driver.clock, routes))
-    Routes(drivers[0].store, drivers[0].clock).put(
+        routes = RouteService(driver.store, driver.clock)
+        made.append(CircuitService(driver.store, driver.clock, routes))
+    RouteService(drivers[0].store, drivers[0].clock).put(
         json.dumps({pattern: {"url": "http://h/"} for pattern in PATTERNS})
     ).result()
     made[0].breaker.put(SETTINGS).result()
@@ -52,7 +52,7 @@ def test_outcomes_that_many_nodes_report_at_once_are_counted_and_each_circuit_op
                 Reported(
                     node.unchecked(pattern, queues[(number + i) % 6].queue_no),
                     f"{number}-{turn}-{i}",
-                    Outcome.FAILURE,
+                    RequestOutcome.FAILURE,
                 )
                 for pattern in ordered
                 for i in range(5)
@@ -74,14 +74,16 @@ def test_one_of_many_simultaneous_permit_requests_is_the_probe(drivers):
     nodes = nodes_of(drivers)
     one = circuit_hash(PATTERNS[0])
     node = nodes[0]
-    reports = [Reported(node.unchecked(PATTERNS[0]), f"r{i}", Outcome.FAILURE) for i in range(150)]
+    reports = [
+        Reported(node.unchecked(PATTERNS[0]), f"r{i}", RequestOutcome.FAILURE) for i in range(150)
+    ]
     node.report(reports).result()
     assert node.half_open_all(now=drivers[0].now).result().done == 1
     queues = [drivers[0].queue(f"q{i}") for i in range(8)]
 
     def ask(number):
         asked = nodes[number % len(nodes)]
-        found = asked.permits([Wanted(PATTERNS[0], queues[number].queue_no)]).result()
+        found = asked.permits([PermitRequest(PATTERNS[0], queues[number].queue_no)]).result()
         return asked.secure(found).result()[0]
 
     answers = at_once(*(lambda number=number: ask(number) for number in range(8)))
@@ -109,22 +111,22 @@ def test_each_duty_is_done_by_one_of_several_nodes(drivers):
     done = []
     for _ in range(3):
         drivers[0].clock.advance(seconds=1)
-        ticks = [lambda node=node: node.let_next_go(now=drivers[0].now) for node in nodes * 2]
+        ticks = [lambda node=node: node.release_next(now=drivers[0].now) for node in nodes * 2]
         ticked = at_once(*(lambda tick=tick: tick().result().done for tick in ticks))
         done.append(sorted(ticked, key=str))
 
     assert all(turn == [1] + [None] * (len(nodes) * 2 - 1) for turn in done)
-    assert len(drivers[0].read(lambda s: s.circuits.line(100))) == 17
+    assert len(drivers[0].read(lambda s: s.circuits.next_for_release(100))) == 17
 
 
 def test_rules_may_change_while_outcomes_come_in(drivers, stepped_back):
     nodes = nodes_of(drivers)
-    routes = Routes(drivers[0].store, drivers[0].clock)
+    routes = RouteService(drivers[0].store, drivers[0].clock)
 
     def report():
         for i in range(20):
             answers = nodes[1].unchecked(PATTERNS[i % 3])
-            nodes[1].report([Reported(answers, f"r{i}", Outcome.FAILURE)]).result()
+            nodes[1].report([Reported(answers, f"r{i}", RequestOutcome.FAILURE)]).result()
 
     def change():
         for i in range(10):
@@ -141,7 +143,7 @@ def test_rules_may_change_while_outcomes_come_in(drivers, stepped_back):
 
 def test_nodes_that_change_settings_at_once_do_not_undo_each_others_changes(drivers):
     nodes = [
-        Circuits(driver.store, driver.clock, Routes(driver.store, driver.clock))
+        CircuitService(driver.store, driver.clock, RouteService(driver.store, driver.clock))
         for driver in drivers
     ]
     before = BreakerSettings().min_queue_sample_count

@@ -18,8 +18,8 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
-from penstock.services.moves import Moves
-from penstock.services.queues import Queues
+from penstock.services.moves import MoveService
+from penstock.services.queues import QueueService
 from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import assert_lock_is_waited_for, at_once, slot_of, until
@@ -49,7 +49,7 @@ class Scene:
         [self.held] = driver.claim(self.orders)
         [self.held_plainly] = driver.claim(self.plain)
         self.next = driver.send(self.orders, group="a")
-        self.moves = Moves(driver.store, driver.clock, SystemDice())
+        self.moves = MoveService(driver.store, driver.clock, SystemDice())
         self.task = self.moves.start("letters").result(WAIT_S)
 
     def send(self) -> None:
@@ -88,7 +88,7 @@ class Scene:
 
     def purge(self) -> None:
         driver = self.driver
-        queues = Queues(driver.store, driver.clock, Directory(driver.store, driver.clock))
+        queues = QueueService(driver.store, driver.clock, Directory(driver.store, driver.clock))
         queues.purge_some("orders").result(WAIT_S)
 
     def redrive(self) -> None:
@@ -346,9 +346,9 @@ def test_two_nodes_that_remove_queues_do_not_deadlock(drivers, stepped_back):
     names = [f"q{n}" for n in range(12)]
     for name in names:
         drivers[0].send(drivers[0].queue(name, ordering="group"), group="a")
-    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
+    nodes = [QueueService(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
 
-    def remove(node: Queues, mine: list[str]) -> None:
+    def remove(node: QueueService, mine: list[str]) -> None:
         for name in mine:
             node.remove(name, force=True).result(WAIT_S)
 

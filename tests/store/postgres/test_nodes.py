@@ -17,8 +17,8 @@ from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
 from penstock.services.directory import Directory
-from penstock.services.moves import Moves
-from penstock.services.queues import Queues
+from penstock.services.moves import MoveService
+from penstock.services.queues import QueueService
 from penstock.store.postgres.store import clock_of
 from tests.clocks import NOON
 from tests.store.counter_checks import check_counters
@@ -26,7 +26,7 @@ from tests.store.driver import WAIT_S, StoreDriver
 from tests.store.postgres.helpers import assert_lock_is_waited_for, at_once, slot_of, until
 
 
-def a_step(moves: Moves, task: MoveTask) -> MoveTask:
+def a_step(moves: MoveService, task: MoveTask) -> MoveTask:
     after = moves.step(task.task_id, now=NOON).result(WAIT_S)
     assert after is not None
     return after
@@ -53,10 +53,10 @@ def test_two_nodes_move_every_message_once_and_count_it_once(drivers, monkeypatc
     monkeypatch.setattr(move, "CHUNK", 3)
     source, target = drivers[0].queue("source"), drivers[0].queue("target")
     ids = drivers[0].send_many(source, 120)
-    nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
+    nodes = [MoveService(driver.store, driver.clock, SystemDice()) for driver in drivers]
     task = nodes[0].start("source", target="target").result(WAIT_S)
 
-    def advance(node: Moves) -> None:
+    def advance(node: MoveService) -> None:
         while node.active().result(WAIT_S):
             node.step(task.task_id, now=NOON).result(WAIT_S)
 
@@ -83,7 +83,7 @@ def test_a_move_is_not_done_while_the_remaining_messages_are_locked(drivers, pos
     spared = drivers[0].send(source)
     if is_dead:
         drivers[0].alter(spared, lambda m, _: lifecycle.bury(m))
-    moves = Moves(drivers[0].store, drivers[0].clock, SystemDice())
+    moves = MoveService(drivers[0].store, drivers[0].clock, SystemDice())
     task = moves.start("source", target="target").result(WAIT_S)
 
     with psycopg.connect(postgres_url) as claimer:
@@ -100,7 +100,7 @@ def test_a_message_whose_queue_was_removed_is_seen_although_it_is_locked(drivers
     letters = drivers[0].queue("letters")
     drivers[0].queue("mail", dead_letter_queue="letters")
     ordinary = drivers[0].send(letters)
-    moves = Moves(drivers[0].store, drivers[0].clock, SystemDice())
+    moves = MoveService(drivers[0].store, drivers[0].clock, SystemDice())
     task = moves.start("letters").result(WAIT_S)
 
     with psycopg.connect(postgres_url) as claimer:
@@ -112,7 +112,7 @@ def test_a_message_whose_queue_was_removed_is_seen_although_it_is_locked(drivers
 
 def test_one_of_two_nodes_takes_the_step_and_the_other_does_not_wait(drivers):
     drivers[0].queue("source")
-    nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
+    nodes = [MoveService(driver.store, driver.clock, SystemDice()) for driver in drivers]
     task = nodes[0].start("source").result(WAIT_S)
 
     def other_comes_meanwhile(session):
@@ -124,9 +124,9 @@ def test_one_of_two_nodes_takes_the_step_and_the_other_does_not_wait(drivers):
 
 def test_one_of_two_nodes_that_start_a_move_at_once_is_refused(drivers):
     drivers[0].queue("source")
-    nodes = [Moves(driver.store, driver.clock, SystemDice()) for driver in drivers]
+    nodes = [MoveService(driver.store, driver.clock, SystemDice()) for driver in drivers]
 
-    def start(node: Moves) -> str:
+    def start(node: MoveService) -> str:
         try:
             return node.start("source").result(WAIT_S).task_id
         except MoveRunning:
@@ -296,9 +296,9 @@ def test_the_databases_time_is_read_in_milliseconds(drivers):
 
 def test_two_nodes_that_change_settings_do_not_overwrite_each_other(drivers):
     drivers[0].queue("mail")
-    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
+    nodes = [QueueService(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
 
-    def label(node: Queues, name: str) -> None:
+    def label(node: QueueService, name: str) -> None:
         def with_label(queue: Queue) -> QueueSettings:
             return replace(queue.settings, labels=queue.settings.labels | {name: ""})
 

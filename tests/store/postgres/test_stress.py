@@ -16,8 +16,8 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import DedupUntil, Queue
 from penstock.outbound.dice import SystemDice
 from penstock.services.directory import Directory
-from penstock.services.moves import Moves
-from penstock.services.queues import Queues
+from penstock.services.moves import MoveService
+from penstock.services.queues import QueueService
 from penstock.store.verbs.transaction_state import json_list
 from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
@@ -160,9 +160,9 @@ def test_moves_acts_and_purges(drivers, orders, stepped_back, monkeypatch):
     monkeypatch.setattr(move, "CHUNK", 5)
     queue, letters = orders
     now = drivers[0].now
-    nodes = [Moves(d.store, d.clock, SystemDice()) for d in drivers]
+    nodes = [MoveService(d.store, d.clock, SystemDice()) for d in drivers]
 
-    def move_on(node: Moves, source: str, target: str) -> None:
+    def move_on(node: MoveService, source: str, target: str) -> None:
         for _ in range(TURNS):
             with suppress(MoveRunning):
                 node.start(source, target=target).result(WAIT_S)
@@ -184,7 +184,7 @@ def test_moves_acts_and_purges(drivers, orders, stepped_back, monkeypatch):
 
 def test_removals_in_the_middle_of_everything(drivers, orders, stepped_back):
     queue, letters = orders
-    nodes = [Queues(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
+    nodes = [QueueService(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
     others = {
         f"q{n}": drivers[0].queue(
             f"q{n}", ordering="group", lease_ms=DAY, dead_letter_queue="orders"
@@ -194,7 +194,7 @@ def test_removals_in_the_middle_of_everything(drivers, orders, stepped_back):
     for other in others.values():
         drivers[0].send_many(other, 5, group="a")
 
-    def remove(node: Queues, names: list[str]) -> None:
+    def remove(node: QueueService, names: list[str]) -> None:
         for name in names:
             node.remove(name, force=True).result(WAIT_S)
 

@@ -6,7 +6,7 @@ from penstock.domain.limits import DEFAULT_LIMITS, HOUR, MINUTE
 from penstock.domain.worker import NewWorker, WorkerState
 from penstock.outbound.dice import SystemDice
 from penstock.runtime.lost_workers import WorkerReaper
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 from tests.store.postgres.helpers import at_once, by_hand
 
 VALID_MS = 3 * MINUTE
@@ -14,7 +14,9 @@ LOCK_ROW = "SELECT 1 FROM worker WHERE worker_id = '{}' FOR UPDATE"
 
 
 def workers_of(driver):
-    return Workers(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS)
+    return WorkerService(
+        driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS, valid_ms=VALID_MS
+    )
 
 
 def test_a_worker_that_another_node_has_locked_is_skipped(driver, postgres_url):

@@ -24,7 +24,7 @@ from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lifecycle import EXHAUSTED
 from penstock.domain.message.notification import RetrySchedule, planned_at
-from penstock.domain.message.outcome import Bury, Outcome, Retry
+from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry
 from penstock.domain.message.retry import Backoff
 from penstock.ports.clock import Clock
 from penstock.worker.error_text import error_text
@@ -119,7 +119,7 @@ class QueueListener:
     def _judging(self, event: object) -> Iterator[None]:
         try:
             yield
-        except (Outcome, asyncio.CancelledError, GeneratorExit):
+        except (HandlerOutcome, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:
             self._judge(event, error)

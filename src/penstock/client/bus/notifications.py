@@ -208,7 +208,7 @@ class NotificationQueue:
         draft = msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(body))
         at = draft.due_at if draft.due_at is not None else now + (draft.delay_ms or 0)
         token = uuid7(now, _dice.digits(ID_DIGITS))
-        planned = notification.planned(
+        planned = notification.as_notification(
             draft,
             due_at=check_instant("due_at", at),
             user_token=user_token,

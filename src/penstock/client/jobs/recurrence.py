@@ -14,7 +14,14 @@ from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
 from penstock.domain.schedule import schedule as schedules
-from penstock.domain.schedule.schedule import CatchUp, Cron, Every, Overlap, Rhythm, Template
+from penstock.domain.schedule.schedule import (
+    CatchUp,
+    Cron,
+    FixedInterval,
+    Overlap,
+    Rhythm,
+    Template,
+)
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -56,7 +63,7 @@ def rhythm_of(cron: str | None, given: RecurrenceOptions) -> Rhythm:
     if (cron is None) == (every is None):
         raise InvalidRequest("recurring work has a cron expression or every=, one of them")
     if every is not None:
-        return Every(as_ms("every", every))
+        return FixedInterval(as_ms("every", every))
     return Cron(cron or "", given.get("zone", "UTC"))
 
 
@@ -76,7 +83,7 @@ def recurrence_of(job: Recurs, rhythm: Rhythm, given: RecurrenceOptions) -> Recu
     match rhythm:
         case Cron(expression, zone):
             wanted.cron, wanted.zone = expression, zone
-        case Every(every_ms):
+        case FixedInterval(every_ms):
             wanted.every_ms = every_ms
     name = given.get("name", job.kind)
     schedules.check(name, rhythm, wanted.template(draft.body))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
-from penstock.domain.message.outcome import Bury, Outcome, Retry
+from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry
 from penstock.worker.claimed_job import ClaimedJob
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def consuming(job: ClaimedJob) -> Iterator[Consuming]:
         try:
             yield Consuming(span)
         except BaseException as error:
-            if not isinstance(error, Outcome) or isinstance(error, Retry | Bury):
+            if not isinstance(error, HandlerOutcome) or isinstance(error, Retry | Bury):
                 _fail(span, error)
             raise
 

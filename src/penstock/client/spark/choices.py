@@ -10,12 +10,16 @@ import msgspec
 from penstock.domain.duration import duration_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.progress import Source
+from penstock.domain.lake.progress import ArchiveSource
 from penstock.domain.limits import DAY
 from penstock.settings.values import POSTGRES, SQLITE
 
 MESSAGES = "messages"  # what has not ended, as snapshots have it
-TABLES = {**{s.value: s.table for s in Source}, "bodies": lake.BODIES, MESSAGES: lake.SNAPSHOTS}
+TABLES = {
+    **{s.value: s.table for s in ArchiveSource},
+    "bodies": lake.BODIES,
+    MESSAGES: lake.SNAPSHOTS,
+}
 EARLIEST, LATEST = "earliest", "latest"
 _SERVERS = ("http://", "https://")
 _MOST = 2**31
@@ -25,7 +29,7 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
     """The names are those of the options; Spark does not mind capitals."""
 
     url: str
-    table: str = Source.HISTORY.value
+    table: str = ArchiveSource.HISTORY.value
     page_rows: int = 2_000  # of one read, which is a transaction of its own
     partition_rows: int = 50_000  # of one task
     starting: str = EARLIEST  # where a new stream begins

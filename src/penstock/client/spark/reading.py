@@ -17,12 +17,12 @@ from penstock.client.spark.choices import MESSAGES, TABLES, Choices
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import ALL_DAYS, Source
+from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource
 from penstock.pipeline.schemas import schema_of
 from penstock.ports.archive import LakeRow
 from penstock.ports.store import Session
 from penstock.settings import Settings
-from penstock.settings.values import Store
+from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, open_broker
 
 MOST_PARTITIONS = 256
@@ -58,8 +58,12 @@ class Reader(DataSourceReader):
         return batches(self._choices, partition)
 
 
-def source_of(choices: Choices) -> Source:
-    return Source(choices.table) if choices.table in list(Source) else Source.HISTORY
+def source_of(choices: Choices) -> ArchiveSource:
+    return (
+        ArchiveSource(choices.table)
+        if choices.table in list(ArchiveSource)
+        else ArchiveSource.HISTORY
+    )
 
 
 def parts(day: int, rows: Range, choices: Choices) -> list[RowRange]:
@@ -89,7 +93,7 @@ def batches(choices: Choices, part: RowRange) -> Iterator[pa.RecordBatch]:
 
 def opened(choices: Choices) -> Broker:
     """Raises InvalidRequest instead of creating a file that the caller wants to read."""
-    settings = Settings(store=Store(url=choices.url))
+    settings = Settings(store=StoreSettings(url=choices.url))
     path = settings.sqlite_path
     if path is not None and not path.exists():
         raise InvalidRequest(f"there is no store at {path}")
@@ -112,7 +116,7 @@ def _page(broker: Broker, choices: Choices, day: int, rows: Range) -> list[LakeR
 
 
 def _batch(
-    table: lake.Table, rows: list[LakeRow], instant: int, schema: pa.Schema
+    table: lake.LakeTable, rows: list[LakeRow], instant: int, schema: pa.Schema
 ) -> pa.RecordBatch:
     """With the columns of the partitions behind, as the lake's own tables are read."""
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))

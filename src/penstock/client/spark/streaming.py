@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from penstock.client.spark.choices import LATEST, Choices
 from penstock.client.spark.reading import RowRange, batches, opened, parts, source_of
-from penstock.domain.lake.contiguous import Settling
+from penstock.domain.lake.contiguous import FinalCuts
 from penstock.domain.lake.layout import Range
 from penstock.domain.lake.progress import Cut, Place, is_over
 from penstock.domain.limits import DAY
@@ -28,7 +28,7 @@ Offset = dict[str, int]  # by day: the last number that was read
 class StreamReader(DataSourceStreamReader):
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
-        self._settling: Settling[Cut] = Settling()
+        self._settling: FinalCuts[Cut] = FinalCuts()
         self._over: set[Place] = set()  # days to which nothing is added any more
         self._known: Offset = {}
         self._broker: Broker | None = None

@@ -40,7 +40,7 @@ class CircuitState(StrEnum):
     HALF_OPEN = "half_open"
 
 
-class Outcome(StrEnum):
+class RequestOutcome(StrEnum):
     SUCCESS = "success"
     FAILURE = "failure"
 
@@ -87,18 +87,18 @@ class Reported(msgspec.Struct, frozen=True):
 
     permitted: Permitted
     request_id: str
-    outcome: Outcome | None
+    outcome: RequestOutcome | None
     took_ms: int = 0
 
 
-class Samples(msgspec.Struct, frozen=True):
+class CircuitOutcomes(msgspec.Struct, frozen=True):
     """The outcomes in the window.  An id that failed and then succeeded is in both."""
 
     success: Entries = {}
     failure: Entries = {}
 
 
-class Tally(msgspec.Struct, frozen=True):
+class OutcomeCounts(msgspec.Struct, frozen=True):
     successes: int
     failures: int
 
@@ -112,7 +112,7 @@ class Tally(msgspec.Struct, frozen=True):
         return int(self.failures / self.total * 100) if self.failures else 0
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldQueue(msgspec.Struct, frozen=True):
     """A queue that a circuit holds, and since when, or when it was last released for a probe."""
 
     queue: str
@@ -176,26 +176,30 @@ def retry_ms(settings: BreakerSettings) -> int:
     return (min(task.interval_ms, longest) if task.enabled else longest) + _BEHIND_MS
 
 
-def note(samples: Samples, request_id: str, outcome: Outcome, *, now: int) -> Samples:
+def note(
+    samples: CircuitOutcomes, request_id: str, outcome: RequestOutcome, *, now: int
+) -> CircuitOutcomes:
     """A new attempt replaces an older one of the same request with the same outcome."""
-    if outcome is Outcome.SUCCESS:
-        return Samples({**samples.success, request_id: now}, samples.failure)
-    return Samples(samples.success, {**samples.failure, request_id: now})
+    if outcome is RequestOutcome.SUCCESS:
+        return CircuitOutcomes({**samples.success, request_id: now}, samples.failure)
+    return CircuitOutcomes(samples.success, {**samples.failure, request_id: now})
 
 
-def tally(samples: Samples, settings: BreakerSettings, *, now: int) -> Tally:
+def tally(samples: CircuitOutcomes, settings: BreakerSettings, *, now: int) -> OutcomeCounts:
     """Count the outcomes in the window, its older edge included."""
     since = now - settings.entries_max_age_ms
-    return Tally(_within(samples.success, since), _within(samples.failure, since))
+    return OutcomeCounts(_within(samples.success, since), _within(samples.failure, since))
 
 
-def trim(samples: Samples, settings: BreakerSettings) -> Samples:
+def trim(samples: CircuitOutcomes, settings: BreakerSettings) -> CircuitOutcomes:
     """Keep only the latest outcomes of each sort."""
     most = settings.max_queue_sample_count
-    return Samples(_latest(samples.success, most), _latest(samples.failure, most))
+    return CircuitOutcomes(_latest(samples.success, most), _latest(samples.failure, most))
 
 
-def judge(circuit: Circuit, found: Tally, settings: BreakerSettings, *, now: int) -> Circuit:
+def judge(
+    circuit: Circuit, found: OutcomeCounts, settings: BreakerSettings, *, now: int
+) -> Circuit:
     """Update the failure ratio, in every state; it opens a closed circuit and never closes one."""
     judged = replace(circuit, fail_ratio=found.fail_ratio)
     is_enough = found.total >= settings.min_queue_sample_count
@@ -215,11 +219,11 @@ def free_probe(circuit: Circuit) -> Circuit:
     return replace(circuit, probe_until=0)
 
 
-def settle(circuit: Circuit, outcome: Outcome, *, now: int) -> Circuit:
+def conclude_probe(circuit: Circuit, outcome: RequestOutcome, *, now: int) -> Circuit:
     """Apply the outcome of a probe; other outcomes decide nothing."""
     if circuit.state is not CircuitState.HALF_OPEN or circuit.is_forced:
         return circuit
-    if outcome is Outcome.SUCCESS:
+    if outcome is RequestOutcome.SUCCESS:
         return close(circuit)
     return _opened(circuit, now=now, reopened=circuit.reopened + 1)
 
@@ -255,21 +259,21 @@ def force_open(circuit: Circuit, *, now: int) -> Circuit:
     return replace(_opened(circuit, now=now, reopened=0), is_forced=True)
 
 
-def next_sample(held: Iterable[Held], *, now: int) -> tuple[Held | None, list[Held]]:
+def next_probe(held: Iterable[HeldQueue], *, now: int) -> tuple[HeldQueue | None, list[HeldQueue]]:
     """Pick the queue that has waited longest for a probe, and put it last."""
     line = sorted(held, key=lambda one: (one.at, one.queue))
     if not line:
         return None, []
     first, *others = line
-    return first, [*others, Held(first.queue, now)]
+    return first, [*others, HeldQueue(first.queue, now)]
 
 
-def in_order(held: Iterable[Held]) -> list[str]:
+def in_order(held: Iterable[HeldQueue]) -> list[str]:
     """The order in which the queues are released after their circuit closes."""
     return [one.queue for one in sorted(held, key=lambda one: (one.at, one.queue))]
 
 
-def unlocks(settings: BreakerSettings, *, tick: int) -> int:
+def count_released(settings: BreakerSettings, *, tick: int) -> int:
     """How many queues the n-th tick in a row releases: one in gateleen, more if configured."""
     growth = settings.unlock_growth
     return 1 if growth <= 1 else int(min(growth ** min(tick, 64), settings.max_unlocks))
@@ -281,7 +285,7 @@ def is_success(status: int) -> bool:
 
 def outcome_of(
     status: int | None, retries: Mapping[str, str], *, took_ms: int, settings: BreakerSettings
-) -> tuple[Outcome, bool]:
+) -> tuple[RequestOutcome, bool]:
     """How a response counts, and whether the request is finished.
 
     2xx and 409 are successes.  Any other status is a failure and is retried, unless the sender
@@ -289,26 +293,26 @@ def outcome_of(
     success.  No response at all is a failure.
     """
     if status is None:
-        return Outcome.FAILURE, False
+        return RequestOutcome.FAILURE, False
     if is_success(status):
         return _unless_slow(took_ms, settings), True
     said = retries.get(str(status), retries.get(f"{status // 100}xx"))
     if said is not None and _is_zero(said):
-        return Outcome.SUCCESS, True
-    return Outcome.FAILURE, False
+        return RequestOutcome.SUCCESS, True
+    return RequestOutcome.FAILURE, False
 
 
-def timed(report: Reported, settings: BreakerSettings) -> Reported:
+def judge_duration(report: Reported, settings: BreakerSettings) -> Reported:
     """A slow success counts as a failure, if so configured."""
-    if report.outcome is not Outcome.SUCCESS:
+    if report.outcome is not RequestOutcome.SUCCESS:
         return report
     outcome = _unless_slow(report.took_ms, settings)
-    return report if outcome is Outcome.SUCCESS else replace(report, outcome=outcome)
+    return report if outcome is RequestOutcome.SUCCESS else replace(report, outcome=outcome)
 
 
-def _unless_slow(took_ms: int, settings: BreakerSettings) -> Outcome:
+def _unless_slow(took_ms: int, settings: BreakerSettings) -> RequestOutcome:
     is_slow = settings.slow_call_ms is not None and took_ms >= settings.slow_call_ms
-    return Outcome.FAILURE if is_slow else Outcome.SUCCESS
+    return RequestOutcome.FAILURE if is_slow else RequestOutcome.SUCCESS
 
 
 def _opened(circuit: Circuit, *, now: int, reopened: int) -> Circuit:

@@ -14,30 +14,30 @@ def murmur3_128(data: bytes) -> str:
     h1 = h2 = 0
     whole = len(data) - len(data) % 16
     for start in range(0, whole, 16):
-        h1 ^= _mixed(int.from_bytes(data[start : start + 8], "little"), _C1, 31, _C2)
-        h1 = (((_turned(h1, 27) + h2) & _MASK) * 5 + 0x52DCE729) & _MASK
-        h2 ^= _mixed(int.from_bytes(data[start + 8 : start + 16], "little"), _C2, 33, _C1)
-        h2 = (((_turned(h2, 31) + h1) & _MASK) * 5 + 0x38495AB5) & _MASK
-    h1 ^= _mixed(int.from_bytes(data[whole : whole + 8], "little"), _C1, 31, _C2)
-    h2 ^= _mixed(int.from_bytes(data[whole + 8 :], "little"), _C2, 33, _C1)
+        h1 ^= _mix(int.from_bytes(data[start : start + 8], "little"), _C1, 31, _C2)
+        h1 = (((_rotate(h1, 27) + h2) & _MASK) * 5 + 0x52DCE729) & _MASK
+        h2 ^= _mix(int.from_bytes(data[start + 8 : start + 16], "little"), _C2, 33, _C1)
+        h2 = (((_rotate(h2, 31) + h1) & _MASK) * 5 + 0x38495AB5) & _MASK
+    h1 ^= _mix(int.from_bytes(data[whole : whole + 8], "little"), _C1, 31, _C2)
+    h2 ^= _mix(int.from_bytes(data[whole + 8 :], "little"), _C2, 33, _C1)
     h1, h2 = h1 ^ len(data), h2 ^ len(data)
     h1 = (h1 + h2) & _MASK
     h2 = (h2 + h1) & _MASK
-    h1, h2 = _stirred(h1), _stirred(h2)
+    h1, h2 = _finalize(h1), _finalize(h2)
     h1 = (h1 + h2) & _MASK
     h2 = (h2 + h1) & _MASK
     return (h1.to_bytes(8, "little") + h2.to_bytes(8, "little")).hex()
 
 
-def _mixed(k: int, before: int, turn: int, after: int) -> int:
-    return _turned(k * before & _MASK, turn) * after & _MASK
+def _mix(k: int, before: int, turn: int, after: int) -> int:
+    return _rotate(k * before & _MASK, turn) * after & _MASK
 
 
-def _turned(value: int, by: int) -> int:
+def _rotate(value: int, by: int) -> int:
     return (value << by | value >> (64 - by)) & _MASK
 
 
-def _stirred(h: int) -> int:
+def _finalize(h: int) -> int:
     h = (h ^ h >> 33) * 0xFF51AFD7ED558CCD & _MASK
     h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53 & _MASK
     return h ^ h >> 33

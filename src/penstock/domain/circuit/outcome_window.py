@@ -14,16 +14,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Tally
+from penstock.domain.circuit.circuit import Circuit, CircuitState, OutcomeCounts, RequestOutcome
 from penstock.domain.circuit.murmur import murmur3_128
 from penstock.domain.circuit.settings import BreakerSettings
 
 MOST_ID_BYTES = 256  # an index row of PostgreSQL holds at most about 2,700 bytes
 
-Batch = Sequence[tuple[str, Outcome]]
+Batch = Sequence[tuple[str, RequestOutcome]]
 
 
-class Line:
+class OutcomeWindow:
     """The window of one outcome, as far as a batch can touch it.
 
     `known` has the requests of the batch that are in the window, and as many of the oldest as may
@@ -63,20 +63,20 @@ class Line:
             self.counted -= at >= self._since
 
 
-class Lines(msgspec.Struct, frozen=True):
-    success: Line
-    failure: Line
+class OutcomeWindows(msgspec.Struct, frozen=True):
+    success: OutcomeWindow
+    failure: OutcomeWindow
 
     @property
-    def tally(self) -> Tally:
-        return Tally(self.success.counted, self.failure.counted)
+    def tally(self) -> OutcomeCounts:
+        return OutcomeCounts(self.success.counted, self.failure.counted)
 
-    def of(self, outcome: Outcome) -> Line:
-        return self.success if outcome is Outcome.SUCCESS else self.failure
+    def of(self, outcome: RequestOutcome) -> OutcomeWindow:
+        return self.success if outcome is RequestOutcome.SUCCESS else self.failure
 
 
 def note_all(
-    circuit: Circuit, lines: Lines, batch: Batch, settings: BreakerSettings, *, now: int
+    circuit: Circuit, lines: OutcomeWindows, batch: Batch, settings: BreakerSettings, *, now: int
 ) -> tuple[Circuit, int | None]:
     """Return the circuit afterwards, and which outcome of the batch opened it."""
     opened_by = None

@@ -46,7 +46,7 @@ class BreakerOverrides(
 NONE = BreakerOverrides()
 
 
-def merged(defaults: BreakerSettings, overrides: BreakerOverrides) -> BreakerSettings:
+def merge(defaults: BreakerSettings, overrides: BreakerOverrides) -> BreakerSettings:
     """The settings in force for a circuit."""
     return replace(defaults, **overrides.values())
 
@@ -60,11 +60,11 @@ def read(values: Mapping[str, Any]) -> BreakerOverrides:
         overrides = msgspec.convert(dict(values), BreakerOverrides)
     except msgspec.ValidationError as error:
         raise InvalidRequest(str(error)) from None
-    check(merged(BreakerSettings(), overrides))
+    check(merge(BreakerSettings(), overrides))
     return overrides
 
 
-def changed(changes: Mapping[str, Any], before: BreakerOverrides) -> BreakerOverrides:
+def change(changes: Mapping[str, Any], before: BreakerOverrides) -> BreakerOverrides:
     """Apply the named changes and keep the others.  Raises InvalidRequest."""
     return read(before.values() | dict(changes))
 

@@ -77,7 +77,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     single_probe: SingleProbe = False
 
 
-def changed(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSettings:
+def change(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSettings:
     """Apply the named changes, also to parts of tasks, keep the others.  Raises InvalidRequest."""
     wanted = msgspec.to_builtins(before)
     for name, value in changes.items():

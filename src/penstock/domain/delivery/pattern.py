@@ -82,7 +82,7 @@ class Pattern:
 
 
 @lru_cache(maxsize=_CACHED)
-def compiled(text: str) -> Pattern:
+def compile_pattern(text: str) -> Pattern:
     """Raises InvalidPattern."""
     return Pattern(text)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.delivery.addresses import Guard, Refused, literal
-from penstock.domain.delivery.pattern import Groups, InvalidPattern, compiled
+from penstock.domain.delivery.pattern import Groups, InvalidPattern, compile_pattern
 from penstock.domain.delivery.uri import has_dot_segment
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.domain.limits import SECOND
@@ -46,7 +46,7 @@ class HeaderRule(msgspec.Struct, frozen=True):
     mode: HeaderMode = HeaderMode.SET
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveryRoute(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str
     url: str
     methods: frozenset[str] = frozenset()  # empty: all
@@ -73,18 +73,18 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     def target(self, uri: str) -> str:
         """The URL for a request with this URI; raises InvalidRequest."""
-        found = compiled(self.pattern).fullmatch(uri)
+        found = compile_pattern(self.pattern).fullmatch(uri)
         if found is None:
             raise RouteNotFound(uri)
         url = _URL.fullmatch(self.url)
         assert url is not None, "it was checked when the route was made"
         port = url["port"]
         if port is not None:
-            port = _filled(port, found)
+            port = _fill(port, found)
             # Otherwise the sender of a request could name any host, as in `80@elsewhere`.
             if not _is_port(port):
                 raise InvalidRequest(f"{port[:40]!r} of {uri[:200]!r} is not a port")
-        path = _filled(url["path"] or "/", found)
+        path = _fill(url["path"] or "/", found)
         if has_dot_segment(path):
             raise InvalidUri(f"uri {uri[:200]!r} makes a dot segment in {self.url[:200]!r}")
         return f"{url['scheme']}://{url['host']}{':' + port if port else ''}{_clean(path)}"
@@ -99,7 +99,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def status_of(self, status: int) -> int:
         """The backend's status, translated by the route's rules."""
         for pattern, meant in self.statuses:
-            if compiled(pattern).fullmatch(str(status)) is not None:
+            if compile_pattern(pattern).fullmatch(str(status)) is not None:
                 return meant
         return status
 
@@ -107,10 +107,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 class RouteTable:
     """Routes in order.  Built once, matched often."""
 
-    def __init__(self, routes: Sequence[Route] = ()) -> None:
+    def __init__(self, routes: Sequence[DeliveryRoute] = ()) -> None:
         self.routes = tuple(routes)
         # Compiled while the table is built, not when the first request needs it.
-        self._patterns = [compiled(route.pattern) for route in self.routes]
+        self._patterns = [compile_pattern(route.pattern) for route in self.routes]
         self._by_hash = {route.hash: route for route in reversed(self.routes)}
 
     @property
@@ -118,27 +118,27 @@ class RouteTable:
         """Patterns by the hashes of their circuits."""
         return {key: route.pattern for key, route in self._by_hash.items()}
 
-    def match(self, uri: str, *, method: str | None = None) -> Route | None:
+    def match(self, uri: str, *, method: str | None = None) -> DeliveryRoute | None:
         """The first route that matches.  Circuits match by URI alone, whatever the methods."""
         for route, pattern in zip(self.routes, self._patterns, strict=True):
             if route.takes(method) and pattern.fullmatch(uri) is not None:
                 return route
         return None
 
-    def of_hash(self, circuit_hash: str) -> Route | None:
+    def of_hash(self, circuit_hash: str) -> DeliveryRoute | None:
         return self._by_hash.get(circuit_hash)
 
 
-def check_route(route: Route) -> Route:
+def check_route(route: DeliveryRoute) -> DeliveryRoute:
     """Return it, or raise InvalidRequest with the reason."""
     try:
-        pattern = compiled(route.pattern)
+        pattern = compile_pattern(route.pattern)
     except InvalidPattern as error:
         raise InvalidRequest(f"the pattern is not a regular expression: {error}") from None
     url = _URL.fullmatch(route.url)
     if url is None:
         raise InvalidRequest(
-            "// or https://, a host without groups, maybe a port, and a path"
+            "url must be http:// or https://, a host without groups, maybe a port, and a path"
             f", not {route.url[:200]!r}"
         )
     for mark in _MARK.findall(route.url):
@@ -146,13 +146,13 @@ def check_route(route: Route) -> Route:
             raise InvalidRequest(f"url has ${mark}, but the pattern has {pattern.groups} groups")
     for text, _ in route.statuses:
         try:
-            compiled(text)
+            compile_pattern(text)
         except InvalidPattern as error:
             raise InvalidRequest(f"translateStatus: {text!r}: {error}") from None
     return route
 
 
-def check_endpoint(route: Route, guard: Guard) -> None:
+def check_endpoint(route: DeliveryRoute, guard: Guard) -> None:
     """Raise InvalidRequest if deliveries could never reach a new route's URL.
 
     Stored rules are not checked again: they load, and their deliveries fail.
@@ -179,7 +179,7 @@ def _is_port(text: str) -> bool:
     return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
 
 
-def _filled(text: str, found: Groups) -> str:
+def _fill(text: str, found: Groups) -> str:
     def value(mark: re.Match[str]) -> str:
         number, rest = _group(mark[1], len(found) - 1)
         return found[number] + rest
@@ -211,9 +211,9 @@ def _with_header(headers: Headers, rule: HeaderRule) -> Headers:
     others = [(other, value) for other, value in headers if other.lower() != name]
     if rule.value is None:
         return others
-    return [*others, (rule.name, _resolved(rule.value, headers))]
+    return [*others, (rule.name, _resolve(rule.value, headers))]
 
 
-def _resolved(value: str, headers: Headers) -> str:
+def _resolve(value: str, headers: Headers) -> str:
     known = {name.lower(): text for name, text in reversed(headers)}
     return _REFERENCE.sub(lambda found: known.get(found[1].lower(), ""), value)

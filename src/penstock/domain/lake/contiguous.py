@@ -23,7 +23,7 @@ class _Pending(msgspec.Struct, Generic[Cut]):
     writers: Set[str]  # those that have not ended
 
 
-class Settling(Generic[Cut]):
+class FinalCuts(Generic[Cut]):
     """Waits for two looks at a time: the oldest, and the latest, which comes next."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class Type(StrEnum):
     BOOL = "bool"
 
 
-class Column(msgspec.Struct, frozen=True):
+class LakeColumn(msgspec.Struct, frozen=True):
     name: str
     type: Type
     is_nullable: bool
@@ -40,10 +40,10 @@ class Column(msgspec.Struct, frozen=True):
     repeats: bool = False  # few distinct values: stored as a dictionary
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True):
+class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     meaning: str
-    columns: tuple[Column, ...]
+    columns: tuple[LakeColumn, ...]
     number: str  # the column that numbers the rows: of the whole table, or of each day
     instant: str  # the column whose day is `dt`
     of_snapshots: bool = False
@@ -54,32 +54,32 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return ("dt", "snapshot_no") if self.of_snapshots else ("dt",)
 
 
-def _text(name: str, meaning: str, *, repeats: bool = False) -> Column:
-    return Column(name, Type.TEXT, False, meaning, repeats)
+def _text(name: str, meaning: str, *, repeats: bool = False) -> LakeColumn:
+    return LakeColumn(name, Type.TEXT, False, meaning, repeats)
 
 
-def _text_or_null(name: str, meaning: str, *, repeats: bool = False) -> Column:
-    return Column(name, Type.TEXT, True, meaning, repeats)
+def _text_or_null(name: str, meaning: str, *, repeats: bool = False) -> LakeColumn:
+    return LakeColumn(name, Type.TEXT, True, meaning, repeats)
 
 
-def _int(name: str, meaning: str) -> Column:
-    return Column(name, Type.INT, False, meaning)
+def _int(name: str, meaning: str) -> LakeColumn:
+    return LakeColumn(name, Type.INT, False, meaning)
 
 
-def _int_or_null(name: str, meaning: str) -> Column:
-    return Column(name, Type.INT, True, meaning)
+def _int_or_null(name: str, meaning: str) -> LakeColumn:
+    return LakeColumn(name, Type.INT, True, meaning)
 
 
-def _long(name: str, meaning: str) -> Column:
-    return Column(name, Type.LONG, False, meaning)
+def _long(name: str, meaning: str) -> LakeColumn:
+    return LakeColumn(name, Type.LONG, False, meaning)
 
 
-def _long_or_null(name: str, meaning: str) -> Column:
-    return Column(name, Type.LONG, True, meaning)
+def _long_or_null(name: str, meaning: str) -> LakeColumn:
+    return LakeColumn(name, Type.LONG, True, meaning)
 
 
-def _bool(name: str, meaning: str) -> Column:
-    return Column(name, Type.BOOL, False, meaning)
+def _bool(name: str, meaning: str) -> LakeColumn:
+    return LakeColumn(name, Type.BOOL, False, meaning)
 
 
 _MESSAGE_NO = _long("message_no", "number of the message: dense, never reused; group by this one")
@@ -101,7 +101,7 @@ _CONTENT = (
     _text_or_null("trace", "trace context of the sender"),
 )
 
-HISTORY = Table(
+HISTORY = LakeTable(
     name="history",
     meaning="one row per ending of a message (done, dead, cancelled)",
     number="history_no",
@@ -132,7 +132,7 @@ HISTORY = Table(
     ),
 )
 
-BODIES = Table(
+BODIES = LakeTable(
     name="bodies",
     meaning="what the messages of history said; the file of the same name has the same rows",
     number="history_no",
@@ -146,7 +146,7 @@ BODIES = Table(
     ),
 )
 
-ATTEMPTS = Table(
+ATTEMPTS = LakeTable(
     name="attempts",
     meaning="one row per lease that did not finish its message",
     number="attempt_no",
@@ -166,7 +166,7 @@ ATTEMPTS = Table(
     ),
 )
 
-FACTS = Table(
+FACTS = LakeTable(
     name="facts",
     meaning="what happened that is not about one message: circuits, workers, scaling",
     number="fact_no",
@@ -180,7 +180,7 @@ FACTS = Table(
     ),
 )
 
-BACKLOG = Table(
+BACKLOG = LakeTable(
     name="backlog",
     meaning=(
         "the counters of a queue, each minute; no row: empty, and nothing has happened since the "
@@ -213,7 +213,7 @@ _SNAPSHOT_COLUMNS = (
     _QUEUE,
 )
 
-SNAPSHOTS = Table(
+SNAPSHOTS = LakeTable(
     name="snapshots",
     meaning="consistent snapshots of all messages that have not ended, and of the dead at rest",
     number="message_no",
@@ -250,7 +250,7 @@ SNAPSHOTS = Table(
     ),
 )
 
-QUEUES = Table(
+QUEUES = LakeTable(
     name="queues",
     meaning="the queues at the instant of each snapshot",
     number="queue_no",
@@ -292,17 +292,17 @@ def midnight_of(dt: str) -> int:
     return instant_of(datetime.fromisoformat(f"{dt}T00:00+00:00"))
 
 
-def folder(table: Table, dt: str, *, snapshot_no: int | None = None) -> str:
+def folder(table: LakeTable, dt: str, *, snapshot_no: int | None = None) -> str:
     """The folder of a table's files, relative to the lake."""
     inner = "" if snapshot_no is None else f"/snapshot_no={snapshot_no}"
     return f"{table.name}/dt={dt}{inner}"
 
 
-def file_name(table: Table, rows: Range) -> str:
+def file_name(table: LakeTable, rows: Range) -> str:
     return f"{table.name}-{rows.from_no:019}-{rows.to_no:019}.parquet"
 
 
-def range_of(table: Table, name: str) -> Range | None:
+def range_of(table: LakeTable, name: str) -> Range | None:
     """The rows that a file of this name holds; None: it is not ours."""
     match = _FILE.fullmatch(name)
     if match is None or match[1] != table.name:

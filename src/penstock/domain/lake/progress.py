@@ -15,14 +15,14 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Range, Table
+from penstock.domain.lake.layout import LakeTable, Range
 
 ALL_DAYS = -1  # for sources that are one table instead of one per day
 ROWS_PER_FILE = 1_000_000
-SETTLED_AFTER_DAYS = 1  # no node adds to a day this long after its end
+FINAL_AFTER_DAYS = 1  # no node adds to a day this long after its end
 
 
-class Source(StrEnum):
+class ArchiveSource(StrEnum):
     """The numbered sources, in the order in which they are archived.
 
     Counters come last, so that the lake has the history of every sample it has.
@@ -34,22 +34,22 @@ class Source(StrEnum):
     BACKLOG = "backlog"
 
     @property
-    def table(self) -> Table:
+    def table(self) -> LakeTable:
         return lake.TABLES[self.value]
 
     @property
     def is_by_day(self) -> bool:
-        return self in (Source.HISTORY, Source.ATTEMPTS)
+        return self in (ArchiveSource.HISTORY, ArchiveSource.ATTEMPTS)
 
 
-Place = tuple[Source, int]  # a source and its day
+Place = tuple[ArchiveSource, int]  # a source and its day
 Cut = Mapping[Place, int]  # the greatest numbers at one moment
 
 
 class Mark(msgspec.Struct, frozen=True):
     """Fields are in column order."""
 
-    source: Source
+    source: ArchiveSource
     day: int
     done_no: int = 0  # everything up to here is in the lake
     planned_no: int = 0  # and up to here it is about to be
@@ -76,13 +76,13 @@ def plan(mark: Mark, *, upto: int, most: int) -> Mark:
     return replace(mark, planned_no=min(upto, mark.done_no + most))
 
 
-def done(mark: Mark, *, rows: int, now: int) -> Mark:
+def finish(mark: Mark, *, rows: int, now: int) -> Mark:
     return replace(mark, done_no=mark.planned_no, rows_total=mark.rows_total + rows, moved_at=now)
 
 
 def is_over(day: int, *, today: int) -> bool:
     """Whether the day is over on every node."""
-    return day + SETTLED_AFTER_DAYS < today
+    return day + FINAL_AFTER_DAYS < today
 
 
 class Forgettable(msgspec.Struct, frozen=True):
@@ -100,10 +100,10 @@ def forgettable(marks: Iterable[Mark]) -> Forgettable:
     by_place = {mark.place: mark for mark in marks}
     closed = [
         {day for (s, day), m in by_place.items() if s is source and m.is_closed}
-        for source in Source
+        for source in ArchiveSource
         if source.is_by_day
     ]
-    facts = by_place.get((Source.FACTS, ALL_DAYS), Mark(Source.FACTS, ALL_DAYS))
-    samples = by_place.get((Source.BACKLOG, ALL_DAYS), Mark(Source.BACKLOG, ALL_DAYS))
+    facts = by_place.get((ArchiveSource.FACTS, ALL_DAYS), Mark(ArchiveSource.FACTS, ALL_DAYS))
+    samples = by_place.get((ArchiveSource.BACKLOG, ALL_DAYS), Mark(ArchiveSource.BACKLOG, ALL_DAYS))
     days = frozenset.intersection(*map(frozenset, closed))
     return Forgettable(facts.done_no, samples.done_no, days)

@@ -24,8 +24,8 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import LeaseLost, WrongState
 from penstock.domain.message import retry
-from penstock.domain.queue.fair_share import NO_TURN
-from penstock.domain.queue.group_limit import NO_GATE, OPEN
+from penstock.domain.queue.fair_share import NO_POSITION
+from penstock.domain.queue.group_limit import ADMITTED, NO_GATE
 from penstock.domain.queue.queue import DedupUntil, Queue, Redelivery
 
 NEXT_ORDER = 0  # the store assigns the next number when it saves the message
@@ -95,7 +95,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     dedup_until: DedupUntil | None = None  # None: the time window, or it no longer holds its key
     progress: str | None = None  # JSON text from its holder, in this attempt
     route: str | None = None  # workers ask this circuit before they run it; claims ignore it
-    turn: int = NO_TURN  # in a fair queue: its position, before order_no
+    turn: int = NO_POSITION  # in a fair queue: its position, before order_no
     gate: int = NO_GATE  # where groups are limited: ADMITTED or HELD_BACK
 
 
@@ -278,7 +278,7 @@ def fall_due(message: Message, queue: Queue, *, now: int) -> Message:
     """A delayed message joins the queue when it falls due; a redelivered one keeps its place."""
     if message.state is not State.WAITING or message.due_at > now:
         raise WrongState(f"message {message.id} is not due")
-    has_place = message.first_leased_at is not None or message.gate == OPEN
+    has_place = message.first_leased_at is not None or message.gate == ADMITTED
     joins_now = not has_place and not queue.is_ordered
     order_no = NEXT_ORDER if joins_now else message.order_no
     return replace(message, state=State.READY, order_no=order_no)

@@ -66,7 +66,9 @@ class RetrySchedule:
         return max(0, planned_at + self.offsets_ms[failures - 1] - now)
 
 
-def planned(draft: Draft, *, due_at: int, user_token: str | None, future_token: str) -> Draft:
+def as_notification(
+    draft: Draft, *, due_at: int, user_token: str | None, future_token: str
+) -> Draft:
     """Add the attributes of a notification to a draft; raises InvalidRequest."""
     given = draft.attributes or {}
     if not OWN.isdisjoint(given):

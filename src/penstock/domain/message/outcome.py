@@ -6,11 +6,11 @@ from penstock.domain.duration import Duration, as_ms
 from penstock.domain.message.draft import check_delay
 
 
-class Outcome(Exception):
+class HandlerOutcome(Exception):
     """Base class; any other return value means that the job is done."""
 
 
-class Retry(Outcome):
+class Retry(HandlerOutcome):
     """This attempt failed; retry after the given time, or by the job's back-off."""
 
     def __init__(self, after: Duration | None = None, *, error: object = None) -> None:
@@ -18,7 +18,7 @@ class Retry(Outcome):
         self.after_ms = None if after is None else check_delay("after", as_ms("after", after))
 
 
-class Snooze(Outcome):
+class Snooze(HandlerOutcome):
     """Not now: the job becomes due after the given time, and this attempt does not count."""
 
     def __init__(self, delay: Duration) -> None:
@@ -26,7 +26,7 @@ class Snooze(Outcome):
         self.delay_ms = check_delay("delay", as_ms("delay", delay))
 
 
-class Cancel(Outcome):
+class Cancel(HandlerOutcome):
     """No longer needed: the job ends here, on purpose."""
 
     def __init__(self, reason: str | None = None) -> None:
@@ -34,7 +34,7 @@ class Cancel(Outcome):
         self.reason = reason
 
 
-class Bury(Outcome):
+class Bury(HandlerOutcome):
     """Retrying is pointless: the job dies at once, whatever attempts are left."""
 
     def __init__(self, reason: str | None = None) -> None:
@@ -47,7 +47,7 @@ def instance_of(result: object) -> object:
 
     A class that needs arguments (Snooze) becomes the TypeError of calling it without any.
     """
-    if not isinstance(result, type) or not issubclass(result, Outcome):
+    if not isinstance(result, type) or not issubclass(result, HandlerOutcome):
         return result
     try:
         return result()

@@ -53,7 +53,7 @@ TAKES: dict[BulkAct, frozenset[State]] = {
 ENDS_RUNNING = frozenset({BulkAct.CANCEL, BulkAct.BURY})
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class BulkOrder(msgspec.Struct, frozen=True, kw_only=True):
     """An operator's act on many messages."""
 
     act: BulkAct
@@ -62,7 +62,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     is_running_ok: bool = False  # cancel, bury: also leased messages
 
 
-def check_order(order: Order, state: State | None) -> Order:
+def check_order(order: BulkOrder, state: State | None) -> BulkOrder:
     """Raises InvalidRequest; `state` of the selected messages, if known."""
     if (order.due_at is None) is (order.act is BulkAct.RESCHEDULE):
         raise InvalidRequest("due_at and delay_ms belong to reschedule, which needs one of them")
@@ -76,7 +76,7 @@ def check_order(order: Order, state: State | None) -> Order:
     return order
 
 
-def apply(order: Order, message: Message, home: Queue, *, now: int) -> Message:
+def apply(order: BulkOrder, message: Message, home: Queue, *, now: int) -> Message:
     """The message afterwards; raises WrongState.  A dead message returns to `home`."""
     match order.act:
         case BulkAct.COMPLETE:

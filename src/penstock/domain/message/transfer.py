@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import WrongState
 from penstock.domain.message.lifecycle import IN_LINE, NEXT_ORDER, Message, State
-from penstock.domain.queue.fair_share import NO_TURN
+from penstock.domain.queue.fair_share import NO_POSITION
 from penstock.domain.queue.group_limit import NO_GATE
 from penstock.domain.queue.queue import Queue
 
@@ -59,6 +59,6 @@ def _moved(message: Message, target: Queue, *, now: int) -> Message:
         failures=0,
         crashes=0,
         dedup_until=None,  # its key belonged to the previous life or queue
-        turn=NO_TURN,
+        turn=NO_POSITION,
         gate=NO_GATE,
     )

@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import NUL
 
-NO_TURN = 0  # the queue is not fair, or the message has not joined it yet
+NO_POSITION = 0  # the queue is not fair, or the message has not joined it yet
 FIRST_TURN = 1
 STEP = 1_000_000  # distance between positions of a group of weight 1
 MAX_WEIGHT = 1_000
 MAX_WEIGHTS = 1_000
-NOBODY = ""  # the group of messages without one: labels are never empty
+NO_GROUP = ""  # the group of messages without one: labels are never empty
 
 
-def next_turn(passed: int, finish: int) -> int:
+def next_position(passed: int, finish: int) -> int:
     """The fair position of a group's next message.
 
     `passed`: the greatest position that was claimed.  `finish`: where the group's last
@@ -36,7 +36,7 @@ def finish(turn: int, weight: int) -> int:
 
 
 def weight_of(group: str | None, weights: Mapping[str, int]) -> int:
-    return weights.get(group or NOBODY, 1) if weights else 1
+    return weights.get(group or NO_GROUP, 1) if weights else 1
 
 
 def check_weights(weights: Mapping[str, int]) -> None:

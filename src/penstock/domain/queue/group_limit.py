@@ -19,10 +19,10 @@ from penstock.domain.queue.rate import Bucket, Rate
 
 # Values of Message.gate.
 NO_GATE = 0  # not limited
-OPEN = 1
-SHUT = 2
+ADMITTED = 1
+HELD_BACK = 2
 
-MAX_OPEN = 10_000  # they are counted whenever one of them ends
+MAX_ADMITTED = 10_000  # they are counted whenever one of them ends
 
 
 def room(

@@ -42,7 +42,7 @@ class Latency(msgspec.Struct, frozen=True):
     work_p95_ms: int | None = None
 
 
-class Sample(msgspec.Struct, frozen=True):
+class MinuteCounters(msgspec.Struct, frozen=True):
     """Fields are in column order."""
 
     queue_no: int
@@ -73,11 +73,11 @@ class Step(msgspec.Struct, frozen=True):
     """The samples of one step of a graph: the last one, and what the others add to it."""
 
     step_no: int  # the first one begins at the epoch
-    last: Sample
+    last: MinuteCounters
     most_ready: int
 
 
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class GraphPoint(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a graph: the state at its end, and what happened in it."""
 
     at: int  # where it begins
@@ -130,12 +130,12 @@ def choose_step(from_at: int, to_at: int, step_ms: int | None = None) -> int:
 def points(
     steps: Sequence[Step],
     *,
-    before: Sample | None,
+    before: MinuteCounters | None,
     is_new: bool,
     from_at: int,
     to_at: int,
     step_ms: int,
-) -> list[Point]:
+) -> list[GraphPoint]:
     """One point for each step from the first known one; a missing step repeats the one before.
 
     `before` is the last sample before them.  Without one, either the queue `is_new` (it was empty
@@ -148,7 +148,7 @@ def points(
         known = _nothing(first) if is_new else first
     if known is None:
         return []
-    found: list[Point] = []
+    found: list[GraphPoint] = []
     first_no = from_at // step_ms if before is not None else min(by_no)
     for step_no in range(first_no, -(-to_at // step_ms)):
         step = by_no.get(step_no)
@@ -157,12 +157,12 @@ def points(
     return found
 
 
-def _point(at: int, known: Sample, step: Step | None) -> Point:
+def _point(at: int, known: MinuteCounters, step: Step | None) -> GraphPoint:
     last = known if step is None else step.last
     latency = Latency()
     if step is not None:
         latency = Latency(last.wait_p50_ms, last.wait_p95_ms, last.work_p50_ms, last.work_p95_ms)
-    return Point(
+    return GraphPoint(
         at=at,
         waiting=last.waiting,
         ready=last.ready,
@@ -175,5 +175,5 @@ def _point(at: int, known: Sample, step: Step | None) -> Point:
     )
 
 
-def _nothing(sample: Sample) -> Sample:
-    return Sample(sample.queue_no, 0, *(0 for _ in range(11)))
+def _nothing(sample: MinuteCounters) -> MinuteCounters:
+    return MinuteCounters(sample.queue_no, 0, *(0 for _ in range(11)))

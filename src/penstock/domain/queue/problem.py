@@ -35,7 +35,7 @@ class Glance(msgspec.Struct, frozen=True):
     queue: Queue
     counts: Counts
     oldest_ready_at: int | None = None
-    takes_letters: bool = False  # another queue uses it as its dead-letter queue
+    has_dead_letters: bool = False  # another queue uses it as its dead-letter queue
 
 
 class HangingRoute(msgspec.Struct, frozen=True):
@@ -78,10 +78,10 @@ class OldTransaction(msgspec.Struct, frozen=True):
 
 
 def problems_of(glance: Glance, *, now: int) -> tuple[Problem, ...]:
-    return tuple(_found(glance, now))
+    return tuple(_problems(glance, now))
 
 
-def _found(glance: Glance, now: int) -> Iterable[Problem]:
+def _problems(glance: Glance, now: int) -> Iterable[Problem]:
     queue, counts, oldest_at = glance.queue, glance.counts, glance.oldest_ready_at
     most = queue.settings.max_messages
     if most is not None and counts.live >= most:
@@ -89,11 +89,11 @@ def _found(glance: Glance, now: int) -> Iterable[Problem]:
     if queue.held_by is not None and counts.ready + counts.waiting:
         yield Problem.HELD
     is_late = oldest_at is not None and oldest_at <= now - STUCK_AFTER_MS
-    if is_late and queue.is_claimable and not glance.takes_letters:
+    if is_late and queue.is_claimable and not glance.has_dead_letters:
         yield Problem.STUCK
     if counts.dead:
         yield Problem.DEAD
-    if glance.takes_letters and counts.ready:
+    if glance.has_dead_letters and counts.ready:
         yield Problem.DEAD_LETTERS
     if queue.is_paused and counts.ready:
         yield Problem.PAUSED

@@ -13,7 +13,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND
 from penstock.domain.message import retry
 from penstock.domain.queue.fair_share import check_weights
-from penstock.domain.queue.group_limit import MAX_OPEN
+from penstock.domain.queue.group_limit import MAX_ADMITTED
 from penstock.domain.queue.rate import Rate, check_rate
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
@@ -126,7 +126,9 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     is_fair: Annotated[bool, Meta(description="Weighted fair sharing between groups.")] = False
     weights: Annotated[
         dict[str, int],
-        Meta(description='Weights of groups in a fair queue, 1 by default; "" is no group.'),
+        Meta(
+            description='Weights of groups in a fair queue, 1 by default; "" stands for no group.'
+        ),
     ] = {}
 
     @property
@@ -199,9 +201,9 @@ def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
 
 def _check_limits(settings: QueueSettings) -> None:
     _within("max_leased", settings.max_leased, 1, 1_000_000)
-    _within("max_leased_per_group", settings.max_leased_per_group, 1, MAX_OPEN)
+    _within("max_leased_per_group", settings.max_leased_per_group, 1, MAX_ADMITTED)
     check_rate("rate", settings.rate, most_burst=1_000_000)
-    check_rate("rate_per_group", settings.rate_per_group, most_burst=MAX_OPEN)
+    check_rate("rate_per_group", settings.rate_per_group, most_burst=MAX_ADMITTED)
     check_weights(settings.weights)
     if settings.limits_groups and settings.ordering is Ordering.GROUP:
         raise InvalidRequest(

@@ -56,7 +56,7 @@ class Processes(Spec, frozen=True, kw_only=True, tag="processes"):
             raise ValueError("slots, queues, arguments and url go with app, not with run")
 
 
-class Command(Spec, frozen=True, kw_only=True, tag="command"):
+class CommandSpec(Spec, frozen=True, kw_only=True, tag="command"):
     """The user's programs, as argument lists; {fleet} {wanted} {current} {change} are filled in."""
 
     scale: Words
@@ -81,7 +81,7 @@ class External(Spec, frozen=True, kw_only=True, tag="external"):
     on_roll: bool = True  # count registered workers; false: assume that the wanted number runs
 
 
-ReplicasSpec = Processes | Command | Kubernetes | External
+ReplicasSpec = Processes | CommandSpec | Kubernetes | External
 
 
 # ---- fleets

@@ -15,14 +15,14 @@ import msgspec
 from msgspec import Meta
 
 from penstock.domain.scaling.fleet import Fleet
-from penstock.domain.scaling.governor import Governed, Standing, govern
+from penstock.domain.scaling.governor import FleetStanding, Governed, govern
 from penstock.domain.scaling.recommendation import (
     Inputs,
     Profile,
+    ReadingWindow,
     Recommendation,
     Replicas,
     Sample,
-    Window,
     analyse,
 )
 from penstock.domain.scaling.thrashing import Memory, least_needed, remember
@@ -43,7 +43,7 @@ class Cause(StrEnum):
     STEADYING = "steadying"
 
 
-class Way(StrEnum):
+class CircuitsState(StrEnum):
     """The worst state of the circuits that a fleet's work passes through."""
 
     FREE = "free"
@@ -51,19 +51,19 @@ class Way(StrEnum):
     OPEN = "open"
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class FleetReading(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas
     sample: Sample | None = None
-    trouble: str | None = None  # the code of why there is no sample
+    trouble: str | None = None  # the code of why the reading is missing
     level: int = 0  # of pressure
     yields: bool = False
-    way: Way = Way.FREE
+    way: CircuitsState = CircuitsState.FREE
 
 
 class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     """State between runs; kept in the store, so that any node can continue."""
 
-    window: Window = Window()
+    window: ReadingWindow = ReadingWindow()
     replicas: Replicas | None = None  # as last reported
     expected: int | None = None  # what was requested last
     odd_counts: int = 0
@@ -100,38 +100,38 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(
     state: FleetState,
-    reading: Reading,
+    reading: FleetReading,
     fleet: Fleet,
     profile: Profile,
-    others: Sequence[Standing],
+    others: Sequence[FleetStanding],
     *,
     now: int,
 ) -> tuple[FleetState, Decision]:
-    before, told = state, reading.replicas
-    is_odd = not _is_explained(before, told)
+    before, replicas = state, reading.replicas
+    is_odd = not _is_explained(before, replicas)
     state = msgspec.structs.replace(
         state,
-        replicas=told,
+        replicas=replicas,
         odd_counts=before.odd_counts + 1 if is_odd else 0,
         # Once the request is met or withdrawn, the wait is over for good: a later fall of the
         # count is a change like any other.
-        missing_since=before.missing_since if _lacks(told) else None,
+        missing_since=before.missing_since if _lacks(replicas) else None,
     )
     if reading.yields:
         # Also those that are still waited for.
-        return _ended(state, reading, Cause.PRESSURE, change=-max(told.total, told.requested))
+        return _end(state, reading, Cause.PRESSURE, change=-max(replicas.total, replicas.requested))
     if is_odd:
-        return _ended(state, reading, Cause.COUNT_CHANGED)
+        return _end(state, reading, Cause.COUNT_CHANGED)
     if state.cooling_runs or now < state.cooling_until:
         left = max(0, state.cooling_runs - 1)
         state = msgspec.structs.replace(state, cooling_runs=left)
-        return _ended(state, reading, Cause.COOLING_DOWN)
+        return _end(state, reading, Cause.COOLING_DOWN)
     if _is_waited_for(state, fleet, now=now):
-        return _ended(state, reading, Cause.REPLICAS_MISSING)
-    return _analysed(state, reading, fleet, profile, others, now=now)
+        return _end(state, reading, Cause.REPLICAS_MISSING)
+    return _analyse(state, reading, fleet, profile, others, now=now)
 
 
-def scaled(state: FleetState, decision: Decision, fleet: Fleet, *, now: int) -> FleetState:
+def record_scaling(state: FleetState, decision: Decision, fleet: Fleet, *, now: int) -> FleetState:
     """After the change was made."""
     is_up = decision.change > 0
     runs = fleet.cooldown_up_runs if is_up else fleet.cooldown_down_runs
@@ -146,83 +146,85 @@ def scaled(state: FleetState, decision: Decision, fleet: Fleet, *, now: int) -> 
     )
 
 
-def attempted(state: FleetState, decision: Decision) -> FleetState:
+def record_attempt(state: FleetState, decision: Decision) -> FleetState:
     """After the change failed or its outcome is unknown: part of it may have been made."""
     return msgspec.structs.replace(state, expected=decision.wanted)
 
 
-def is_short(state: FleetState, told: Replicas, fleet: Fleet, *, now: int) -> bool:
+def is_short(state: FleetState, replicas: Replicas, fleet: Fleet, *, now: int) -> bool:
     """Requested workers have not appeared, and patience has run out."""
     since = state.missing_since
-    return since is not None and now - since >= fleet.patience_ms and _lacks(told)
+    return since is not None and now - since >= fleet.patience_ms and _lacks(replicas)
 
 
-def found_short(state: FleetState) -> FleetState:
+def record_shortage(state: FleetState) -> FleetState:
     """It was reported, and is not waited for any longer."""
     return msgspec.structs.replace(state, missing_since=None, expected=None)
 
 
-def gives_one(state: FleetState) -> tuple[FleetState, Decision]:
+def give_one(state: FleetState) -> tuple[FleetState, Decision]:
     """One of its workers makes room for another fleet."""
     assert state.replicas is not None
-    decision = _decision(Reading(replicas=state.replicas), Cause.MAKING_ROOM, change=-1)
+    decision = _decision(FleetReading(replicas=state.replicas), Cause.MAKING_ROOM, change=-1)
     changed = msgspec.structs.replace(state, expected=decision.wanted, wanted=decision.wanted)
     return changed, decision
 
 
-def _analysed(
+def _analyse(
     state: FleetState,
-    reading: Reading,
+    reading: FleetReading,
     fleet: Fleet,
     profile: Profile,
-    others: Sequence[Standing],
+    others: Sequence[FleetStanding],
     *,
     now: int,
 ) -> tuple[FleetState, Decision]:
-    told = reading.replicas
+    replicas = reading.replicas
     change, why, recommended = 0, reading.trouble or "", None
     if reading.sample is not None:
-        window, recommended = analyse(state.window, reading.sample, told, profile)
+        window, recommended = analyse(state.window, reading.sample, replicas, profile)
         state = msgspec.structs.replace(
             state,
             window=window,
             memory=remember(state.memory, recommended, fleet, now=now),
-            desired=_desired(recommended, told, state),
+            desired=_desired(recommended, replicas, state),
         )
-        change, why = _on_this_way(recommended, reading.way, told)
+        change, why = _limit_by_circuits(recommended, reading.way, replicas)
         if change < 0:
             least = least_needed(state.memory, recommended, fleet, now=now)
-            change, why = _steadied(change, why, told, least)
-    governed = govern(change, total=told.total, least=fleet.min, most=fleet.max, others=others)
+            change, why = _steady(change, why, replicas, least)
+    governed = govern(change, total=replicas.total, least=fleet.min, most=fleet.max, others=others)
     reason = governed.bound or why
     decision = _decision(reading, reason, change=governed.change, recommended=recommended)
-    return _remembering(state, decision, fleet, governed), decision
+    return _remember(state, decision, fleet, governed), decision
 
 
-def _on_this_way(recommended: Recommendation, way: Way, told: Replicas) -> tuple[int, str]:
+def _limit_by_circuits(
+    recommended: Recommendation, way: CircuitsState, replicas: Replicas
+) -> tuple[int, str]:
     """No more workers while a circuit is open; one while it is half-open."""
-    if recommended.change > 0 and way is Way.OPEN:
+    if recommended.change > 0 and way is CircuitsState.OPEN:
         return 0, Cause.CIRCUIT_OPEN
-    if recommended.change > 0 and way is Way.HALF_OPEN and told.total:
+    if recommended.change > 0 and way is CircuitsState.HALF_OPEN and replicas.total:
         return 0, Cause.CIRCUIT_HALF_OPEN
-    if way is Way.HALF_OPEN and recommended.change > 1:
+    if way is CircuitsState.HALF_OPEN and recommended.change > 1:
         return 1, Cause.CIRCUIT_HALF_OPEN
     return recommended.change, recommended.reason
 
 
-def _steadied(change: int, why: str, told: Replicas, least: int) -> tuple[int, str]:
-    steadied = min(0, max(change, least - told.total))
+def _steady(change: int, why: str, replicas: Replicas, least: int) -> tuple[int, str]:
+    steadied = min(0, max(change, least - replicas.total))
     return (change, why) if steadied == change else (steadied, Cause.STEADYING)
 
 
-def _desired(recommended: Recommendation, told: Replicas, state: FleetState) -> int | None:
+def _desired(recommended: Recommendation, replicas: Replicas, state: FleetState) -> int | None:
     """As autoscale-core computes it, but a run that only gathers samples keeps the last value."""
     if recommended.change:
-        return max(0, told.running + recommended.change)
-    return state.desired if recommended.inputs.needed is None else told.total
+        return max(0, replicas.running + recommended.change)
+    return state.desired if recommended.inputs.needed is None else replicas.total
 
 
-def _remembering(
+def _remember(
     state: FleetState, decision: Decision, fleet: Fleet, governed: Governed
 ) -> FleetState:
     is_new = governed.change or decision.is_made or state.wanted is None
@@ -231,13 +233,13 @@ def _remembering(
     return msgspec.structs.replace(state, wanted=min(max(wanted, fleet.min), fleet.max))
 
 
-def _is_explained(state: FleetState, told: Replicas) -> bool:
+def _is_explained(state: FleetState, replicas: Replicas) -> bool:
     """Nothing has changed, or the count is on its way to what was requested."""
     if state.replicas is None:
         return True
     before = state.replicas.total
     after = before if state.expected is None else state.expected
-    return min(before, after) <= told.total <= max(before, after)
+    return min(before, after) <= replicas.total <= max(before, after)
 
 
 def _is_waited_for(state: FleetState, fleet: Fleet, *, now: int) -> bool:
@@ -251,8 +253,8 @@ def _lacks(replicas: Replicas) -> bool:
     return replicas.requested > replicas.total
 
 
-def _ended(
-    state: FleetState, reading: Reading, cause: Cause, *, change: int = 0
+def _end(
+    state: FleetState, reading: FleetReading, cause: Cause, *, change: int = 0
 ) -> tuple[FleetState, Decision]:
     decision = _decision(reading, cause, change=change)
     if cause is Cause.PRESSURE:
@@ -261,7 +263,7 @@ def _ended(
 
 
 def _decision(
-    reading: Reading,
+    reading: FleetReading,
     reason: str,
     *,
     change: int,

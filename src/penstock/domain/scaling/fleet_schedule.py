@@ -115,4 +115,4 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"zone: there is no time zone {name[:100]!r}") from None
+        raise ValueError(f"zone: time zone {name[:100]!r} does not exist") from None

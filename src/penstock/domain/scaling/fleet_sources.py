@@ -24,7 +24,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """A table of the file whose `kind` names its type."""
 
 
-class Source(Spec, frozen=True, kw_only=True):
+class FleetSource(Spec, frozen=True, kw_only=True):
     @property
     def reports_rates(self) -> bool:
         return False
@@ -39,7 +39,7 @@ class Source(Spec, frozen=True, kw_only=True):
         return False
 
 
-class OwnSource(Source, frozen=True, kw_only=True, tag="own"):
+class OwnSource(FleetSource, frozen=True, kw_only=True, tag="own"):
     """The queues of our own store."""
 
     staging_indicator: Text | None = None
@@ -53,7 +53,7 @@ class OwnSource(Source, frozen=True, kw_only=True, tag="own"):
         return True
 
 
-class RabbitSource(Source, frozen=True, kw_only=True, tag="rabbitmq"):
+class RabbitSource(FleetSource, frozen=True, kw_only=True, tag="rabbitmq"):
     """The management API of RabbitMQ; at most one form of the password is given."""
 
     endpoint: Text = "http://rabbitmq:15672"
@@ -70,7 +70,7 @@ class RabbitSource(Source, frozen=True, kw_only=True, tag="rabbitmq"):
         return True
 
 
-class SqsSource(Source, frozen=True, kw_only=True, tag="sqs"):
+class SqsSource(FleetSource, frozen=True, kw_only=True, tag="sqs"):
     """Amazon SQS, or a server that speaks its protocol."""
 
     region: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,40}$")] = "us-east-1"
@@ -82,7 +82,7 @@ class SqsSource(Source, frozen=True, kw_only=True, tag="sqs"):
     timeout_ms: AtLeastOne = 5 * SECOND
 
 
-class RedisSource(Source, frozen=True, kw_only=True, tag="redis"):
+class RedisSource(FleetSource, frozen=True, kw_only=True, tag="redis"):
     """Lists, as Celery uses them, or streams with a consumer group."""
 
     url: Text = "redis://localhost:6379/0"
@@ -108,7 +108,7 @@ class RedisSource(Source, frozen=True, kw_only=True, tag="redis"):
         return self.type == "list"
 
 
-class PrometheusSource(Source, frozen=True, kw_only=True, tag="prometheus"):
+class PrometheusSource(FleetSource, frozen=True, kw_only=True, tag="prometheus"):
     """Instant queries, each returning one number; {queue} is filled in."""
 
     endpoint: Text = "http://prometheus:9090"

@@ -19,14 +19,14 @@ ALERT = "scaling_alert"  # the subject is the source
 _RUNS_MISSED = 3  # and a minute: then the fleet counts as unattended
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class FleetTrouble(msgspec.Struct, frozen=True):
     part: str  # what is in trouble: "source", "replicas", …
     code: str
     text: str
     since: int
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class LastChange(msgspec.Struct, frozen=True, kw_only=True):
     """The last decision that changed something, or would have."""
 
     at: int
@@ -54,8 +54,8 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     sample: Sample | None = None
     replicas: Replicas | None = None
     decision: Decision | None = None  # of the last run
-    made: Made | None = None
-    troubles: tuple[Trouble, ...] = ()
+    made: LastChange | None = None
+    troubles: tuple[FleetTrouble, ...] = ()
     queues: tuple[str, ...] = ()  # if there are several
     state: FleetState = FleetState()
 

@@ -23,7 +23,7 @@ class Bound(StrEnum):
     OTHERS_FIRST = "others_first"
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class FleetStanding(msgspec.Struct, frozen=True, kw_only=True):
     """A fleet as the others see it."""
 
     fleet: str
@@ -51,7 +51,7 @@ class Governed(msgspec.Struct, frozen=True):
 
 
 def govern(
-    change: int, *, total: int, least: int, most: int, others: Iterable[Standing] = ()
+    change: int, *, total: int, least: int, most: int, others: Iterable[FleetStanding] = ()
 ) -> Governed:
     if change > 0:
         return _up(change, total, least, most, all(other.is_served for other in others))
@@ -64,7 +64,7 @@ def govern(
     return Governed(0)
 
 
-def who_makes_room(asking: Standing, others: Iterable[Standing]) -> Standing | None:
+def who_makes_room(asking: FleetStanding, others: Iterable[FleetStanding]) -> FleetStanding | None:
     """The fleet that needs its workers least, if it needs them less than the one that asks."""
     able = [
         other

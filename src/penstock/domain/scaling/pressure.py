@@ -1,6 +1,6 @@
 """Pressure on a broker: how full its memory and disks are, and which fleets yield to that.
 
-Levels as in autoscale-core: 0 is none, 3 the worst; the worse of memory and disk counts.  A fleet
+Levels as in autoscale-core: 0 (no pressure) to 3; the worse of memory and disk counts.  A fleet
 yields at the first level whose threshold reaches its yield order: those with 1 first, then those up
 to 3, then those up to 5.  A fleet without a yield order never yields.
 """

@@ -100,7 +100,7 @@ class Replicas(msgspec.Struct, frozen=True, kw_only=True):
         return self.running + self.starting
 
 
-class Reason(StrEnum):
+class ScalingReason(StrEnum):
     """Why this was recommended.  Stable: used in facts and answers."""
 
     STARTING = "starting"
@@ -170,7 +170,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
     change: int
-    reason: Reason
+    reason: ScalingReason
     inputs: Inputs
 
     @property
@@ -178,7 +178,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
         return self.inputs.running + self.inputs.starting + self.change
 
 
-class Window(msgspec.Struct, frozen=True):
+class ReadingWindow(msgspec.Struct, frozen=True):
     """What the analyser remembers: the last readings, and how many since the last decision."""
 
     samples: tuple[Sample, ...] = ()
@@ -186,23 +186,23 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def analyse(
-    window: Window, sample: Sample, replicas: Replicas, profile: Profile
-) -> tuple[Window, Recommendation]:
+    window: ReadingWindow, sample: Sample, replicas: Replicas, profile: Profile
+) -> tuple[ReadingWindow, Recommendation]:
     """Analyse this reading with the present replicas."""
     inputs = _inputs(window, replicas, profile)
     if replicas.starting > 0:
-        return window, Recommendation(change=0, reason=Reason.STARTING, inputs=inputs)
-    inputs = _with_sample(inputs, sample, profile)
+        return window, Recommendation(change=0, reason=ScalingReason.STARTING, inputs=inputs)
+    inputs = _with_reading(inputs, sample, profile)
     backlog = inputs.backlog or 0
     if backlog > 0 and replicas.total == 0:
-        return window, Recommendation(change=1, reason=Reason.FIRST_MESSAGE, inputs=inputs)
+        return window, Recommendation(change=1, reason=ScalingReason.FIRST_MESSAGE, inputs=inputs)
     kept = msgspec.structs.replace(sample, queues=())  # averages do not need them
     samples = (*window.samples, kept)[-profile.samples_needed :]
-    window = Window(samples, window.count + 1)
+    window = ReadingWindow(samples, window.count + 1)
     inputs = msgspec.structs.replace(inputs, samples=window.count)
     if window.count < profile.samples_needed:
-        return window, Recommendation(change=0, reason=Reason.GATHERING, inputs=inputs)
-    return Window(samples, 0), _decide(samples, replicas, profile, inputs)
+        return window, Recommendation(change=0, reason=ScalingReason.GATHERING, inputs=inputs)
+    return ReadingWindow(samples, 0), _decide(samples, replicas, profile, inputs)
 
 
 def combine(by_queue: Mapping[str, Sample], *, shares_leased: bool = False) -> Sample:
@@ -228,7 +228,7 @@ def combine(by_queue: Mapping[str, Sample], *, shares_leased: bool = False) -> S
     )
 
 
-def check_sample(sample: Sample) -> Sample:
+def check_reading(sample: Sample) -> Sample:
     """Return it, or raise SourceUnavailable if it is impossible."""
     counts = (sample.ready, sample.leased, *(one.ready for one in sample.staged))
     rates = (sample.consume_rate, sample.publish_rate, *(one.publish_rate for one in sample.staged))
@@ -256,15 +256,15 @@ def _decide(
     inputs = _with_averages(inputs, samples, replicas, profile)
     needed, reason = _needed(inputs, profile, total)
     if needed == 0 and profile.keep_busy and inputs.leased:
-        needed, reason = min(1, total), Reason.BUSY
+        needed, reason = min(1, total), ScalingReason.BUSY
     inputs = msgspec.structs.replace(inputs, needed=needed)
     change = min(needed - total, profile.most_up)
     return Recommendation(change=change, reason=reason, inputs=inputs)
 
 
-def _needed(inputs: Inputs, profile: Profile, total: int) -> tuple[int, Reason]:
+def _needed(inputs: Inputs, profile: Profile, total: int) -> tuple[int, ScalingReason]:
     """The largest number that any of the goals needs."""
-    found: list[tuple[int, Reason]] = []
+    found: list[tuple[int, ScalingReason]] = []
     if profile.messages_per_worker is not None:
         found.append(_needed_by_count(inputs, profile.messages_per_worker, total))
     elif profile.backlog_goal_s:
@@ -274,25 +274,25 @@ def _needed(inputs: Inputs, profile: Profile, total: int) -> tuple[int, Reason]:
     return max(found, key=lambda one: one[0])
 
 
-def _needed_by_count(inputs: Inputs, per_worker: int, total: int) -> tuple[int, Reason]:
+def _needed_by_count(inputs: Inputs, per_worker: int, total: int) -> tuple[int, ScalingReason]:
     if not inputs.average_backlog and not inputs.staged_publish_rate:
-        return 0, Reason.IDLE
+        return 0, ScalingReason.IDLE
     needed = max(1, min(math.ceil((inputs.backlog or 0) / per_worker), MOST_REPLICAS))
     return needed, _direction(needed, total)
 
 
-def _needed_by_age(inputs: Inputs, goal_ms: int, total: int) -> tuple[int, Reason]:
+def _needed_by_age(inputs: Inputs, goal_ms: int, total: int) -> tuple[int, ScalingReason]:
     """Waiting messages are to be claimed within the goal.  If the oldest is too old anyway, one
     more worker, unless nothing moves, as in a paused queue, where none would help.
     """
     needed, reason = _needed_by_rate(inputs, goal_ms / 1000, total)
     is_moving = bool(inputs.consume_rate or inputs.leased)
     if is_moving and inputs.oldest_ms is not None and inputs.oldest_ms > goal_ms:
-        return max(needed, total + 1), Reason.OLDEST
+        return max(needed, total + 1), ScalingReason.OLDEST
     return needed, reason
 
 
-def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, Reason]:
+def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, ScalingReason]:
     floor = 1 if inputs.average_backlog else 0
     if inputs.rate_per_worker is not None:
         # The present backlog with an average rate, as in autoscale-workload-rabbit.
@@ -302,17 +302,17 @@ def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, Rea
     if inputs.consume_rate:
         return floor, _direction(floor, total)  # no consumer is left
     if not floor and not inputs.staged_publish_rate:
-        return 0, Reason.IDLE
-    return max(1, total), Reason.NO_RATE_YET
+        return 0, ScalingReason.IDLE
+    return max(1, total), ScalingReason.NO_RATE_YET
 
 
-def _direction(needed: int, total: int) -> Reason:
+def _direction(needed: int, total: int) -> ScalingReason:
     if needed > total:
-        return Reason.BACKLOG
-    return Reason.LESS_NEEDED if needed < total else Reason.STEADY
+        return ScalingReason.BACKLOG
+    return ScalingReason.LESS_NEEDED if needed < total else ScalingReason.STEADY
 
 
-def _inputs(window: Window, replicas: Replicas, profile: Profile) -> Inputs:
+def _inputs(window: ReadingWindow, replicas: Replicas, profile: Profile) -> Inputs:
     return Inputs(
         running=replicas.running,
         starting=replicas.starting,
@@ -325,7 +325,7 @@ def _inputs(window: Window, replicas: Replicas, profile: Profile) -> Inputs:
     )
 
 
-def _with_sample(inputs: Inputs, sample: Sample, profile: Profile) -> Inputs:
+def _with_reading(inputs: Inputs, sample: Sample, profile: Profile) -> Inputs:
     staged = sum(one.ready for one in sample.staged)
     return msgspec.structs.replace(
         inputs,

@@ -59,4 +59,4 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidRequest(f"there is no time zone {name[:100]!r}") from None
+        raise InvalidRequest(f"time zone {name[:100]!r} does not exist") from None

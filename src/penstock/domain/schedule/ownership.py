@@ -35,7 +35,7 @@ def digest(declared: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(set(declared))).encode()).hexdigest()[:16]
 
 
-def dropped(schedule: Schedule, *, owner: str, declared: Collection[str], now: int) -> bool:
+def is_dropped(schedule: Schedule, *, owner: str, declared: Collection[str], now: int) -> bool:
     """Whether this application declared it before, and no longer does."""
     is_mine = schedule.owner == owner and schedule.name not in declared
     return is_mine and now - schedule.created_at >= YOUNG_MS

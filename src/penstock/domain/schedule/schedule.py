@@ -33,13 +33,15 @@ class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unk
     zone: str = "UTC"
 
 
-class Every(msgspec.Struct, frozen=True, tag="every", tag_field="type", forbid_unknown_fields=True):
+class FixedInterval(
+    msgspec.Struct, frozen=True, tag="every", tag_field="type", forbid_unknown_fields=True
+):
     """At whole multiples of the interval since 1970, so that all nodes and restarts agree."""
 
     every_ms: int
 
 
-Rhythm = Cron | Every
+Rhythm = Cron | FixedInterval
 
 
 class CatchUp(StrEnum):
@@ -86,7 +88,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return Draft(**values, due_at=fire_at)
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class FiringPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What one look at a schedule decides."""
 
     fire_at: tuple[int, ...] = ()
@@ -123,7 +125,7 @@ def check(name: str, rhythm: Rhythm, template: Template) -> None:
 def check_rhythm(rhythm: Rhythm) -> None:
     """Raises InvalidRequest."""
     match rhythm:
-        case Every(every_ms):
+        case FixedInterval(every_ms):
             if not SECOND <= every_ms <= 366 * DAY:
                 raise InvalidRequest(f"every_ms must be from {SECOND} to {366 * DAY}")
         case Cron():
@@ -139,7 +141,7 @@ def next_after(rhythm: Rhythm, after: int) -> int | None:
 def instants(rhythm: Rhythm, after: int) -> Iterator[int]:
     """All instants after `after`, in order."""
     match rhythm:
-        case Every(every_ms):
+        case FixedInterval(every_ms):
             first = after // every_ms + 1
             return iter(range(first * every_ms, MAX_INSTANT, every_ms))
         case Cron():
@@ -150,13 +152,13 @@ def preview(rhythm: Rhythm, *, after: int, count: int) -> list[int]:
     return list(islice(instants(rhythm, after), count))
 
 
-def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> Plan:
+def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> FiringPlan:
     """`is_busy`: the message of the last firing has not ended."""
     due = _due(schedule, now)
     if schedule.is_paused or not due:
-        return Plan(next_at=schedule.next_at)
+        return FiringPlan(next_at=schedule.next_at)
     if is_busy and schedule.overlap is Overlap.WAIT:
-        return Plan(next_at=schedule.next_at, is_held=True)
+        return FiringPlan(next_at=schedule.next_at, is_held=True)
     next_at = next_after(schedule.rhythm, due[-1])
     fired = _caught_up(schedule.catch_up, due, now)
     if schedule.catch_up is not CatchUp.ALL and next_at is not None and next_at <= now:
@@ -171,10 +173,10 @@ def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> Plan:
         if fired and schedule.catch_up is CatchUp.ALL:
             due = due[: due.index(fired[0]) + 1]
             next_at = next_after(schedule.rhythm, due[-1])
-    return Plan(fire_at=fired, skipped=len(due) - len(fired), next_at=next_at)
+    return FiringPlan(fire_at=fired, skipped=len(due) - len(fired), next_at=next_at)
 
 
-def settle(schedule: Schedule, done: Plan, *, sent: Sequence[str]) -> Schedule:
+def advance(schedule: Schedule, done: FiringPlan, *, sent: Sequence[str]) -> Schedule:
     """The schedule after its firings were sent; those that the queue refused stay due."""
     fired, left = done.fire_at[: len(sent)], done.fire_at[len(sent) :]
     return replace(
@@ -188,17 +190,17 @@ def settle(schedule: Schedule, done: Plan, *, sent: Sequence[str]) -> Schedule:
     )
 
 
-def ran(schedule: Schedule, *, message_id: str, now: int) -> Schedule:
+def record_run(schedule: Schedule, *, message_id: str, now: int) -> Schedule:
     """Record a manual run: its own firings continue unchanged."""
     return replace(schedule, last_at=now, last_id=message_id, fired_total=schedule.fired_total + 1)
 
 
-def failed(schedule: Schedule, error: str) -> Schedule:
+def record_failure(schedule: Schedule, error: str) -> Schedule:
     """Nothing was sent; the firing stays due."""
     return replace(schedule, last_error=error)
 
 
-def declared(before: Schedule | None, wanted: Schedule, *, now: int) -> Schedule:
+def declare(before: Schedule | None, wanted: Schedule, *, now: int) -> Schedule:
     """A schedule as its program declares it, new or existing.
 
     Declaring the same again changes nothing: programs do so at every start, and a firing that fell

@@ -18,7 +18,7 @@ class Pulse(msgspec.Struct, frozen=True):
     moved_at: int  # when it was last seen to have finished one, or to have none
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class PartTrouble(msgspec.Struct, frozen=True):
     part: str
     state: Literal["failed", "stuck"]
     text: str

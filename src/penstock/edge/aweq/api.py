@@ -17,9 +17,9 @@ from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.runtime.waiting_claims import WaitingRoom
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 from penstock.services.protocol_queue import ProtocolQueue
-from penstock.services.queues import Queues
+from penstock.services.queues import QueueService
 from penstock.settings.values import Aweq
 
 _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -28,8 +28,8 @@ _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class AweqApi:
     def __init__(
         self,
-        messages: Messages,
-        queues: Queues,
+        messages: MessageService,
+        queues: QueueService,
         room: WaitingRoom,
         *,
         settings: Aweq,

@@ -16,7 +16,7 @@ from penstock.edge.server.app import cookie
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.services.keys import Keyring
-from penstock.services.logins import LoggedIn, Logins
+from penstock.services.logins import LoggedIn, LoginService
 from penstock.version import __version__
 
 POLICY = (
@@ -57,7 +57,9 @@ _login = msgspec.json.Decoder(LoginIn)
 
 
 class ConsoleApi:
-    def __init__(self, keyring: Keyring, logins: Logins, *, is_tls: bool, has_aweq: bool) -> None:
+    def __init__(
+        self, keyring: Keyring, logins: LoginService, *, is_tls: bool, has_aweq: bool
+    ) -> None:
         self._keyring = keyring
         self._logins = logins
         self._is_tls = is_tls

@@ -14,11 +14,11 @@ from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.deliveries import Deliveries
+from penstock.services.deliveries import DeliveryService
 
 
 class PushApi:
-    def __init__(self, deliveries: Deliveries, clock: Clock, *, path: str) -> None:
+    def __init__(self, deliveries: DeliveryService, clock: Clock, *, path: str) -> None:
         self._deliveries = deliveries
         self._clock = clock
         self._path = path

@@ -8,7 +8,7 @@ from penstock.domain.errors import PenstockError
 from penstock.edge.gateleen import logging_document
 from penstock.edge.gateleen.logging_document import PayloadLogging
 from penstock.edge.server.request import Request
-from penstock.services.documents import Documents
+from penstock.services.documents import DocumentService
 
 NAME = "logging"  # of the document
 _NOTHING = PayloadLogging()
@@ -16,7 +16,7 @@ _log = logging.getLogger("penstock.changes")
 
 
 class ChangeLog:
-    def __init__(self, documents: Documents, *, with_payloads: bool) -> None:
+    def __init__(self, documents: DocumentService, *, with_payloads: bool) -> None:
         self._documents = documents
         self._with_payloads = with_payloads
 

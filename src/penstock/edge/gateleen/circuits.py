@@ -23,7 +23,7 @@ from penstock.edge.gateleen import answers
 from penstock.edge.server.errors import error_answer
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.services.circuits.circuits import Circuits, CircuitView
+from penstock.services.circuits.circuits import CircuitService, CircuitView
 
 ALL = "_all"
 STATUS = "status"
@@ -35,7 +35,7 @@ _anything = msgspec.json.Decoder()
 
 
 class CircuitApi:
-    def __init__(self, circuits: Circuits, *, path: str) -> None:
+    def __init__(self, circuits: CircuitService, *, path: str) -> None:
         self._circuits = circuits
         self._path = path
 

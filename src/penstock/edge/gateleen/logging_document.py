@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from penstock.domain.delivery.pattern import InvalidPattern, Pattern, compiled
+from penstock.domain.delivery.pattern import InvalidPattern, Pattern, compile_pattern
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.native.wire import decode
 
@@ -86,6 +86,6 @@ def _is_reject(value: Any) -> bool:
 
 def _pattern(name: str, text: str) -> Pattern:
     try:
-        return compiled(text)
+        return compile_pattern(text)
     except InvalidPattern as error:
         raise InvalidRequest(f"{name[:40]!r} of a filter is not a valid pattern: {error}") from None

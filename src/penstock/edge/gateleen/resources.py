@@ -19,9 +19,9 @@ from penstock.edge.gateleen.change_log import NAME as LOGGING
 from penstock.edge.gateleen.change_log import ChangeLog
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
-from penstock.services.circuits.circuits import Circuits
-from penstock.services.documents import Documents
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.documents import DocumentService
+from penstock.services.routes import RouteService
 from penstock.settings.push import Push
 
 Do = Callable[[Request], Awaitable[Response]]
@@ -31,7 +31,11 @@ _EMPTY = b"{}"
 
 class ResourceApi:
     def __init__(
-        self, routes: Routes, circuits: Circuits, documents: Documents, settings: Push
+        self,
+        routes: RouteService,
+        circuits: CircuitService,
+        documents: DocumentService,
+        settings: Push,
     ) -> None:
         self._routes = routes
         self._circuits = circuits

@@ -34,10 +34,10 @@ from penstock.edge.server.router import Route
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingRoom
-from penstock.services.messages import Messages, MessageView
+from penstock.services.messages import MessageService, MessageView
 from penstock.services.protocol_queue import ProtocolQueue
 from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import Workers
+from penstock.services.workers import WorkerService
 
 _new_task = msgspec.json.Decoder(wire.NewTaskIn)
 _dequeue = msgspec.json.Decoder(wire.NextTaskIn)
@@ -48,8 +48,8 @@ _progress = msgspec.json.Decoder(wire.TaskProgressIn)
 class TaskApi:
     def __init__(
         self,
-        messages: Messages,
-        workers: Workers,
+        messages: MessageService,
+        workers: WorkerService,
         room: WaitingRoom,
         queue: ProtocolQueue,
         task_leases: TaskLeases,

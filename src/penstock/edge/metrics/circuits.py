@@ -12,14 +12,14 @@ from itertools import accumulate
 from penstock.domain.circuit.circuit import CircuitState
 from penstock.edge.metrics.labels import escaped
 from penstock.runtime.pusher.tally import BUCKETS_MS, RouteTally
-from penstock.services.circuits.circuits import CircuitView, Overview
+from penstock.services.circuits.circuits import CircuitsOverview, CircuitView
 
 _STATES = {CircuitState.CLOSED: 0, CircuitState.HALF_OPEN: 1, CircuitState.OPEN: 2}
 _STATE = "0: closed, 1: half-open, 2: open."
 _DURATION = "penstock_delivery_duration_seconds"
 
 
-def render(overview: Overview, deliveries: Sequence[tuple[str, RouteTally]]) -> str:
+def render(overview: CircuitsOverview, deliveries: Sequence[tuple[str, RouteTally]]) -> str:
     views = sorted(overview.circuits.values(), key=lambda view: view.circuit.pattern)
     lines = [
         *_circuits(views),
@@ -30,7 +30,7 @@ def render(overview: Overview, deliveries: Sequence[tuple[str, RouteTally]]) -> 
     return "".join(f"{line}\n" for line in lines)
 
 
-def _held(views: Sequence[CircuitView], overview: Overview) -> Iterator[str]:
+def _held(views: Sequence[CircuitView], overview: CircuitsOverview) -> Iterator[str]:
     name = "penstock_circuit_held_queues"
     yield from _gauge(name, "Queues that a circuit holds, those that wait to be unheld included.")
     for view in views:

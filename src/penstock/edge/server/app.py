@@ -18,7 +18,7 @@ from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Refuse, Route, Router
 from penstock.services.keys import Keyring
-from penstock.services.logins import Logins
+from penstock.services.logins import LoginService
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 may name no host
@@ -28,7 +28,7 @@ _MOST_REMEMBERED = 100  # ports differ
 
 class App:
     def __init__(
-        self, router: Router, keyring: Keyring, logins: Logins, *, hosts: frozenset[bytes]
+        self, router: Router, keyring: Keyring, logins: LoginService, *, hosts: frozenset[bytes]
     ) -> None:
         self._router = router
         self._keyring = keyring

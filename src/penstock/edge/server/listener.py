@@ -11,7 +11,7 @@ from penstock.edge.server.protocol import HttpConnection
 from penstock.edge.server.tls import TlsListener, listen
 from penstock.edge.server.traffic import Traffic
 from penstock.ports.clock import Clock
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.tasks import start_supervised
 
 SWEEP_SECONDS = 1.0
@@ -64,7 +64,7 @@ class HttpServer:
             connection.abort()
         self._sweeper.cancel()
 
-    async def _sweep(self, part: Part) -> None:
+    async def _sweep(self, part: NodePart) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             self._tell_date()

@@ -37,8 +37,8 @@ from penstock.edge.sqs.wire.model import (
     StartMessageMoveTaskResult,
 )
 from penstock.edge.sqs.wire.operations import SqsCall
-from penstock.services.moves import Moves
-from penstock.services.queues import Queues
+from penstock.services.moves import MoveService
+from penstock.services.queues import QueueService
 
 MOST_PER_SECOND = 500
 MOST_LISTED = 10
@@ -59,7 +59,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Moving:
-    def __init__(self, moves: Moves, queues: Queues) -> None:
+    def __init__(self, moves: MoveService, queues: QueueService) -> None:
         self._moves = moves
         self._queues = queues
 

@@ -44,7 +44,7 @@ from penstock.edge.sqs.wire.model import (
 from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.queues import Queues, QueueView
+from penstock.services.queues import QueueService, QueueView
 
 MOST_TAGS = 50
 PATIENCE_MS = (
@@ -55,7 +55,7 @@ _COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("
 
 class SqsQueues:
     def __init__(
-        self, queues: Queues, lookup: QueueLookup, clock: Clock, *, max_body_bytes: int
+        self, queues: QueueService, lookup: QueueLookup, clock: Clock, *, max_body_bytes: int
     ) -> None:
         self._queues = queues
         self._lookup = lookup

@@ -18,8 +18,8 @@ from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, Receive
 from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingRoom
-from penstock.services.messages import Messages
-from penstock.services.queues import Queues
+from penstock.services.messages import MessageService
+from penstock.services.queues import QueueService
 
 MOST_IN_FLIGHT = 120_000  # the limit of AWS, with strict limits
 _NOTHING: frozenset[str] = frozenset()
@@ -28,8 +28,8 @@ _NOTHING: frozenset[str] = frozenset()
 class Receiving:
     def __init__(
         self,
-        messages: Messages,
-        queues: Queues,
+        messages: MessageService,
+        queues: QueueService,
         lookup: QueueLookup,
         room: WaitingRoom,
         *,

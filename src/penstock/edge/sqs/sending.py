@@ -30,7 +30,7 @@ from penstock.edge.sqs.wire.model import (
 from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
 _TRACE_ID = b"x-amzn-trace-id"
 
@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 
 class Sending:
-    def __init__(self, messages: Messages, lookup: QueueLookup, *, max_bytes: int) -> None:
+    def __init__(self, messages: MessageService, lookup: QueueLookup, *, max_bytes: int) -> None:
         self._messages = messages
         self._lookup = lookup
         self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other APIs may allow more

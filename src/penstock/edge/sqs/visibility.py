@@ -38,13 +38,13 @@ from penstock.edge.sqs.wire.model import (
 )
 from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
 from penstock.ports.clock import Clock
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
 Planned = list[LeaseAct | SqsError]
 
 
 class Visibility:
-    def __init__(self, messages: Messages, lookup: QueueLookup, clock: Clock) -> None:
+    def __init__(self, messages: MessageService, lookup: QueueLookup, clock: Clock) -> None:
         self._messages = messages
         self._lookup = lookup
         self._clock = clock

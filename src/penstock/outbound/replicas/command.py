@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 
 from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
-from penstock.domain.scaling.fleet import Command
+from penstock.domain.scaling.fleet import CommandSpec
 from penstock.domain.scaling.recommendation import Replicas
 
 NAMES = ("fleet", "wanted", "current", "change")
@@ -31,7 +31,7 @@ class _Counted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CommandReplicas:
-    def __init__(self, fleet: str, spec: Command) -> None:
+    def __init__(self, fleet: str, spec: CommandSpec) -> None:
         """Raises FleetsRefused if a command contains an unknown {field}."""
         self._fleet = fleet
         self._spec = spec

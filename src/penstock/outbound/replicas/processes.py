@@ -40,7 +40,7 @@ from penstock.outbound.replicas.ledger import Ledger, LedgerState, Started
 from penstock.outbound.replicas.process_table import birth, orphans, send
 from penstock.outbound.replicas.registered import RegisteredReplicas, others
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetRegistry, Member
+from penstock.ports.fleet_registry import FleetMember, FleetRegistry
 
 _log = logging.getLogger("penstock.fleets")
 
@@ -169,7 +169,7 @@ class ProcessReplicas:
     def _orphans(self, one: Started) -> list[int]:
         return orphans(one.pid, self._launch.mark(one.replica)) if self._spec.run else []
 
-    def _is_starting(self, one: Started, members: list[Member], now: int) -> bool:
+    def _is_starting(self, one: Started, members: list[FleetMember], now: int) -> bool:
         if now - one.started_at >= self._start_ms:
             return False
         return not self._registered.is_used or one.replica not in {
@@ -211,7 +211,9 @@ class ProcessReplicas:
 
     # ---- ending
 
-    def _end_some(self, count: int, state: LedgerState, members: list[Member], now: int) -> None:
+    def _end_some(
+        self, count: int, state: LedgerState, members: list[FleetMember], now: int
+    ) -> None:
         held = self._registered.holding([member.id for member in members])
         busy: Counter[str | None] = Counter()
         for member in members:

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock.domain.errors import ReplicasUnavailable, StoreUnavailable
 from penstock.outbound.replicas.ledger import LedgerState
-from penstock.ports.fleet_registry import FleetRegistry, Member
+from penstock.ports.fleet_registry import FleetMember, FleetRegistry
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class RegisteredReplicas:
     def is_used(self) -> bool:
         return self._registry is not None
 
-    def members(self) -> list[Member]:
+    def members(self) -> list[FleetMember]:
         """Members that are not draining."""
         registry = self._registry
         if registry is None:
@@ -60,10 +60,10 @@ class RegisteredReplicas:
                 _ask_registry(partial(self._registry.drain, worker_id))
 
 
-def others(state: LedgerState, members: list[Member]) -> list[OtherReplica]:
+def others(state: LedgerState, members: list[FleetMember]) -> list[OtherReplica]:
     """Replicas that are not in the ledger."""
     known = {one.replica for one in state.started} | set(state.gone)
-    found: dict[str, list[Member]] = {}
+    found: dict[str, list[FleetMember]] = {}
     for member in members:
         if member.replica not in known:
             found.setdefault(member.replica or member.id, []).append(member)

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Range, Table
+from penstock.domain.lake.layout import LakeTable, Range
 from penstock.domain.limits import DAY
 from penstock.pipeline.demo import story
 from penstock.pipeline.demo.backlog import Counters
@@ -85,10 +85,10 @@ class _Writer:
         self._facts = 0
         self.rows = {table.name: 0 for table in _TABLES}
 
-    def next_no(self, table: Table, midnight: int) -> int:
+    def next_no(self, table: LakeTable, midnight: int) -> int:
         return self._next.get((table.name, midnight), 1)
 
-    def write_rows(self, table: Table, midnight: int, rows: list[dict[str, object]]) -> None:
+    def write_rows(self, table: LakeTable, midnight: int, rows: list[dict[str, object]]) -> None:
         """Numbers continue from day to day."""
         schema = _schema(table)
         numbered = [{table.number: self._facts + n, **row} for n, row in enumerate(rows, start=1)]
@@ -97,7 +97,7 @@ class _Writer:
             made = pa.Table.from_pylist(numbered, schema)
             self._put(table, midnight, made)
 
-    def write(self, table: Table, midnight: int, columns: Mapping[str, pa.Array]) -> None:
+    def write(self, table: LakeTable, midnight: int, columns: Mapping[str, pa.Array]) -> None:
         schema = _schema(table)
         rows = len(columns[table.number])
         if not rows:
@@ -105,7 +105,7 @@ class _Writer:
         whole = [columns.get(f.name, pa.nulls(rows, f.type)) for f in schema]
         self._put(table, midnight, pa.Table.from_arrays(whole, schema=schema))
 
-    def _put(self, table: Table, midnight: int, rows: pa.Table) -> None:
+    def _put(self, table: LakeTable, midnight: int, rows: pa.Table) -> None:
         numbers = rows.column(table.number)
         name = lake.file_name(table, Range(numbers[0].as_py(), numbers[-1].as_py()))
         folder = self._folder / lake.folder(table, lake.dt_of(midnight))
@@ -123,7 +123,7 @@ class _Writer:
         self.rows[table.name] += rows.num_rows
 
 
-def _schema(table: Table) -> pa.Schema:
+def _schema(table: LakeTable) -> pa.Schema:
     plain = to_arrow_schema(schema_of(table))
     fields = [plain.field(column.name) for column in table.columns]
     return pa.schema(fields, {lake.VERSION_KEY: str(lake.SCHEMA_VERSION)})

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import Table
+from penstock.domain.lake.layout import LakeTable
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import duplicates, problems_of, with_problems
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
@@ -76,7 +76,7 @@ def refused_days(of: SparkLake, days: Collection[str]) -> dict[str, str]:
     return {day: ", ".join(of_day) for day, of_day in notes.items()}
 
 
-def _rows(rows: DataFrame, table: Table, settings: PipelineSettings) -> DataFrame:
+def _rows(rows: DataFrame, table: LakeTable, settings: PipelineSettings) -> DataFrame:
     problems = problems_of(table)
     counts = [F.count_if(is_bad).alias(name) for name, is_bad in problems.items()]
     counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"), *counts)
@@ -139,7 +139,7 @@ def _findings(
     )
 
 
-def _bad_rows(rows: DataFrame, table: Table) -> DataFrame:
+def _bad_rows(rows: DataFrame, table: LakeTable) -> DataFrame:
     twice = duplicates(rows, table.number).select(
         F.col(DT).alias("double_dt"), F.col(table.number).alias("double_number")
     )

@@ -17,7 +17,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Permit, Tally
+from penstock.domain.circuit.circuit import (
+    Circuit,
+    CircuitState,
+    OutcomeCounts,
+    Permit,
+    RequestOutcome,
+)
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.limits import MINUTE
 
@@ -72,7 +78,7 @@ class ReplayWindow:
         self._most = settings.max_queue_sample_count
         self._kept: dict[bool, OrderedDict[int, int]] = {False: OrderedDict(), True: OrderedDict()}
 
-    def note(self, call: RouteCall) -> Tally:
+    def note(self, call: RouteCall) -> OutcomeCounts:
         """Add a call; returns the tally that includes it."""
         kept = self._kept[call.is_failure]
         kept.pop(call.message_no, None)
@@ -81,7 +87,7 @@ class ReplayWindow:
         for line in self._kept.values():
             while line and next(iter(line.values())) < since:
                 line.popitem(last=False)
-        return Tally(len(self._kept[False]), len(self._kept[True]))
+        return OutcomeCounts(len(self._kept[False]), len(self._kept[True]))
 
     def trim(self) -> None:
         for line in self._kept.values():
@@ -110,8 +116,8 @@ def replay(calls: Iterable[RouteCall], settings: BreakerSettings, within: Interv
         circuit = circuits.judge(circuit, window.note(call), settings, now=call.at)
         window.trim()
         if permit is Permit.PROBE:
-            outcome = Outcome.FAILURE if call.is_failure else Outcome.SUCCESS
-            circuit = circuits.settle(circuit, outcome, now=call.at)
+            outcome = RequestOutcome.FAILURE if call.is_failure else RequestOutcome.SUCCESS
+            circuit = circuits.conclude_probe(circuit, outcome, now=call.at)
             reopened += is_counted and circuit.state is CircuitState.OPEN
         if before.state is CircuitState.CLOSED and circuit.state is CircuitState.OPEN:
             opened_at = call.at

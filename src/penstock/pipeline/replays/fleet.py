@@ -17,7 +17,7 @@ import msgspec
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.scaling.fleet import Fleet
-from penstock.domain.scaling.fleet_run import FleetState, Reading, run, scaled
+from penstock.domain.scaling.fleet_run import FleetReading, FleetState, record_scaling, run
 from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 FLAP_MS = 10 * MINUTE  # a reversed change within this time is a flap
@@ -149,7 +149,7 @@ def backtest(
     while crew.now < to_at or not (crew.is_through or crew.now >= to_at + DAY):
         crew.advance(crew.now + fleet.interval_ms)
         per_s = 1000 / fleet.interval_ms
-        reading = Reading(
+        reading = FleetReading(
             replicas=_replicas(crew),
             sample=Sample(
                 ready=len(crew.backlog),
@@ -162,7 +162,7 @@ def backtest(
         state, decision = run(state, reading, fleet, profile, (), now=crew.now)
         if decision.change:
             _scale(crew, decision.change, start_ms)
-            state = scaled(state, decision, fleet, now=crew.now)
+            state = record_scaling(state, decision, fleet, now=crew.now)
             changes.note(decision.change, now=crew.now)
         changes.workers_max = max(changes.workers_max, crew.running + len(crew.starting))
     return _result(crew, changes, slots)

@@ -16,11 +16,11 @@ import msgspec
 from penstock.domain.errors import LakeRefused, ShuttingDown
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake import progress as archive
-from penstock.domain.lake.contiguous import Settling
+from penstock.domain.lake.contiguous import FinalCuts
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import Cut, Mark, Place, Source
+from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
 from penstock.domain.limits import DAY
-from penstock.ports.archive import Lake, LakeFile, LakeRow, Page
+from penstock.ports.archive import LakeFileWriter, LakePage, LakeRow, LakeWriter
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.runtime.minute_counters import Sampler
@@ -48,7 +48,7 @@ class Archiver:
     def __init__(
         self,
         store: Store,
-        lake_: Lake,
+        lake_: LakeWriter,
         clock: Clock,
         *,
         sampler: Sampler,
@@ -63,7 +63,7 @@ class Archiver:
         self._pause = pause
         self._with_bodies = with_bodies
         self._most = rows_per_file
-        self._settling: Settling[Cut] = Settling()
+        self._settling: FinalCuts[Cut] = FinalCuts()
 
     def run(self, progress: Progress = lambda done, total: None) -> ArchiveRun:
         """Write everything that existed at the start, unless a transaction holds it back."""
@@ -81,7 +81,7 @@ class Archiver:
         self._lake.tidy(older_ms=DAY)
         return ArchiveRun(report.rows, report.files, cut is not None)
 
-    def settled(self, settling: Settling[Cut] | None = None, *, looks: int = LOOKS) -> Cut | None:
+    def settled(self, settling: FinalCuts[Cut] | None = None, *, looks: int = LOOKS) -> Cut | None:
         """The row numbers of one instant below which no new row can appear; None: not yet known.
 
         The instant may lie before this call, unless `settling` is a new one.
@@ -104,7 +104,7 @@ class Archiver:
                 mark = self._again(mark)
                 continue
             written = self._write_file(planned, report)
-            after = archive.done(planned, rows=written.rows, now=self._clock.now())
+            after = archive.finish(planned, rows=written.rows, now=self._clock.now())
             if self._write(_move(planned, after)):
                 report.count(planned, written)
             mark = self._again(mark)
@@ -123,7 +123,7 @@ class Archiver:
             undo.pop_all()
         return _Written(count, files.keep())
 
-    def _pages(self, source: Source, day: int, rows: Range) -> Iterator[Page]:
+    def _pages(self, source: ArchiveSource, day: int, rows: Range) -> Iterator[LakePage]:
         after = rows.from_no - 1
         while after < rows.to_no:
             left = Range(after + 1, rows.to_no)
@@ -163,7 +163,7 @@ class _Report:
     """Counts rows and files.  Progress is measured in row numbers, which may have gaps."""
 
     def __init__(self, total: int = 0, progress: Progress = lambda done, total: None) -> None:
-        self.rows = {source.value: 0 for source in Source}
+        self.rows = {source.value: 0 for source in ArchiveSource}
         self.files = 0
         self._done = 0
         self._total = total
@@ -183,16 +183,16 @@ class _Report:
 class _Files:
     """The files of one plan: one per day, plus one with the bodies for history."""
 
-    def __init__(self, lake_: Lake, source: Source, day: int, rows: Range) -> None:
+    def __init__(self, lake_: LakeWriter, source: ArchiveSource, day: int, rows: Range) -> None:
         self._lake = lake_
         self._table = source.table
         self._day = day if source.is_by_day else None
         self._rows = rows
         names = [column.name for column in self._table.columns]
         self._instant = names.index(self._table.instant)
-        self._open: dict[tuple[str, str], LakeFile] = {}
+        self._open: dict[tuple[str, str], LakeFileWriter] = {}
 
-    def add(self, page: Page) -> None:
+    def add(self, page: LakePage) -> None:
         by_dt: dict[str, list[LakeRow]] = {}
         if self._day is not None:
             by_dt[lake.dt_of_day(self._day)] = page.rows
@@ -215,7 +215,7 @@ class _Files:
         for file in self._open.values():
             file.discard()
 
-    def _file(self, table: lake.Table, dt: str) -> LakeFile:
+    def _file(self, table: lake.LakeTable, dt: str) -> LakeFileWriter:
         key = table.name, dt
         if key not in self._open:
             refuse_ahead(self._lake, table, dt, self._rows)
@@ -223,7 +223,7 @@ class _Files:
         return self._open[key]
 
 
-def open_lake(store: Store, lake_: Lake) -> None:
+def open_lake(store: Store, lake_: LakeWriter) -> None:
     """Create the lake if there is none yet; raises LakeRefused if it belongs to another store."""
     lake_id = store.write(lambda s: s.archive.make_lake_id()).result()
     found = lake_.id()
@@ -241,7 +241,7 @@ def open_lake(store: Store, lake_: Lake) -> None:
         )
 
 
-def refuse_ahead(lake_: Lake, table: lake.Table, dt: str, rows: Range) -> None:
+def refuse_ahead(lake_: LakeWriter, table: lake.LakeTable, dt: str, rows: Range) -> None:
     """Raise LakeRefused if the lake is ahead: a restored store would reuse row numbers."""
     for there in lake_.files(table, dt):
         if there.to_no >= rows.from_no and there != rows:
@@ -264,7 +264,7 @@ def _move(before: Mark, after: Mark) -> Callable[[Session], bool]:
     return lambda session: session.archive.move(before, after)
 
 
-def _mark(source: Source, day: int) -> Callable[[Session], Mark]:
+def _mark(source: ArchiveSource, day: int) -> Callable[[Session], Mark]:
     return lambda session: session.archive.mark(source, day)
 
 
@@ -272,5 +272,7 @@ def _close(mark: Mark, now: int) -> Callable[[Session], None]:
     return lambda session: session.archive.close(mark, now=now)
 
 
-def _page(source: Source, day: int, rows: Range, bodies: bool) -> Callable[[Session], Page]:
+def _page(
+    source: ArchiveSource, day: int, rows: Range, bodies: bool
+) -> Callable[[Session], LakePage]:
     return lambda s: s.archive.page(source, day, rows, limit=PAGE, with_bodies=bodies)

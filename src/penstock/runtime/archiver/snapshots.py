@@ -20,13 +20,20 @@ import msgspec
 
 from penstock.domain.errors import ShuttingDown, StoreUnavailable
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.contiguous import Settling
-from penstock.domain.lake.layout import Range, Table, Type
-from penstock.domain.lake.progress import Cut, Source
+from penstock.domain.lake.contiguous import FinalCuts
+from penstock.domain.lake.layout import LakeTable, Range, Type
+from penstock.domain.lake.progress import ArchiveSource, Cut
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
-from penstock.ports.archive import Lake, LakeFile, LakeRow, LakeSnapshot, Page, Snapshot
+from penstock.ports.archive import (
+    LakeFileWriter,
+    LakePage,
+    LakeRow,
+    LakeSnapshot,
+    LakeWriter,
+    Snapshot,
+)
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.runtime.archiver.archiver import PAGE, Archiver, Pause, Progress, open_lake
@@ -38,7 +45,7 @@ _LOOKS = 60  # half a minute
 
 class Snapshots:
     def __init__(
-        self, store: Store, lake_: Lake, clock: Clock, archiver: Archiver, *, pause: Pause
+        self, store: Store, lake_: LakeWriter, clock: Clock, archiver: Archiver, *, pause: Pause
     ) -> None:
         self._store = store
         self._lake = lake_
@@ -114,7 +121,7 @@ class Snapshots:
         """
         first: dict[int, LakeRow] = {}
         for (source, day), upto in self._settled().items():
-            if source is not Source.HISTORY or day < taken_at // DAY:
+            if source is not ArchiveSource.HISTORY or day < taken_at // DAY:
                 continue
             for ending, body in self._endings(day, before.get((source, day), 0), upto):
                 number = ending[_H["message_no"]]
@@ -133,7 +140,7 @@ class Snapshots:
             after = page.rows[-1][0]
 
     def _settled(self) -> Cut:
-        cut = self._archiver.settled(Settling(), looks=_LOOKS)
+        cut = self._archiver.settled(FinalCuts(), looks=_LOOKS)
         if cut is None:
             raise StoreUnavailable(
                 "no snapshot can be taken while a long-running transaction writes"
@@ -150,7 +157,7 @@ class _Files:
     def __init__(self, files: LakeSnapshot, last_no: int) -> None:
         self._files = files
         self._last_no = last_no
-        self._file: LakeFile | None = None
+        self._file: LakeFileWriter | None = None
         self._rows = 0
 
     def add(self, page: list[LakeRow]) -> None:
@@ -176,7 +183,7 @@ class _Files:
                 file.discard()
 
 
-def _places(table: Table) -> dict[str, int]:
+def _places(table: LakeTable) -> dict[str, int]:
     return {column.name: place for place, column in enumerate(table.columns)}
 
 
@@ -225,7 +232,7 @@ def _live_page(rows: Range, taken_at: int) -> Callable[[Session], list[LakeRow]]
     return lambda session: session.archive.live_page(rows, limit=PAGE, taken_at=taken_at)
 
 
-def _ending_page(day: int, rows: Range) -> Callable[[Session], Page]:
+def _ending_page(day: int, rows: Range) -> Callable[[Session], LakePage]:
     return lambda session: session.archive.page(
-        Source.HISTORY, day, rows, limit=PAGE, with_bodies=True
+        ArchiveSource.HISTORY, day, rows, limit=PAGE, with_bodies=True
     )

@@ -14,9 +14,9 @@ import msgspec
 
 from penstock.domain.limits import SECOND
 from penstock.domain.scaling import fleet_run
-from penstock.domain.scaling.fleet_run import FLAPPING, Decision, Reading, Way
+from penstock.domain.scaling.fleet_run import FLAPPING, CircuitsState, Decision, FleetReading
 from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
-from penstock.domain.scaling.governor import Standing, who_makes_room
+from penstock.domain.scaling.governor import FleetStanding, who_makes_room
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.runtime.autoscaler.background import Background
@@ -33,7 +33,7 @@ from penstock.runtime.autoscaler.fleet_access import (
 from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.runtime.autoscaler.fleet_watch import FleetWatch, PendingCall, answer_of, outcome_of
 from penstock.runtime.autoscaler.leadership import Leadership
-from penstock.services.scaling import Scaling
+from penstock.services.scaling import ScalingService
 
 LOOK_MS = 20  # how soon to check again while a call is pending
 MOST_PENDING = 32  # fleets observed at a time; calls that are late do not count
@@ -48,10 +48,10 @@ class Autoscaler:
     def __init__(
         self,
         fleet_list: FleetList,
-        scaling: Scaling,
+        scaling: ScalingService,
         background: Background,
         *,
-        ways: Callable[[Sequence[str]], Way],
+        ways: Callable[[Sequence[str]], CircuitsState],
         holder: str,
         is_dry: bool = False,
     ) -> None:
@@ -68,7 +68,7 @@ class Autoscaler:
         self._alerted: dict[str, dict[str, int]] = {}
         self._notes: list[Note] = []  # stored by the next tick that can
         self._gone: set[str] = set()
-        self._short: dict[str, Standing] = {}  # fleets that wait for room
+        self._short: dict[str, FleetStanding] = {}  # fleets that wait for room
 
     @property
     def runs(self) -> dict[str, int]:
@@ -135,7 +135,7 @@ class Autoscaler:
         text = f"no answer within {self._fleet_list.fleets.deadline_ms} ms"
         part = ANSWERS if pending.decision is None else SCALING
         if pending.decision is not None:
-            watch.update(state=fleet_run.attempted(watch.state, pending.decision))
+            watch.update(state=fleet_run.record_attempt(watch.state, pending.decision))
             self._note_decision(watch, pending.decision, error="slow")
         else:
             watch.is_counted = False
@@ -172,13 +172,13 @@ class Autoscaler:
         pressure = self._pressures.get(watch.fleet.source)
         level = level_of(pressure, limits)
         watch.is_yielding = yields(watch.fleet.yield_order, level, limits)
-        reading = Reading(
+        reading = FleetReading(
             replicas=replicas,
             sample=answer.sample,
             trouble=answer.trouble_of(SOURCE),
             level=level,
             yields=watch.is_yielding,
-            way=self._ways(watch.fleet.routes) if watch.fleet.routes else Way.FREE,
+            way=self._ways(watch.fleet.routes) if watch.fleet.routes else CircuitsState.FREE,
         )
         others = [each.standing for each in self._fleet_list if each is not watch]
         state, decision = fleet_run.run(
@@ -199,9 +199,11 @@ class Autoscaler:
         failed = [msgspec.structs.replace(one, part=SCALING) for one in failures]
         self._notes += watch.set_troubles((SCALING,), failed, now=now)
         if failed:
-            watch.update(state=fleet_run.attempted(watch.state, decision))
+            watch.update(state=fleet_run.record_attempt(watch.state, decision))
         else:
-            watch.update(state=fleet_run.scaled(watch.state, decision, watch.fleet, now=now))
+            watch.update(
+                state=fleet_run.record_scaling(watch.state, decision, watch.fleet, now=now)
+            )
         watch.record_decision(decision, is_done=not failed, now=now)
         self._note_decision(watch, decision, error=failed[0].code if failed else None)
 
@@ -215,7 +217,7 @@ class Autoscaler:
             self._notes.append(watch.report_short())
             if not self._is_dry:
                 self._short[watch.name] = watch.standing  # with the count it desires now
-        watch.update(state=fleet_run.found_short(watch.state))
+        watch.update(state=fleet_run.record_shortage(watch.state))
 
     def _make_room(self, now: int) -> None:
         """Take a worker from another fleet, as soon as no call to that fleet is pending."""
@@ -226,7 +228,7 @@ class Autoscaler:
                 continue
             del self._short[name]
             if giver is not None:
-                state, decision = fleet_run.gives_one(giver.state)
+                state, decision = fleet_run.give_one(giver.state)
                 giver.update(state=state, decision=decision)
                 giver.scale(self._background, decision, now=now)
                 self._collect(giver, now)

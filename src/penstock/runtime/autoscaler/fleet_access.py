@@ -17,8 +17,8 @@ from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import (
     Replicas,
     Sample,
+    check_reading,
     check_replicas,
-    check_sample,
     combine,
 )
 from penstock.ports.scaling import LoadSource, ReplicaManager
@@ -64,7 +64,7 @@ class FleetAccess(msgspec.Struct, frozen=True):
         if not is_dry:
             _call(REPLICAS, lambda: self.manager.tend(now=now), failures)
         replicas = _call(REPLICAS, lambda: check_replicas(self.manager.count(now=now)), failures)
-        sample = _call(SOURCE, lambda: check_sample(self._read(now)), failures)
+        sample = _call(SOURCE, lambda: check_reading(self._read(now)), failures)
         of_pressure: list[PartFailure] = []
         pressure = _call(PRESSURE, lambda: self.source.pressure(now=now), of_pressure)
         failures += of_pressure if sample is not None else ()  # else the same failure twice

@@ -16,11 +16,11 @@ from penstock.domain.scaling.fleet_status import (
     RECOVERED,
     TROUBLE,
     FleetStatus,
-    Made,
+    FleetTrouble,
+    LastChange,
     Note,
-    Trouble,
 )
-from penstock.domain.scaling.governor import Standing
+from penstock.domain.scaling.governor import FleetStanding
 from penstock.domain.scaling.recommendation import Profile
 from penstock.runtime.autoscaler.background import Background
 from penstock.runtime.autoscaler.fleet_access import (
@@ -73,9 +73,9 @@ class FleetWatch:
         return self.status.state
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> FleetStanding:
         replicas = self.state.replicas if self.is_counted else None
-        return Standing(
+        return FleetStanding(
             fleet=self.name,
             min=self.status.min,
             total=None if replicas is None else replicas.total,
@@ -129,7 +129,7 @@ class FleetWatch:
         self.is_changed = True
 
     def record_decision(self, decision: Decision, *, is_done: bool, now: int) -> None:
-        made = Made(
+        made = LastChange(
             at=now,
             change=decision.change,
             wanted=decision.wanted,
@@ -152,7 +152,7 @@ class FleetWatch:
             known = before.get(one.part)
             is_new = known is None or known.code != one.code
             since = now if is_new or known is None else known.since
-            after[one.part] = Trouble(one.part, one.code, one.text, since)
+            after[one.part] = FleetTrouble(one.part, one.code, one.text, since)
             if is_new:
                 _log.warning("fleet %s: %s (%s)", self.name, one.text, one.code)
                 data = {"part": one.part, "code": one.code, "text": one.text}
@@ -169,7 +169,7 @@ class FleetWatch:
         data = {"part": REPLICAS, "code": Cause.REPLICAS_MISSING.value, "text": text}
         return Note(TROUBLE, self.name, data)
 
-    def _recovered(self, trouble: Trouble, now: int) -> Note:
+    def _recovered(self, trouble: FleetTrouble, now: int) -> Note:
         _log.info("fleet %s: %s has recovered", self.name, trouble.part)
         lasted_ms = now - trouble.since
         data = {"part": trouble.part, "code": trouble.code, "lasted_ms": lasted_ms}

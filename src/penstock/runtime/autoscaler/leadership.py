@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from penstock.domain.limits import SECOND
 from penstock.runtime.autoscaler.fleet_watch import FleetWatch
-from penstock.services.scaling import Scaling
+from penstock.services.scaling import ScalingService
 
 LEASE_MS = 30 * SECOND
 RENEW_MS = 10 * SECOND
@@ -16,7 +16,7 @@ _log = logging.getLogger("penstock.scaling")
 
 
 class Leadership:
-    def __init__(self, scaling: Scaling, *, holder: str, is_dry: bool) -> None:
+    def __init__(self, scaling: ScalingService, *, holder: str, is_dry: bool) -> None:
         self._scaling = scaling
         self._holder = holder
         self._is_dry = is_dry

@@ -21,8 +21,8 @@ from penstock.runtime.pusher.backoff import BackoffSettings, delay_ms
 from penstock.runtime.pusher.in_flight import InFlight, act_on
 from penstock.runtime.pusher.outgoing import request_of
 from penstock.runtime.pusher.round_robin import RoundRobin
-from penstock.services.circuits.circuits import Circuits, Wanted
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, PermitRequest
+from penstock.services.routes import RouteService
 
 
 class Admitted(msgspec.Struct):
@@ -33,7 +33,11 @@ class Admitted(msgspec.Struct):
 
 class PushGate:
     def __init__(
-        self, routes: Routes, circuits: Circuits, round_robin: RoundRobin, waits: BackoffSettings
+        self,
+        routes: RouteService,
+        circuits: CircuitService,
+        round_robin: RoundRobin,
+        waits: BackoffSettings,
     ) -> None:
         self._routes = routes
         self._circuits = circuits
@@ -87,7 +91,7 @@ class PushGate:
         circuits = self._circuits
         if not wanted or not circuits.is_checking:
             return [circuits.unchecked(one.route.pattern, one.queue_no) for one in wanted]
-        asked = [Wanted(one.route.pattern, one.queue_no) for one in wanted]
+        asked = [PermitRequest(one.route.pattern, one.queue_no) for one in wanted]
         permits = circuits.permits(asked).result()
         return permits if circuits.is_final(permits) else circuits.secure(permits).result()
 

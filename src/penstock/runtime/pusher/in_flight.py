@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Outcome, Permitted
+from penstock.domain.circuit.circuit import Permitted, RequestOutcome
 from penstock.domain.delivery.delivery import Delivery
-from penstock.domain.delivery.route import Route
+from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.limits import NUL
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
-from penstock.ports.sender import Request
+from penstock.ports.sender import PushRequest
 from penstock.services.circuits.circuits import Reported
 
 _MOST_CHARS = 4_000  # kept of an endpoint's answer
@@ -19,8 +19,8 @@ _MOST_CHARS = 4_000  # kept of an endpoint's answer
 class InFlight(msgspec.Struct):
     message: Message
     delivery: Delivery
-    route: Route
-    request: Request
+    route: DeliveryRoute
+    request: PushRequest
     is_expired: bool = False
     permitted: Permitted | None = None
     extend_at: int = 0
@@ -29,7 +29,7 @@ class InFlight(msgspec.Struct):
     def queue_no(self) -> int:
         return self.message.queue_no
 
-    def reported(self, outcome: Outcome | None) -> Reported:
+    def reported(self, outcome: RequestOutcome | None) -> Reported:
         assert self.permitted is not None, "a request is sent only with a permit"
         return Reported(self.permitted, self.delivery.counted_as(self.message.id), outcome)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from penstock.domain.delivery.delivery import OF_THE_CONNECTION, Delivery
-from penstock.domain.delivery.route import Route
+from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.delivery.signature import HEADERS as SIGNED
 from penstock.domain.delivery.signature import sign
 from penstock.domain.limits import DAY
-from penstock.ports.sender import Request, Response
+from penstock.ports.sender import PushRequest, PushResponse
 
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone
 # Hop-by-hop headers, and those that every connection sets itself.
 _NOT_PASSED_ON = OF_THE_CONNECTION | {"x-queue"}
 
 
-def request_of(delivery: Delivery, route: Route, *, message_id: str, now: int) -> Request:
+def request_of(
+    delivery: Delivery, route: DeliveryRoute, *, message_id: str, now: int
+) -> PushRequest:
     """Raises InvalidRequest if the route has no valid target or its secrets are not valid."""
     passed_on = (pair for pair in delivery.headers if pair[0].lower() not in _NOT_PASSED_ON)
     headers = route.headers_for(passed_on)
@@ -22,7 +24,7 @@ def request_of(delivery: Delivery, route: Route, *, message_id: str, now: int) -
         payload = delivery.payload or b""
         headers = [pair for pair in headers if pair[0].lower() not in SIGNED]
         headers += sign(route.signing_secrets, message_id=message_id, now=now, payload=payload)
-    return Request(
+    return PushRequest(
         method=delivery.method,
         url=route.target(delivery.uri),
         headers=tuple(headers),
@@ -31,7 +33,7 @@ def request_of(delivery: Delivery, route: Route, *, message_id: str, now: int) -
     )
 
 
-def response_text(response: Response) -> str:
+def response_text(response: PushResponse) -> str:
     """The response in one line, for history."""
     if response.status is None:
         return f"{response.error} ({response.took_ms} ms)"

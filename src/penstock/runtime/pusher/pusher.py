@@ -21,7 +21,7 @@ from penstock.domain.delivery.route import RouteTable
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import Content, Message, State
-from penstock.ports.sender import Response, Sender
+from penstock.ports.sender import PushResponse, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
 from penstock.runtime.pusher.backoff import BackoffSettings, delay_ms
 from penstock.runtime.pusher.finder import QueueFinder
@@ -30,8 +30,8 @@ from penstock.runtime.pusher.in_flight import InFlight, act_on
 from penstock.runtime.pusher.outgoing import response_text
 from penstock.runtime.pusher.round_robin import RoundRobin
 from penstock.runtime.pusher.tally import PushResult, PushTally
-from penstock.services.circuits.circuits import Circuits, Reported
-from penstock.services.routes import Routes
+from penstock.services.circuits.circuits import CircuitService, Reported
+from penstock.services.routes import RouteService
 
 _log = logging.getLogger("penstock.push")
 _AFTER_ERROR_MS = 1_000
@@ -56,8 +56,8 @@ class Pusher:
         self,
         store: Store,
         sender: Sender,
-        routes: Routes,
-        circuits: Circuits,
+        routes: RouteService,
+        circuits: CircuitService,
         *,
         settings: PushSettings,
         holder: str,
@@ -81,8 +81,8 @@ class Pusher:
         )
         self._gate = PushGate(routes, circuits, self._round_robin, settings.waits)
         self._in_flight: dict[int, InFlight] = {}  # by queue: one at a time
-        self._inbox: deque[tuple[InFlight, Response]] = deque()
-        self._answered: list[tuple[InFlight, Response]] = []
+        self._inbox: deque[tuple[InFlight, PushResponse]] = deque()
+        self._answered: list[tuple[InFlight, PushResponse]] = []
         self._reports: list[Reported] = []
         self._is_stopping = False
         self._table: RouteTable | None = None
@@ -127,7 +127,9 @@ class Pusher:
             self._return_queue(one.queue_no, answer)
         self._answered = []
 
-    def _verdict(self, one: InFlight, response: Response, now: int) -> tuple[LeaseAct, Reported]:
+    def _verdict(
+        self, one: InFlight, response: PushResponse, now: int
+    ) -> tuple[LeaseAct, Reported]:
         if response.is_broken_off:
             return act_on(one.message, Verb.RELEASE, now=now), one.reported(None)
         status = None if response.status is None else one.route.status_of(response.status)
@@ -143,7 +145,7 @@ class Pusher:
             act = self._failure(one, response, now)
         return act, one.reported(outcome)
 
-    def _failure(self, one: InFlight, response: Response, now: int) -> LeaseAct:
+    def _failure(self, one: InFlight, response: PushResponse, now: int) -> LeaseAct:
         wait_ms = delay_ms(
             self._settings.waits,
             one.route.retry_intervals_ms,
@@ -155,7 +157,7 @@ class Pusher:
             one.message, Verb.FAIL, now=now, delay_ms=wait_ms, text=response_text(response)
         )
 
-    def _note(self, one: InFlight, response: Response, verb: Verb) -> None:
+    def _note(self, one: InFlight, response: PushResponse, verb: Verb) -> None:
         if verb is Verb.RELEASE:
             return
         ended = PushResult.FAILURE
@@ -243,7 +245,7 @@ class Pusher:
         one.extend_at = now + self._settings.extend_ms
         self._in_flight[one.queue_no] = one
 
-        def then(response: Response) -> None:
+        def then(response: PushResponse) -> None:
             self._inbox.append((one, response))
             self._ring()
 
@@ -251,7 +253,7 @@ class Pusher:
             self._sender.send(one.request, then)
         except Exception as error:  # without a response its queue would wait for ever
             _log.exception("a request could not be sent")
-            then(Response(error=str(error)))
+            then(PushResponse(error=str(error)))
 
     def _give_back(self, admitted: Admitted) -> None:
         for act, answer in zip(admitted.back, self._act(admitted.back), strict=True):

@@ -9,7 +9,7 @@ from penstock.domain.errors import PenstockError
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Sender
 from penstock.runtime.pusher.pusher import Pusher
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.push")
@@ -56,7 +56,7 @@ class PusherThread:
         self._drain_ms = drain_ms
         self._stopped = threading.Event()
         self._is_stepping = False
-        self._part = Part("pusher", stuck_ms=stuck_ms, has_work=lambda: self._is_stepping)
+        self._part = NodePart("pusher", stuck_ms=stuck_ms, has_work=lambda: self._is_stepping)
         self._thread = SupervisedThread(
             "penstock-pusher", self._run, health=health or Health(), part=self._part
         )

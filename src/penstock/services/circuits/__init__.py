@@ -1,1 +1,1 @@
-"""Use-cases about circuits and the settings of their breaker."""
+"""Use cases of circuits and breaker settings."""

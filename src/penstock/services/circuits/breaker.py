@@ -1,6 +1,6 @@
 """The settings of the circuit breaker: one document of the store, the same for all nodes.
 
-Each node keeps them as they were read last; a duty looks every second whether they have changed.
+Each node keeps a copy; a duty checks every second whether it has changed.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.domain.circuit.overrides import merged
+from penstock.domain.circuit.overrides import merge
 from penstock.domain.circuit.settings import BreakerSettings, check
 from penstock.domain.document import Document, Latest
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.circuits.overrides import Overrides
-from penstock.services.document_version import Kept
+from penstock.services.document_version import DocumentVersion
 
 SETTINGS = "circuit_breaker"
 DEFAULTS = BreakerSettings()
@@ -37,25 +37,25 @@ class Breaker:
         self._clock = clock
         self.settings = DEFAULTS
         self.overrides = Overrides(clock)
-        self._kept = Kept()
+        self._kept = DocumentVersion()
 
     def of(self, one: str) -> BreakerSettings:
-        """The settings in force for a circuit, as they were read last."""
+        """The settings in force for a circuit, as last read."""
         return self.in_force()(one)
 
     def in_force(self) -> SettingsOf:
-        """The same for a transaction, which goes by one state of them from beginning to end."""
+        """The same for a transaction, which uses one state of them throughout."""
         defaults, by_hash = self.settings, self.overrides.by_hash
 
         def of(one: str) -> BreakerSettings:
             overrides = by_hash.get(one)
-            return defaults if overrides is None else merged(defaults, overrides)
+            return defaults if overrides is None else merge(defaults, overrides)
 
         return of
 
     @property
     def is_checking(self) -> bool:
-        """Is any circuit asked before its requests are tried?"""
+        """Whether any circuit is asked before its requests are tried."""
         return self.settings.circuit_check_enabled or self.overrides.is_any_checked
 
     @property
@@ -64,25 +64,25 @@ class Breaker:
 
     @property
     def is_counting(self) -> bool:
-        """Are outcomes of any circuit counted?"""
+        """Whether outcomes of any circuit are counted."""
         return self.settings.statistics_update_enabled or self.overrides.is_any_counted
 
     def get(self) -> Work[BreakerSettings]:
         return read(self._store, self.read)
 
     def read(self, session: Session) -> BreakerSettings:
-        """The defaults, as they are in the store."""
+        """The defaults, as stored."""
         return _read(session.documents.find(SETTINGS))
 
     def put(self, settings: BreakerSettings) -> Work[BreakerSettings]:
-        """Raises InvalidRequest; then nothing is kept."""
+        """Raises InvalidRequest; then nothing is stored."""
         check(settings)
         return self.change(lambda _: settings)
 
     def change(self, change: Change) -> Work[BreakerSettings]:
-        """What they are made into; two who change them at once change what the other has left.
+        """Change the stored settings, one caller after the other.
 
-        Its ticket raises InvalidRequest for what they cannot be; then nothing is kept.
+        Its ticket raises InvalidRequest for invalid settings; then nothing is stored.
         """
         now = self._clock.now()
 
@@ -110,7 +110,7 @@ class Breaker:
         return write(self._store, do)
 
     def refresh(self, session: Session) -> None:
-        """As they are in the store.  Settings that this version cannot read change nothing."""
+        """Read them from the store.  Settings that this version cannot read are ignored."""
         self.overrides.refresh(session)
         found = session.documents.latest(SETTINGS)
         if not self._kept.is_news(found.version, now=self._clock.now()):
@@ -118,7 +118,7 @@ class Breaker:
         try:
             self.settings = check(_read(found))
         except (msgspec.ValidationError, ValueError) as error:
-            _log.warning("the settings of the breaker in the store are not taken: %s", error)
+            _log.warning("ignoring the stored settings of the breaker: %s", error)
 
     def _take(self, settings: BreakerSettings, version: int, *, now: int) -> None:
         self.settings = settings

@@ -1,4 +1,4 @@
-"""Changes of circuits inside a transaction: kept, told as facts, and their queues seen to."""
+"""Changes of circuits inside a transaction: saved, recorded as facts, applied to their queues."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def keep(
 
 
 def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) -> None:
-    """They were asked for to be changed.  Closing a closed one forgets its samples."""
-    session.circuits.let_go(list(found))
+    """They were locked for change.  Closing a closed one forgets its outcomes."""
+    session.circuits.line_up_and_forget(list(found))
     after = {one: circuits.close(circuit) for one, circuit in found.items()}
     keep(session, found, after, by=by, now=now)
 
 
 def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int) -> None:
-    """Their routes are gone: nobody will ask for them any more, and their queues are let go."""
+    """Their routes are gone: close them and release their queues."""
     found = session.circuits.to_change(patterns)
-    session.circuits.let_go(list(found))
+    session.circuits.line_up_and_forget(list(found))
     session.circuits.remove(list(found))
     for one, circuit in found.items():
         data = {"pattern": circuit.pattern, "was": circuit.state, "by": "rules"}
@@ -48,7 +48,7 @@ def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int)
 
 
 def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> None:
-    """Queues by circuits, which were asked for to be changed."""
+    """Queues by circuit; the circuits were locked for change."""
     if not held:
         return
     session.queues.keep_from_change([queue_no for nos in held.values() for queue_no in nos])
@@ -68,10 +68,10 @@ def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
 
 
 def unhold(session: Session, queue_nos: Sequence[int], *, now: int) -> set[int]:
-    """Out of turn: no circuit and no line remembers them; returns those that were held.
+    """Unhold at once, and make all circuits forget them; returns those that were held.
 
-    Circuits are locked before queues, as everywhere.  One that begins to hold a queue in between
-    keeps its own record of it, which only costs it a probe that finds the queue unheld.
+    Circuits are locked before queues, as everywhere.  A circuit that starts to hold a queue in
+    between keeps its own record of it, which only costs a probe that finds the queue unheld.
     """
     holders = session.circuits.to_change(session.circuits.holders(queue_nos))
     session.circuits.drop_holds(list(holders), queue_nos)
@@ -90,7 +90,7 @@ def _tell(
 ) -> None:
     kind = _KINDS[after.state]
     if after.state is CircuitState.CLOSED and before.state is CircuitState.CLOSED:
-        return  # only its samples are forgotten
+        return  # only its outcomes are forgotten
     if after.state is CircuitState.OPEN and before.state is CircuitState.HALF_OPEN:
         kind = "circuit_reopened"
     data = {

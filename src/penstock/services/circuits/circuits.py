@@ -1,8 +1,8 @@
-"""What you can ask of circuits: may a request be tried, what became of it, open or close one.
+"""Use cases of circuits: ask whether a request may be tried, report its outcome, open, close.
 
-Their state is in the store, for all nodes; only the settings are kept here, as they were read last.
-A request asks before it is tried (`permits`, and `secure` if that did not say go), and what became
-of it is told afterwards (`report`), both for many requests at once.
+The state is in the store, for all nodes; only the settings are cached here.  A request asks before
+it is tried (`permits`, and `secure` unless the answer was go), and its outcome is reported
+afterwards (`report`), both for many requests at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from penstock.services.circuits import changes as circuit_changes
 from penstock.services.circuits.breaker import Breaker, SettingsOf
 from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.circuits.permits import (
-    Wanted,
+    PermitRequest,
     answer,
     is_alone,
     is_waiting,
@@ -37,8 +37,8 @@ from penstock.services.circuits.permits import (
     with_waits,
 )
 from penstock.services.circuits.reports import Reporting
-from penstock.services.circuits.settings import CircuitSettings
-from penstock.services.routes import Routes
+from penstock.services.circuits.settings import CircuitSettingsService
+from penstock.services.routes import RouteService
 
 NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)
 
@@ -48,62 +48,62 @@ TRYING = "circuits.probe"
 
 Do = Callable[[Session, int], int]
 
-__all__ = ["Circuits", "CircuitView", "Reported", "Ticked", "Wanted"]
+__all__ = ["CircuitService", "CircuitView", "Reported", "Ticked", "PermitRequest"]
 
 
 class CircuitView(msgspec.Struct, frozen=True):
     hash: str
     circuit: Circuit
     metric_name: str | None
-    held: int  # queues, those that wait to be unheld included
-    awaiting_unhold: int = 0  # of these: the circuit has closed, and their turn comes
+    held: int  # queues, including those that wait to be unheld
+    awaiting_unhold: int = 0  # of these: the circuit has closed, and they wait for release
 
 
-class Overview(msgspec.Struct, frozen=True):
+class CircuitsOverview(msgspec.Struct, frozen=True):
     circuits: dict[str, CircuitView]
-    held: dict[str, int]  # queues by circuit, also by circuits that were removed
+    held: dict[str, int]  # queues by circuit, also by removed circuits
     awaiting_unhold: int  # queues, of all circuits together
 
 
 class Ticked(msgspec.Struct, frozen=True):
-    """What a duty of the cluster has done: None if it was not this node's turn."""
+    """What a cluster duty has done; None if another node had it."""
 
     next_at: int
     done: int | None
 
 
-class Circuits:
-    def __init__(self, store: Store, clock: Clock, routes: Routes) -> None:
+class CircuitService:
+    def __init__(self, store: Store, clock: Clock, routes: RouteService) -> None:
         self._store = store
         self._clock = clock
         self._routes = routes
         self.breaker = Breaker(store, clock)
         self.held_queues = HeldQueues(store, clock, self.breaker)
-        self.own_settings = CircuitSettings(store, routes, self.breaker)
+        self.own_settings = CircuitSettingsService(store, routes, self.breaker)
 
     # ---- settings
 
     @property
     def settings(self) -> BreakerSettings:
-        """As they were read last."""
+        """As last read."""
         return self.breaker.settings
 
     def settings_of(self, one: str) -> BreakerSettings:
-        """Those of a circuit: the defaults, but for what it overrides."""
+        """Those of a circuit: the defaults with its overrides."""
         return self.breaker.of(one)
 
     @property
     def is_checking(self) -> bool:
-        """Otherwise everything may go, and need not ask."""
+        """Otherwise every request may go without asking."""
         return self.breaker.is_checking
 
     @property
     def is_watching(self) -> bool:
-        """Otherwise what becomes of requests need not be told either."""
+        """Otherwise outcomes need not be reported either."""
         return self.is_checking or self.breaker.is_counting
 
     def refresh(self) -> None:
-        """Settings and routes as they are in the store."""
+        """Read settings and routes from the store."""
 
         def do(session: Session) -> None:
             self._routes.refresh(session)
@@ -111,29 +111,29 @@ class Circuits:
 
         self._store.read(do).result()
 
-    # ---- asking and telling
+    # ---- permits and outcomes
 
     def unchecked(self, pattern: str, queue_no: int | None = None) -> Permitted:
-        """What every request is told while nothing is checked."""
-        return answer(Wanted(pattern, queue_no), Permit.GO, None)
+        """The permit of every request while nothing is checked."""
+        return answer(PermitRequest(pattern, queue_no), Permit.GO, None)
 
-    def permits(self, wanted: Sequence[Wanted]) -> Work[list[Permitted]]:
-        """As things stand; nothing is held and no probe is taken yet (see `secure`)."""
+    def permits(self, wanted: Sequence[PermitRequest]) -> Work[list[Permitted]]:
+        """The present answers; nothing is held and no probe is reserved yet (see `secure`)."""
         settings_of, now = self.breaker.in_force(), self._clock.now()
 
         def do(session: Session) -> list[Permitted]:
             hashes = {one.pattern: circuit_hash(one.pattern) for one in wanted}
             found = session.circuits.find(sorted(set(hashes.values())))
-            told = [
+            permits = [
                 permitted(one, found.get(one_hash), settings_of(one_hash), now=now)
                 for one, one_hash in ((one, hashes[one.pattern]) for one in wanted)
             ]
-            return _with_waits(session, told, found, settings_of, now)
+            return _with_waits(session, permits, found, settings_of, now)
 
         return read(self._store, do)
 
     def is_final(self, found: Iterable[Permitted]) -> bool:
-        """Otherwise they are to be secured before anything is tried."""
+        """Otherwise they must be secured before anything is tried."""
         return not any(self._is_open_to_change(one) for one in found)
 
     def _is_open_to_change(self, one: Permitted) -> bool:
@@ -142,9 +142,9 @@ class Circuits:
         return one.permit is Permit.PROBE and is_alone(one, self.settings_of(one.hash))
 
     def secure(self, found: Sequence[Permitted]) -> Work[list[Permitted]]:
-        """Hold the queues of those that may not go, and take the probes of those that try.
+        """Hold the queues of requests that may not go, and reserve probes.
 
-        Circuits may have changed since they were asked, so what is true now is told anew.
+        Circuits may have changed since the permits were read, so the answers are computed again.
         """
         settings_of, now = self.breaker.in_force(), self._clock.now()
         hashes = {one.hash for one in found if one.permit is not Permit.GO}
@@ -158,14 +158,14 @@ class Circuits:
                 if one.hash not in hashes:
                     final.append(one)
                     continue
-                wanted = Wanted(one.pattern, one.queue_no, one.is_of_table)
+                wanted = PermitRequest(one.pattern, one.queue_no, one.is_of_table)
                 settings = settings_of(one.hash)
-                told = permitted(wanted, known.get(one.hash), settings, now=now)
-                if told.permit is Permit.PROBE and is_alone(one, settings):
+                permit = permitted(wanted, known.get(one.hash), settings, now=now)
+                if permit.permit is Permit.PROBE and is_alone(one, settings):
                     probed[one.hash] = known[one.hash] = circuits.probe(known[one.hash], now=now)
-                if told.permit is Permit.HOLD and told.queue_no is not None:
-                    held.setdefault(one.hash, []).append(told.queue_no)
-                final.append(told)
+                if permit.permit is Permit.HOLD and permit.queue_no is not None:
+                    held.setdefault(one.hash, []).append(permit.queue_no)
+                final.append(permit)
             session.circuits.save(probed)
             circuit_changes.hold(session, held, now=now)
             return _with_waits(session, final, known, settings_of, now)
@@ -173,22 +173,22 @@ class Circuits:
         return write(self._store, do)
 
     def permits_of_jobs(self, routes: Iterable[str]) -> Steps[list[Permitted] | None]:
-        """Whether jobs of these routes may be run now; None: no circuit is watched."""
+        """Whether jobs of these routes may run now; None: no circuit is watched."""
         if not self.is_watching:
             return None
-        wanted = [Wanted(route, is_of_table=False) for route in dict.fromkeys(routes)]
+        wanted = [PermitRequest(route, is_of_table=False) for route in dict.fromkeys(routes)]
         found = yield from self.permits(wanted)
         return found if self.is_final(found) else (yield from self.secure(found))
 
     def report(self, reports: Sequence[Reported]) -> Work[None]:
-        """What became of requests, in one transaction.
+        """Report outcomes, in one transaction.
 
-        Those of routes that are not in the table any more count for nothing.
+        Those of routes that are no longer in the table are ignored.
         """
         table = self._routes.table
         settings_of = self.breaker.in_force()
         reporting = Reporting(settings_of, now=self._clock.now())
-        timed = (circuits.timed(one, settings_of(one.permitted.hash)) for one in reports)
+        timed = (circuits.judge_duration(one, settings_of(one.permitted.hash)) for one in reports)
         known = [
             report
             for report in timed
@@ -196,17 +196,17 @@ class Circuits:
             if reporting.counts(report)
         ]
         if not known:
-            return read(self._store, lambda _: None)  # nothing that the disk would have to keep
+            return read(self._store, lambda _: None)  # nothing to make durable
         return write(self._store, lambda session: reporting.report(session, known))
 
-    # ---- looking
+    # ---- reading
 
     def state_of(self, uri: str) -> Work[CircuitState]:
         """Raises RouteNotFound."""
         return self.status(self._routes.match(uri).hash)
 
     def status(self, one: str) -> Work[CircuitState]:
-        """One that nothing is known of is closed."""
+        """A circuit that is unknown is closed."""
 
         def do(session: Session) -> CircuitState:
             found = session.circuits.find([one]).get(one)
@@ -215,15 +215,15 @@ class Circuits:
         return read(self._store, do)
 
     def all(self) -> Work[dict[str, CircuitView]]:
-        """Those of which something was ever reported, or that were opened by hand."""
+        """Circuits with a reported outcome, or that an operator opened."""
         return read(self._store, lambda session: self._overview(session).circuits)
 
-    def overview(self) -> Work[Overview]:
-        """The same, and the held queues of all circuits, also of those that were removed."""
+    def overview(self) -> Work[CircuitsOverview]:
+        """The same, and the held queues of all circuits, including removed ones."""
         return read(self._store, self._overview)
 
-    def view_of(self, route: str, found: Overview) -> CircuitView:
-        """The circuit of a route; one that nothing was ever reported of is closed."""
+    def view_of(self, route: str, found: CircuitsOverview) -> CircuitView:
+        """The circuit of a route; one without any outcome is closed."""
         one = circuit_hash(route)
         known = found.circuits.get(one)
         return known or self._view(one, Circuit(pattern=route), found.held, {})
@@ -238,13 +238,13 @@ class Circuits:
 
         return read(self._store, do)
 
-    def _overview(self, session: Session) -> Overview:
+    def _overview(self, session: Session) -> CircuitsOverview:
         held, awaiting = session.circuits.held_counts(), session.circuits.awaiting_counts()
         views = {
             one: self._view(one, circuit, held, awaiting)
             for one, circuit in session.circuits.all().items()
         }
-        return Overview(views, held, sum(awaiting.values()))
+        return CircuitsOverview(views, held, sum(awaiting.values()))
 
     def _view(
         self, one: str, circuit: Circuit, held: Mapping[str, int], awaiting: Mapping[str, int]
@@ -253,10 +253,10 @@ class Circuits:
         metric_name = route.metric_name if route else None
         return CircuitView(one, circuit, metric_name, held.get(one, 0), awaiting.get(one, 0))
 
-    # ---- by hand
+    # ---- by operators
 
     def close(self, one: str) -> Work[None]:
-        """Its queues go into the line.  Of one that nothing is known of nothing changes."""
+        """Its queues are lined up for release.  An unknown circuit stays closed."""
         now = self._clock.now()
 
         def do(session: Session) -> None:
@@ -266,7 +266,7 @@ class Circuits:
         return write(self._store, do)
 
     def close_all(self) -> Work[int]:
-        """Those that are not closed; tells how many."""
+        """Close those that are not closed; returns how many."""
         now = self._clock.now()
 
         def do(session: Session) -> int:
@@ -277,7 +277,7 @@ class Circuits:
         return write(self._store, do)
 
     def force_open(self, one: str, *, pattern: str | None = None) -> Work[Circuit]:
-        """Until it is closed by hand.  `pattern`: of one that nothing is known of yet."""
+        """Until an operator closes it.  `pattern`: of a circuit that is unknown yet."""
         now = self._clock.now()
         route = self._routes.table.of_hash(one)
         if pattern is None and route is not None:
@@ -296,10 +296,10 @@ class Circuits:
 
         return write(self._store, do)
 
-    # ---- duties, once per cluster: whoever fails leaves the turn to others
+    # ---- cluster duties; a node that fails leaves them to others
 
     def half_open_all(self, *, now: int) -> Work[Ticked]:
-        """The open ones, if they have been so for long enough, may be tried."""
+        """Half-open circuits that have been open long enough."""
         settings_of = self.breaker.in_force()
         every_ms = self.settings.open_to_half_open.interval_ms
 
@@ -314,11 +314,11 @@ class Circuits:
 
         return self._once(HALF_OPENING, every_ms, do, now=now)
 
-    def let_probes_go(self, *, now: int) -> Work[Ticked]:
-        """Of each half-open circuit the queue that was held longest is let go to be tried.
+    def release_probes(self, *, now: int) -> Work[Ticked]:
+        """Release the longest held queue of each half-open circuit as a probe.
 
-        Its head is tried at once, also if it backs off after a failure: one request per tick.  If
-        it waited, queues released by several ticks would send their requests in one instant.
+        Its head is tried at once, also during a back-off: one request per tick.  If it waited,
+        queues released by several ticks would send their requests in one instant.
         """
 
         def do(session: Session, _: int) -> int:
@@ -329,13 +329,13 @@ class Circuits:
 
         return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
 
-    def let_next_go(self, *, now: int) -> Work[Ticked]:
-        """The next queue of the line; or more of them, the longer the line lasts."""
+    def release_next(self, *, now: int) -> Work[Ticked]:
+        """Release the next queue; more per tick, the longer it takes."""
         settings = self.settings
 
         def do(session: Session, tick: int) -> int:
-            wanted = circuits.unlocks(settings, tick=tick)
-            taken = session.circuits.take_from_line(wanted)
+            wanted = circuits.count_released(settings, tick=tick)
+            taken = session.circuits.take_for_release(wanted)
             circuit_changes.release(session, taken, now=now)
             if len(taken) < wanted:
                 session.duties.restart(LETTING_GO)
@@ -355,12 +355,12 @@ class Circuits:
 
 def _with_waits(
     session: Session,
-    told: list[Permitted],
+    permits: list[Permitted],
     found: Mapping[str, Circuit],
     settings_of: SettingsOf,
     now: int,
 ) -> list[Permitted]:
-    if not any(map(is_waiting, told)):
-        return told
+    if not any(map(is_waiting, permits)):
+        return permits
     tick_at = session.duties.until(HALF_OPENING)
-    return with_waits(told, found, settings_of, next_tick_at=tick_at, now=now)
+    return with_waits(permits, found, settings_of, next_tick_at=tick_at, now=now)

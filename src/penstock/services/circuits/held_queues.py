@@ -1,9 +1,9 @@
-"""Held queues: unholding them by hand, and when no circuit and no duty would ever do it.
+"""Held queues: unholding by operators, and when no circuit or duty would ever do it.
 
-A circuit holds queues only while it is checked, and a closed circuit's queues wait in a line for
-the `unlock_queues` duty.  Where circuits are not checked any more, their queues join that line;
-where the duty is off, the line is emptied at once.  So a queue stays held only for a reason that an
-operator can see: its circuit is open or half-open, or its place in the line has not come yet.
+A circuit holds queues only while it is checked, and a closed circuit's queues are lined up for the
+`unlock_queues` duty.  Queues of circuits that are no longer checked join that line; if the duty is
+off, the line is emptied at once.  So a queue stays held only for a reason that an operator can see:
+its circuit is open or half-open, or its place in the line has not come yet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHUNK = 1_000  # queues per transaction
 
 
 class Unheld(msgspec.Struct, frozen=True):
-    """One chunk of queues that were unheld by hand."""
+    """One chunk of queues that an operator unheld."""
 
     count: int
     after: int | None  # where the next chunk begins; None: this was the last one
@@ -38,7 +38,7 @@ class HeldQueues:
     def unhold_some(self, circuit_hash: str | None = None, *, after: int = 0) -> Work[Unheld]:
         """Unhold a chunk of the queues of a circuit, or of all; repeat while `after` is set.
 
-        By number, so that queues which an open circuit holds anew meanwhile are not met again.
+        By number, so that queues which an open circuit holds again meanwhile are not met twice.
         """
         now = self._clock.now()
 
@@ -74,13 +74,15 @@ class HeldQueues:
         return total
 
     def _is_anything_idle(self, session: Session) -> bool:
-        return bool(self._unchecked(session) or (self._is_at_once and session.circuits.line(1)))
+        return bool(
+            self._unchecked(session) or (self._is_at_once and session.circuits.next_for_release(1))
+        )
 
     def _release_some(self, session: Session, *, now: int) -> int:
         session.circuits.line_up(list(session.circuits.to_change(self._unchecked(session))))
         if not self._is_at_once:
             return 0
-        taken = session.circuits.take_from_line(CHUNK)
+        taken = session.circuits.take_for_release(CHUNK)
         circuit_changes.release(session, taken, now=now)
         return len(taken)
 

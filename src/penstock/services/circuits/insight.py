@@ -1,4 +1,4 @@
-"""What people want to see of a circuit: how its requests went lately, and whom it holds."""
+"""A circuit for operators: recent outcomes and held queues."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Outcome
+from penstock.domain.circuit.circuit import RequestOutcome
 from penstock.domain.limits import MINUTE
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
 
-MAX_HELD = 1_000  # names that are told
+MAX_HELD = 1_000  # names in one answer
 MAX_MINUTES = 500
 _PAGE = 1_000
 
@@ -23,7 +23,7 @@ class Minute(msgspec.Struct, frozen=True):
 
     @property
     def fail_ratio(self) -> int:
-        """Percent, rounded as the circuit's own."""
+        """Percent, rounded like the circuit's own."""
         return self.failures * 100 // (self.successes + self.failures)
 
 
@@ -32,7 +32,7 @@ class CircuitInsight:
         self._store = store
 
     def held_queues(self, circuit_hash: str) -> Work[list[str]]:
-        """By name, also those that wait to be unheld."""
+        """By name, including those that wait to be unheld."""
 
         def do(session: Session) -> list[str]:
             return session.circuits.held_names(circuit_hash, limit=MAX_HELD)
@@ -55,12 +55,12 @@ class CircuitInsight:
         return read(self._store, do)
 
     def minutes(self, circuit_hash: str) -> Work[list[Minute]]:
-        """The samples that are kept, minute by minute, oldest first."""
+        """The stored outcomes, minute by minute, oldest first."""
 
         def do(session: Session) -> list[Minute]:
             counted: dict[int, list[int]] = {}
-            for place, outcome in enumerate((Outcome.SUCCESS, Outcome.FAILURE)):
-                for at in session.circuits.samples(circuit_hash, outcome).values():
+            for place, outcome in enumerate((RequestOutcome.SUCCESS, RequestOutcome.FAILURE)):
+                for at in session.circuits.outcomes(circuit_hash, outcome).values():
                     counted.setdefault(at // MINUTE * MINUTE, [0, 0])[place] += 1
             return [Minute(at, *counted[at]) for at in sorted(counted)][-MAX_MINUTES:]
 

@@ -1,7 +1,7 @@
-"""Whether jobs have the routes that a caller names: what a key for some queues may ask and report.
+"""Checks that a key limited to some queues has jobs with the routes that its caller names.
 
-A circuit of jobs is shared by all queues whose jobs name its route.  So a key that is for some
-queues proves with a job of theirs that it has business with the route.
+A circuit of jobs is shared by all queues whose jobs name its route.  So such a key must prove with
+a job of its queues that it may use the route.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
 from penstock.services.message_views import view_of_id
 
-Covers = Callable[[str], bool]  # does a key cover the queue of this name?
+Covers = Callable[[str], bool]  # whether a key covers the queue of this name
 
 
 class JobRoutes:
@@ -24,7 +24,7 @@ class JobRoutes:
         self._store = store
 
     def claimed(self, ids: Iterable[str], *, covers: Covers) -> Work[set[str]]:
-        """The circuits of those of these jobs that are claimed now, and in queues of the key."""
+        """The circuits of those jobs that are claimed now, in queues of the key."""
 
         def do(session: Session) -> set[str]:
             found: set[str] = set()
@@ -40,7 +40,7 @@ class JobRoutes:
         return read(self._store, do)
 
     def circuits_of(self, ids: Iterable[str], *, covers: Covers) -> Work[dict[str, str]]:
-        """The circuit of each of these jobs, live or ended, that is of a queue of the key."""
+        """The circuit of each of these jobs, live or ended, in queues of the key."""
 
         def do(session: Session) -> dict[str, str]:
             found: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Settings of single circuits: one document of the store, by route, the same for all nodes.
 
-Each node keeps them as they were read last; a duty looks every second whether they have changed.
+Each node keeps a copy; a duty checks every second whether it has changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.domain.document import Document, Latest
 from penstock.domain.errors import InvalidRequest
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session
-from penstock.services.document_version import Kept
+from penstock.services.document_version import DocumentVersion
 
 OVERRIDES = "circuit_breaker_overrides"
 
@@ -31,18 +31,18 @@ Change = Callable[[BreakerOverrides], BreakerOverrides]
 class Overrides:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept = Kept()
-        self.by_hash: Mapping[str, BreakerOverrides] = {}  # by circuit, as they were read last
+        self._kept = DocumentVersion()
+        self.by_hash: Mapping[str, BreakerOverrides] = {}  # by circuit, as last read
         self.is_any_checked = False
         self.is_any_unchecked = False
         self.is_any_counted = False
 
     def read(self, session: Session) -> ByRoute:
-        """As they are in the store."""
+        """As stored."""
         return _read(session.documents.find(OVERRIDES))
 
     def change(self, session: Session, route: str, change: Change) -> BreakerOverrides:
-        """Inside a transaction.  Raises InvalidRequest; none that are left remove the entry."""
+        """Inside a transaction.  Raises InvalidRequest; an empty result removes the entry."""
         now = self._clock.now()
         by_route = _read(session.documents.to_change(OVERRIDES, now=now))
         after = change(by_route.pop(route, NONE))
@@ -57,7 +57,7 @@ class Overrides:
         return after
 
     def refresh(self, session: Session) -> None:
-        """As they are in the store.  A document that this version cannot read changes nothing."""
+        """Read them from the store.  A document that this version cannot read is ignored."""
         found = session.documents.latest(OVERRIDES)
         if not self._kept.is_news(found.version, now=self._clock.now()):
             return

@@ -1,4 +1,4 @@
-"""What a request is told before it is tried, by the settings of its circuit."""
+"""The permit of a request before it is tried, by the settings of its circuit."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from penstock.domain.circuit.settings import BreakerSettings
 from penstock.services.circuits.breaker import SettingsOf
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """A request of this route wants to be tried; it is the head of this queue, if of any."""
+class PermitRequest(msgspec.Struct, frozen=True):
+    """A request of this route wants to be tried; it may be the head of a queue."""
 
     pattern: str
     queue_no: int | None = None
@@ -22,7 +22,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def permitted(
-    wanted: Wanted, circuit: Circuit | None, settings: BreakerSettings, *, now: int
+    wanted: PermitRequest, circuit: Circuit | None, settings: BreakerSettings, *, now: int
 ) -> Permitted:
     is_probed = circuit is not None and circuit.probe_until > now
     if not wanted.is_of_table:
@@ -31,11 +31,11 @@ def permitted(
 
 
 def is_alone(one: Permitted, settings: BreakerSettings) -> bool:
-    """Is it tried alone while its circuit is half-open?  Jobs always are."""
+    """Whether it probes alone while its circuit is half-open.  Jobs always do."""
     return settings.single_probe or not one.is_of_table
 
 
-def answer(wanted: Wanted, permit: Permit, circuit: Circuit | None) -> Permitted:
+def answer(wanted: PermitRequest, permit: Permit, circuit: Circuit | None) -> Permitted:
     return Permitted(
         permit=permit,
         pattern=wanted.pattern,
@@ -47,7 +47,7 @@ def answer(wanted: Wanted, permit: Permit, circuit: Circuit | None) -> Permitted
 
 
 def is_waiting(one: Permitted) -> bool:
-    """A job that may not simply go: no queue keeps it back, so it is told how long to wait."""
+    """A job without a plain permit: no queue holds it back, so it gets a waiting time."""
     return not one.is_of_table and one.permit is not Permit.GO
 
 

@@ -1,7 +1,7 @@
 """What reported outcomes do to circuits, for a whole batch in few statements.
 
-As if they had been told one after the other: a circuit may open in the middle of a batch, and a
-probe may close it there, so that what follows begins its samples anew.
+As if they had been reported one after the other: a circuit may open in the middle of a batch, and a
+probe may close it there, so that its outcomes start anew.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock.domain.circuit import circuit as circuits
-from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Permit, Reported
-from penstock.domain.circuit.outcome_window import Batch, Lines, note_all, sample_id
+from penstock.domain.circuit.circuit import Circuit, CircuitState, Permit, Reported, RequestOutcome
+from penstock.domain.circuit.outcome_window import Batch, OutcomeWindows, note_all, sample_id
 from penstock.ports.store import Session
 from penstock.services.circuits import changes as circuit_changes
 from penstock.services.circuits.breaker import SettingsOf
@@ -31,7 +31,7 @@ class Reporting:
                 left.setdefault(report.permitted.hash, []).append(report)
         if not left:
             return
-        patterns = {one: told[0].permitted.pattern for one, told in left.items()}
+        patterns = {one: batch[0].permitted.pattern for one, batch in left.items()}
         found = session.circuits.to_change(patterns)
         new = {
             one: pattern
@@ -40,16 +40,16 @@ class Reporting:
         }
         if new:
             found |= session.circuits.to_note(new)
-        left = {one: told for one, told in left.items() if one in found}
+        left = {one: batch for one, batch in left.items() if one in found}
         while left:
-            parts = {one: _up_to_decision(found[one], told) for one, told in left.items()}
+            parts = {one: _up_to_decision(found[one], batch) for one, batch in left.items()}
             self._note(session, found, parts)
             self._settle(session, found, parts)
-            left = {one: told[len(parts[one]) :] for one, told in left.items()}
-            left = {one: told for one, told in left.items() if told}
+            left = {one: batch[len(parts[one]) :] for one, batch in left.items()}
+            left = {one: batch for one, batch in left.items() if batch}
 
     def counts(self, report: Reported) -> bool:
-        """Whoever was not let through has tried nothing."""
+        """Requests that were not permitted have tried nothing."""
         if report.permitted.permit is Permit.HOLD:
             return False
         is_noted = report.outcome is not None and self._is_counted(report.permitted.hash)
@@ -58,14 +58,14 @@ class Reporting:
     def _note(
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
     ) -> None:
-        told = {
+        counted = {
             one: [r for r in part if r.outcome is not None]
             for one, part in parts.items()
             if self._is_counted(one)
         }
         batches = {
             one: [(sample_id(r.request_id), r.outcome) for r in part if r.outcome is not None]
-            for one, part in told.items()
+            for one, part in counted.items()
             if part
         }
         if not batches:
@@ -76,30 +76,30 @@ class Reporting:
         for one, batch in batches.items():
             settings = self._settings_of(one)
             after[one], i = note_all(found[one], lines[one], batch, settings, now=now)
-            queue_no = None if i is None else told[one][i].permitted.queue_no
+            queue_no = None if i is None else counted[one][i].permitted.queue_no
             if queue_no is not None and settings.circuit_check_enabled:
                 opened[one] = [queue_no]
-        session.circuits.keep_lines(lines)
+        session.circuits.save_windows(lines)
         circuit_changes.keep(session, found, after, by="statistics", now=now)
         circuit_changes.hold(session, opened, now=now)
         found |= after
 
-    def _lines(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, Lines]:
-        """Circuits whose windows are alike are read together: mostly all of them."""
+    def _lines(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, OutcomeWindows]:
+        """Circuits with equal windows are read together: mostly all of them."""
         alike: dict[tuple[int, int], dict[str, Batch]] = {}
         for one, batch in batches.items():
             settings = self._settings_of(one)
             window = (settings.entries_max_age_ms, settings.max_queue_sample_count)
             alike.setdefault(window, {})[one] = batch
-        lines: dict[str, Lines] = {}
+        lines: dict[str, OutcomeWindows] = {}
         for (age_ms, most), some in alike.items():
-            lines |= session.circuits.lines(some, since=self._now - age_ms, most=most)
+            lines |= session.circuits.windows(some, since=self._now - age_ms, most=most)
         return lines
 
     def _settle(
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
     ) -> None:
-        """What a probe says about its circuit: only the last one of each part can decide."""
+        """Apply the outcomes of probes: only the last one of each part can decide."""
         closing: dict[str, Circuit] = {}
         others: dict[str, Circuit] = {}
         for one, part in parts.items():
@@ -108,10 +108,10 @@ class Reporting:
                 continue
             if last.outcome is None:
                 others[one] = circuits.free_probe(circuit)
-            elif last.outcome is Outcome.SUCCESS:
+            elif last.outcome is RequestOutcome.SUCCESS:
                 closing[one] = circuit
             else:
-                others[one] = circuits.settle(circuit, last.outcome, now=self._now)
+                others[one] = circuits.conclude_probe(circuit, last.outcome, now=self._now)
         if others:
             circuit_changes.keep(session, found, others, by="probe", now=self._now)
             found |= others
@@ -128,7 +128,7 @@ def _up_to_decision(circuit: Circuit, reports: list[Reported]) -> list[Reported]
 
 
 def _is_valid(circuit: Circuit, report: Reported) -> bool:
-    """A probe counts for the circuit as it was when the probe was let through, not for a later."""
+    """A probe counts for the generation in which it was permitted, not for a later one."""
     is_now = report.permitted.generation == circuit.generation
     is_probe = report.permitted.permit is Permit.PROBE and not circuit.is_forced
     return is_probe and is_now and circuit.state is CircuitState.HALF_OPEN

@@ -1,35 +1,35 @@
-"""What you can ask of the settings of single circuits: look at them, change them, list them."""
+"""Use cases of the settings of single circuits: read, change, list."""
 
 from __future__ import annotations
 
 import msgspec
 
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.domain.circuit.overrides import NONE, BreakerOverrides, check_route, merged
+from penstock.domain.circuit.overrides import NONE, BreakerOverrides, check_route, merge
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound, InvalidRequest
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.circuits.breaker import Breaker
 from penstock.services.circuits.overrides import Change
-from penstock.services.routes import Routes
+from penstock.services.routes import RouteService
 
 
 class SettingsView(msgspec.Struct, frozen=True):
     circuit: str  # hash
     route: str
     overrides: BreakerOverrides
-    settings: BreakerSettings  # in force: the defaults, but for the overrides
+    settings: BreakerSettings  # in force: the defaults with the overrides
 
 
-class CircuitSettings:
-    def __init__(self, store: Store, routes: Routes, breaker: Breaker) -> None:
+class CircuitSettingsService:
+    def __init__(self, store: Store, routes: RouteService, breaker: Breaker) -> None:
         self._store = store
         self._routes = routes
         self._breaker = breaker
 
     def all(self) -> Work[list[SettingsView]]:
-        """Of the circuits that override something, by their routes."""
+        """Of the circuits that override something, by route."""
 
         def do(session: Session) -> list[SettingsView]:
             defaults = self._breaker.read(session)
@@ -39,7 +39,7 @@ class CircuitSettings:
         return read(self._store, do)
 
     def get(self, one: str, *, route: str | None = None) -> Work[SettingsView]:
-        """Raises CircuitNotFound.  `route`: of a circuit that nothing is known of yet."""
+        """Raises CircuitNotFound.  `route`: of a circuit that is unknown yet."""
 
         def do(session: Session) -> SettingsView:
             named = self._route_of(session, one, route)
@@ -49,7 +49,7 @@ class CircuitSettings:
         return read(self._store, do)
 
     def change(self, one: str, change: Change, *, route: str | None = None) -> Work[SettingsView]:
-        """Raises CircuitNotFound, or InvalidRequest; then nothing is kept."""
+        """Raises CircuitNotFound, or InvalidRequest; then nothing is stored."""
 
         def do(session: Session) -> SettingsView:
             named = self._route_of(session, one, route)
@@ -78,4 +78,4 @@ class CircuitSettings:
 
 
 def _view(route: str, overrides: BreakerOverrides, defaults: BreakerSettings) -> SettingsView:
-    return SettingsView(circuit_hash(route), route, overrides, merged(defaults, overrides))
+    return SettingsView(circuit_hash(route), route, overrides, merge(defaults, overrides))

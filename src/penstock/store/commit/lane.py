@@ -27,7 +27,7 @@ from penstock.store.commit.pending import Pending
 from penstock.store.commit.prepared_batch import PreparedBatch
 from penstock.store.commit.session import SqlSession, StoreRequest
 from penstock.store.database import Collision, Occupied, Overtaken
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.restarts import outage
 from penstock.supervision.threads import SupervisedThread
 
@@ -72,7 +72,7 @@ class Lane:
         self.is_committing = False
         self._is_closing = False
         self.unanswered: Sequence[StoreRequest] = ()  # taken and not answered yet
-        self._part = Part("writer", stuck_ms=stuck_ms, has_work=self._has_work)
+        self._part = NodePart("writer", stuck_ms=stuck_ms, has_work=self._has_work)
         self._thread = SupervisedThread(
             "penstock-writer",
             self._drive,

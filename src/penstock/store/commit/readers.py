@@ -18,7 +18,7 @@ from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.pending import Pending
 from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
 from penstock.store.database import Collision
-from penstock.supervision.health import Health, Part
+from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread
 
 CLOSING_PATIENCE_S = 2.0
@@ -45,7 +45,7 @@ class Readers:
         self.pending = Pending()
         self._work = threading.Semaphore(0)
         self._unanswered: dict[int, StoreRequest] = {}  # by thread
-        self._part = Part("readers", stuck_ms=stuck_ms, has_work=self._has_work)
+        self._part = NodePart("readers", stuck_ms=stuck_ms, has_work=self._has_work)
         self._threads: list[SupervisedThread] = []
         self._starting = threading.Lock()
         self._closing = threading.Lock()

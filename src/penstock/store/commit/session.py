@@ -131,7 +131,7 @@ class SqlSession:
         self.tidying = SqlTidying(self.transaction, claims)
         self.tagged = SqlTagged(self.transaction, changes, claims)
         self.topics = SqlTopics(self.transaction, changes, self._sends)
-        self.samples = SqlSamples(self.transaction)
+        self.minute_counters = SqlSamples(self.transaction)
         self.watching = SqlWatching(self.transaction, self.queues)
         self._high_water = 0
         self._keeps_time = keeps_time

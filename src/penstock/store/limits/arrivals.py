@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import replace
 
 from penstock.domain.message.lifecycle import Message, State
-from penstock.domain.queue.fair_share import NO_TURN
-from penstock.domain.queue.group_limit import OPEN, SHUT
+from penstock.domain.queue.fair_share import NO_POSITION
+from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK
 from penstock.store.limits.fair_positions import FairPositions
 from penstock.store.limits.group_limits import Group, GroupLimits
 from penstock.store.verbs.transaction_state import TransactionState
@@ -30,7 +30,7 @@ class Arrivals:
         instants = self._admission_instants(arriving, now=now)
         placed = {}
         for i, m in arriving.items():
-            m = replace(m, turn=positions.get(i, NO_TURN))
+            m = replace(m, turn=positions.get(i, NO_POSITION))
             if self._is_limited(m):
                 m = _admit(m, instants[m.queue_no, m.group or ""], now=now)
             placed[i] = m
@@ -68,7 +68,7 @@ def _admit(m: Message, instants: Iterator[int], *, now: int) -> Message:
     """Admit it at the next of these instants, if there is one and it is not delayed anyway."""
     instant = next(instants, None) if m.state is State.READY else None
     if instant is None:
-        return replace(m, gate=SHUT, is_blocked=True)
+        return replace(m, gate=HELD_BACK, is_blocked=True)
     if instant <= now:
-        return replace(m, gate=OPEN)
-    return replace(m, gate=OPEN, state=State.WAITING, due_at=instant)
+        return replace(m, gate=ADMITTED)
+    return replace(m, gate=ADMITTED, state=State.WAITING, due_at=instant)

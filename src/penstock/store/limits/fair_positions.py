@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue import fair_share as fair_share
-from penstock.domain.queue.fair_share import NOBODY, STEP
+from penstock.domain.queue.fair_share import NO_GROUP, STEP
 from penstock.domain.queue.queue import Queue
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
@@ -22,7 +22,7 @@ class FairPositions:
 
     def assign(self, joining: Sequence[Joining]) -> list[int]:
         """The positions of messages that arrive in fair queues, in order of arrival."""
-        places = [(no, priority, group or NOBODY) for no, priority, group in joining]
+        places = [(no, priority, group or NO_GROUP) for no, priority, group in joining]
         queue_nos = {no for no, _, _ in places}
         self._transaction.require_queue_locks(queue_nos)
         asked = self._db.ask("fair_positions.passed", {"queue_nos": json_list(sorted(queue_nos))})
@@ -34,7 +34,9 @@ class FairPositions:
         positions = []
         for place in places:
             no, priority, group = place
-            position = fair_share.next_turn(passed.get((no, priority), 0), finished.get(place, 0))
+            position = fair_share.next_position(
+                passed.get((no, priority), 0), finished.get(place, 0)
+            )
             weight = fair_share.weight_of(group, self._transaction.queue(no).settings.weights)
             finished[place] = fair_share.finish(position, weight)
             positions.append(position)

@@ -16,7 +16,7 @@ from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue import group_limit as group_limit
 from penstock.domain.queue import rate as token_bucket
-from penstock.domain.queue.group_limit import MAX_OPEN
+from penstock.domain.queue.group_limit import MAX_ADMITTED
 from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.queue.rate import Bucket, Rate
 from penstock.store.limits.rates import RateBuckets
@@ -99,7 +99,7 @@ class GroupLimits:
                 rate=limits.rate_per_group,
                 leased=leased[pair],
                 unclaimed=unclaimed[pair],
-                most=MAX_OPEN,
+                most=MAX_ADMITTED,
             )
             bucket = buckets.get(pair, _NO_BUCKET)
             found[pair] = Room(room, unclaimed[pair], limits.rate_per_group, bucket)

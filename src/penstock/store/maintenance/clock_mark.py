@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from penstock.domain.circuit.circuit import PROBE_MS
-from penstock.domain.lake.progress import SETTLED_AFTER_DAYS
+from penstock.domain.lake.progress import FINAL_AFTER_DAYS
 from penstock.domain.limits import DAY, Limits
 from penstock.domain.message.claim_key import KEPT_MS
 from penstock.domain.message.ids import uuid7
@@ -124,7 +124,7 @@ def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
         "no_end": NO_END,
         "kept_ms": KEPT_MS,
         "probe_ms": PROBE_MS,
-        "first_open_day": now // DAY - SETTLED_AFTER_DAYS,
+        "first_open_day": now // DAY - FINAL_AFTER_DAYS,
     }
     [(dates, last_date)] = db.rows("clock.waiting_dates", params)
     changed = {name: db.run(f"clock.{name}", params) for name in _STATEMENTS}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue import group_limit as group_limit
-from penstock.domain.queue.group_limit import MAX_OPEN, OPEN, SHUT
+from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK, MAX_ADMITTED
 from penstock.domain.queue.queue import Queue
 from penstock.domain.store.finding import Finding, fail, ok
 from penstock.store.commit.session import SqlSession
@@ -31,7 +31,7 @@ def wrong_limits(session: SqlSession) -> list[str]:
     gated: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     wrong: list[str] = []
     for no, group, gate, state, is_blocked, number in session.db.rows("group_limits.all_groups"):
-        if (gate == SHUT) != bool(is_blocked):
+        if (gate == HELD_BACK) != bool(is_blocked):
             wrong.append(f"queue {no}, group {group!r}: gate {gate}, but is_blocked {is_blocked}")
         gated[no, group][_kind(gate, state)] += int(number)
     for (no, group), numbers in sorted(gated.items()):
@@ -59,7 +59,7 @@ def _wrong_group(queue: Queue | None, group: str, numbers: Counter[str]) -> Iter
         rate=limits.rate_per_group,
         leased=numbers[_LEASED],
         unclaimed=numbers[_UNCLAIMED],
-        most=MAX_OPEN,
+        most=MAX_ADMITTED,
     )
     if room and numbers[_HELD]:
         yield (
@@ -69,7 +69,7 @@ def _wrong_group(queue: Queue | None, group: str, numbers: Counter[str]) -> Iter
 
 
 def _kind(gate: int, state: str) -> str:
-    if gate == OPEN:
+    if gate == ADMITTED:
         return _LEASED if state == State.LEASED else _UNCLAIMED
     return _HELD if state == State.READY else state
 

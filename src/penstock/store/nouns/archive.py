@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Any
 
 from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
-from penstock.domain.lake.progress import ALL_DAYS, Mark, Place, Source
+from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark, Place
 from penstock.domain.message.answer_size import count_fitting
-from penstock.ports.archive import LakeRow, Look, Page, Snapshot
+from penstock.ports.archive import LakePage, LakeRow, Look, Snapshot
 from penstock.store.database import QueryResult, Row
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
@@ -33,7 +33,7 @@ class SqlArchive:
         if without is None:
             without = {mark.place for mark in self.marks() if mark.is_closed}
         asked: dict[Place, QueryResult] = {}
-        for source in Source:
+        for source in ArchiveSource:
             days = self._transaction.partitions.days() if source.is_by_day else [ALL_DAYS]
             for day in days:
                 if (source, day) not in without:
@@ -45,7 +45,7 @@ class SqlArchive:
     def marks(self) -> list[Mark]:
         return list(map(_mark, self._db.rows("archive.marks")))
 
-    def mark(self, source: Source, day: int) -> Mark:
+    def mark(self, source: ArchiveSource, day: int) -> Mark:
         rows = self._db.rows("archive.mark", {"source": source.value, "day": day})
         return _mark(rows[0]) if rows else Mark(source, day)
 
@@ -62,19 +62,19 @@ class SqlArchive:
         self._db.run("archive.close", _key(mark) | {"now": now})
 
     def page(
-        self, source: Source, day: int, rows: Range, *, limit: int, with_bodies: bool = False
-    ) -> Page:
+        self, source: ArchiveSource, day: int, rows: Range, *, limit: int, with_bodies: bool = False
+    ) -> LakePage:
         params = _range(rows, limit)
         found = self._db.rows(f"archive.{source}", params, day=day)
-        if source is not Source.HISTORY:
-            return Page(found)
+        if source is not ArchiveSource.HISTORY:
+            return LakePage(found)
         if with_bodies:
             found = found[: count_fitting((row[_SIZE] for row in found), MAX_PAGE_BYTES)]
         endings = [row[:-1] for row in found]
         if not with_bodies:
-            return Page(endings)
+            return LakePage(endings)
         contents = self._contents([(row[_MESSAGE_NO], row[-1]) for row in found])
-        return Page(endings, list(map(_body, endings, contents)))
+        return LakePage(endings, list(map(_body, endings, contents)))
 
     def live_page(self, rows: Range, *, limit: int, taken_at: int) -> list[LakeRow]:
         params = _range(rows, limit) | {"taken_at": taken_at}
@@ -147,7 +147,9 @@ def _range(rows: Range, limit: int) -> dict[str, object]:
 
 def _mark(row: Row) -> Mark:
     source, day, done_no, planned_no, rows_total, is_closed, moved_at = row
-    return Mark(Source(source), day, done_no, planned_no, rows_total, bool(is_closed), moved_at)
+    return Mark(
+        ArchiveSource(source), day, done_no, planned_no, rows_total, bool(is_closed), moved_at
+    )
 
 
 def _body(ending: LakeRow, content: Row) -> LakeRow:

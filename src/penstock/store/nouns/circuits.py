@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Circuit, CircuitState, Held, Outcome
-from penstock.domain.circuit.outcome_window import Batch, Line, Lines, to_know
+from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, RequestOutcome
+from penstock.domain.circuit.outcome_window import Batch, OutcomeWindow, OutcomeWindows, to_know
 from penstock.store.database import QueryResult, Row
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
-_OUTCOMES = (Outcome.SUCCESS, Outcome.FAILURE)  # by the number that is stored
+_OUTCOMES = (RequestOutcome.SUCCESS, RequestOutcome.FAILURE)  # by the number that is stored
 _SAVED = ("fail_ratio", "opened_at", "reopened", "generation", "probe_until")
 _Key = tuple[int, int]  # number of the circuit, number of the outcome
 
@@ -59,7 +59,9 @@ class SqlCircuits:
         rows = [self._row(one, changed[one]) for one in sorted(changed)]
         self._db.update("circuits.save", rows)
 
-    def lines(self, batches: Mapping[str, Batch], *, since: int, most: int) -> dict[str, Lines]:
+    def windows(
+        self, batches: Mapping[str, Batch], *, since: int, most: int
+    ) -> dict[str, OutcomeWindows]:
         wanted = {
             (self._rows[one].no, number): {name for name, outcome in batch if outcome is kind}
             for one, batch in batches.items()
@@ -80,11 +82,13 @@ class SqlCircuits:
             for key in self._keys(one):
                 answers = [a for a in (asked.get(key), oldest[key]) if a is not None]
                 known = {name: at for answer in answers for name, at in answer.rows()}
-                pair.append(Line(self._size(one, key), old.get(key, 0), known, since=since))
-            found[one] = Lines(*pair)
+                pair.append(
+                    OutcomeWindow(self._size(one, key), old.get(key, 0), known, since=since)
+                )
+            found[one] = OutcomeWindows(*pair)
         return found
 
-    def keep_lines(self, lines: Mapping[str, Lines]) -> None:
+    def save_windows(self, lines: Mapping[str, OutcomeWindows]) -> None:
         noted: list[Row] = []
         for one, pair in sorted(lines.items()):
             row = self._rows[one]
@@ -102,8 +106,8 @@ class SqlCircuits:
         if queue_nos:
             self._db.insert("circuits.hold", [(no, queue_no, now) for queue_no in set(queue_nos)])
 
-    def held(self, circuit_hash: str) -> list[Held]:
-        return [Held(*row) for row in self._db.rows("circuits.held", {"hash": circuit_hash})]
+    def held(self, circuit_hash: str) -> list[HeldQueue]:
+        return [HeldQueue(*row) for row in self._db.rows("circuits.held", {"hash": circuit_hash})]
 
     def held_names(self, circuit_hash: str, *, limit: int) -> list[str]:
         params = {"hash": circuit_hash, "limit": limit}
@@ -157,7 +161,7 @@ class SqlCircuits:
             self._db.run("circuits.line_up", nos)
             self._db.run("circuits.forget_holds", nos)
 
-    def let_go(self, hashes: Sequence[str]) -> None:
+    def line_up_and_forget(self, hashes: Sequence[str]) -> None:
         if not hashes:
             return
         self.line_up(hashes)
@@ -169,15 +173,15 @@ class SqlCircuits:
         if hashes:
             self._db.run("circuits.remove", {"circuit_nos": self._nos(hashes)})
 
-    def take_from_line(self, limit: int) -> list[int]:
-        rows = self._db.rows("circuits.take_from_line", {"limit": limit})
+    def take_for_release(self, limit: int) -> list[int]:
+        rows = self._db.rows("circuits.take_for_release", {"limit": limit})
         return [queue_no for _, queue_no in sorted(rows)]
 
-    def line(self, limit: int) -> list[int]:
+    def next_for_release(self, limit: int) -> list[int]:
         rows = self._db.rows("circuits.line", {"limit": limit})
         return [queue_no for _, queue_no in rows]
 
-    def samples(self, circuit_hash: str, outcome: Outcome) -> dict[str, int]:
+    def outcomes(self, circuit_hash: str, outcome: RequestOutcome) -> dict[str, int]:
         params = {"hash": circuit_hash, "is_failure": _OUTCOMES.index(outcome)}
         return dict(self._db.rows("circuits.samples", params))
 

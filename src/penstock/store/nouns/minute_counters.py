@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from penstock.domain.limits import DAY
-from penstock.domain.queue.minute_counters import Sample, Step
+from penstock.domain.queue.minute_counters import MinuteCounters, Step
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 
@@ -16,7 +16,7 @@ class SqlSamples:
         self._transaction = transaction
         self._db = transaction.db
 
-    def add(self, samples: Sequence[Sample], *, at: int, is_for_lake: bool) -> None:
+    def add(self, samples: Sequence[MinuteCounters], *, at: int, is_for_lake: bool) -> None:
         if samples:
             more = (at, int(is_for_lake))
             self._db.insert("samples.add", [(*msgspec.structs.astuple(s), *more) for s in samples])
@@ -25,14 +25,14 @@ class SqlSamples:
         [(first_at,)] = self._db.rows("samples.first_at", {"queue_no": queue_no})
         return first_at  # type: ignore[no-any-return]
 
-    def before(self, queue_no: int, *, at: int) -> Sample | None:
+    def before(self, queue_no: int, *, at: int) -> MinuteCounters | None:
         rows = self._db.rows("samples.before", {"queue_no": queue_no, "at": at})
-        return Sample(*rows[0]) if rows else None
+        return MinuteCounters(*rows[0]) if rows else None
 
     def steps(self, queue_no: int, *, from_at: int, to_at: int, step_ms: int) -> list[Step]:
         params = {"queue_no": queue_no, "from_at": from_at, "to_at": to_at, "step_ms": step_ms}
         return [
-            Step(step_no, Sample(*sample), most_ready)
+            Step(step_no, MinuteCounters(*sample), most_ready)
             for step_no, most_ready, *sample in self._db.rows("samples.steps", params)
         ]
 

@@ -13,7 +13,7 @@ from penstock.domain.message.lifecycle import PURGED, Content, Message
 from penstock.domain.message.selection import Pick
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.ports.store import Browse, Claimable, Stretch
+from penstock.ports.store import Browse, Claimable, QueueStretch
 from penstock.store.limits.limit_changes import LimitChanges
 from penstock.store.nouns.selection import FIRST, look_through
 from penstock.store.verbs.claims import Claims
@@ -190,7 +190,7 @@ class SqlMessages:
         }
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
 
-    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> Stretch:
+    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
         return look_through(self._db, wanted, pick, length=length)
 
     def change(

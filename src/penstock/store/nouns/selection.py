@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.message.selection import Pick
-from penstock.ports.store import Browse, Stretch
+from penstock.ports.store import Browse, QueueStretch
 from penstock.store.database import Database, Row
 from penstock.store.verbs.transaction_state import message_of
 
@@ -13,7 +13,7 @@ FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
 _LABELS = ("kind", "tag", "group", "entity_id")
 
 
-def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> Stretch:
+def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
     after1, after2, after3, after4 = wanted.after or FIRST
     params: dict[str, Any] = {
         "queue_no": wanted.queue_no,
@@ -34,7 +34,7 @@ def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> St
         db.text(f"selection.where_{name}") for name in _LABELS if name in params
     )
     rows = db.rows("selection.stretch", params, begin=begin, order=order, conditions=conditions)
-    return Stretch(list(map(message_of, rows)), _place(end[0]) if end else None)
+    return QueueStretch(list(map(message_of, rows)), _place(end[0]) if end else None)
 
 
 def _place(numbers: Row) -> tuple[int, int, int, int]:

@@ -16,8 +16,8 @@ from penstock.domain.message import transfer
 from penstock.domain.message.dedup import frees_key
 from penstock.domain.message.history import FAILURES, Attempt, AttemptOutcome
 from penstock.domain.message.lifecycle import LIVE, NEXT_ORDER, Message, State
-from penstock.domain.queue.fair_share import NO_TURN
-from penstock.domain.queue.group_limit import NO_GATE, OPEN, SHUT
+from penstock.domain.queue.fair_share import NO_POSITION
+from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK, NO_GATE
 from penstock.domain.queue.queue import DedupUntil
 from penstock.store.database import Row
 from penstock.store.limits.fair_positions import FairPositions
@@ -188,7 +188,7 @@ class MessageChanges:
         joining = [
             no
             for no, m in self._saves.items()
-            if (no in back or (m.state is State.READY and m.turn == NO_TURN))
+            if (no in back or (m.state is State.READY and m.turn == NO_POSITION))
             and m.state in LIVE
             and self._transaction.queue(m.queue_no).settings.is_fair
         ]
@@ -211,15 +211,15 @@ class MessageChanges:
                 return after
             return replace(after, gate=NO_GATE, is_blocked=False)
         if after.state is State.LEASED or _was_admitted_for_now(before, after, now):
-            return replace(after, gate=OPEN, is_blocked=False)
+            return replace(after, gate=ADMITTED, is_blocked=False)
         self._limited.add((after.queue_no, after.group))
-        return replace(after, gate=SHUT, is_blocked=True)
+        return replace(after, gate=HELD_BACK, is_blocked=True)
 
 
 def _was_admitted_for_now(before: Message, after: Message, now: int) -> bool:
     """Whether it was admitted for an instant that has come, not rescheduled by hand."""
     has_waited = before.state is State.WAITING and before.due_at <= now
-    return has_waited and after.state is State.READY and after.gate == OPEN
+    return has_waited and after.state is State.READY and after.gate == ADMITTED
 
 
 def _params_of(m: Message) -> dict[str, Any]:

@@ -26,11 +26,11 @@ def application_flags(parser: Parser) -> None:
 
 def application(args: Namespace) -> Penstock:
     from penstock.client.app import Penstock
-    from penstock.settings.values import Settings, Store
+    from penstock.settings.values import Settings, StoreSettings
 
     if args.store is None:
         return Penstock(args.server, key=args.key)
-    path = Settings(store=Store(url=args.store)).sqlite_path
+    path = Settings(store=StoreSettings(url=args.store)).sqlite_path
     if path is not None and not path.exists():
         # To open it would make an empty one, and a typo would look like a store without jobs.
         raise UsageError(f"there is no store at {path}")

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Collection
 
 
-class Ending:
+class StopSignal:
     """To be made before the work begins, in the main thread; `wait` returns when told.
 
     The system itself puts the number of a signal into a socket, where it lies until somebody looks.

@@ -17,7 +17,7 @@ from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
-    from penstock.services.keys import Keys
+    from penstock.services.keys import KeyService
 
 ROLES = [str(role) for role in Role]
 
@@ -77,7 +77,7 @@ def _show_aws(args: Namespace, out: Output) -> int:
     with _keys(args) as keys:
         in_use = {key.key_id: key for key in keys.all().result() if key.revoked_at is None}
         if args.id not in in_use:
-            raise NotFound(f"there is no key {args.id!r} in use")
+            raise NotFound(f"key {args.id!r} does not exist or was revoked")
         shown = _aws(args.id, keys.signing_secret(in_use[args.id]))
     if out.json:
         out.record(shown)
@@ -108,7 +108,7 @@ def _revoke(args: Namespace, out: Output) -> int:
 
 
 @contextmanager
-def _keys(args: Namespace) -> Iterator[Keys]:
+def _keys(args: Namespace) -> Iterator[KeyService]:
     from penstock.wiring.broker import open_broker
 
     broker = open_broker(loaded(args).settings)

@@ -94,7 +94,7 @@ def _configure_resend(parser: Parser) -> None:
 
 def _restore(args: Namespace, out: Output) -> int:
     from penstock.pipeline import restore
-    from penstock.services.restore import Restoring
+    from penstock.services.restore import RestoreService
     from penstock.wiring.broker import open_broker
 
     settings, at = loaded_settings(args), instant_of(args.at)
@@ -114,7 +114,7 @@ def _restore(args: Namespace, out: Output) -> int:
             return exits.OK
         queues = restore.queue_settings(lake, bounds)
         with closing(open_broker(settings)) as broker:
-            restoring = Restoring(broker.store, broker.clock)
+            restoring = RestoreService(broker.store, broker.clock)
             named = {row.queue for row in rows.select("queue").distinct().collect()}
             restoring.make_queues({n: text for n, text in queues.items() if n in named})
             done = _put(restoring, rows, total, Throttle(args.rate, _steady()))

@@ -9,7 +9,7 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import duration, loaded, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.kit.stop_signal import Ending
+from penstock.edge.cli.kit.stop_signal import StopSignal
 from penstock.edge.cli.registry import Command
 from penstock.settings.catalogue import catalogue
 
@@ -74,7 +74,7 @@ def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int:
 
 
 def _until_told(scaling: Autoscaling, args: Namespace, out: Output) -> int:
-    ending = Ending()
+    ending = StopSignal()
     scaling.start()
     if out.json:
         out.record({"ready": scaling.names, "dry_run": args.dry_run})

@@ -20,7 +20,7 @@ from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.services.directory import Directory
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
 _act = msgspec.json.Decoder(ActFields)
 _acts = msgspec.json.Decoder(Acts)
@@ -29,7 +29,7 @@ _NO_FIELDS = ActFields()
 
 
 class ActApi:
-    def __init__(self, messages: Messages, directory: Directory, limits: Limits) -> None:
+    def __init__(self, messages: MessageService, directory: Directory, limits: Limits) -> None:
         self._messages = messages
         self._directory = directory
         self._limits = limits

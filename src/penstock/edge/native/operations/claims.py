@@ -25,14 +25,14 @@ from penstock.edge.server.router import Route
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.directory import Directory
-from penstock.services.messages import ClaimOptions, Messages
+from penstock.services.messages import ClaimOptions, MessageService
 
 _claim = msgspec.json.Decoder(Claim)
 
 
 class ClaimApi:
     def __init__(
-        self, messages: Messages, directory: Directory, room: WaitingRoom, limits: Limits
+        self, messages: MessageService, directory: Directory, room: WaitingRoom, limits: Limits
     ) -> None:
         self._messages = messages
         self._directory = directory

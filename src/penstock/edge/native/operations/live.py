@@ -19,7 +19,7 @@ from penstock.edge.native.query_in import query_reader
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.edge.server.stream import EVENTS
-from penstock.services.overview import Changed, Look, Watch
+from penstock.services.overview import Changed, OverviewLook, OverviewService
 from penstock.supervision.health import Health
 
 _encode = msgspec.json.Encoder().encode
@@ -29,7 +29,7 @@ _query_of = query_reader(live.WATCH)
 class LiveApi:
     def __init__(
         self,
-        watch: Watch,
+        watch: OverviewService,
         *,
         most_listeners: int,
         is_let_in: Callable[[Caller], bool],
@@ -49,7 +49,7 @@ class LiveApi:
         return self._feed.listen(request.caller, events=events)
 
 
-def _rendered(look: Look, before: Look | None, caller: Caller) -> bytes:
+def _rendered(look: OverviewLook, before: OverviewLook | None, caller: Caller) -> bytes:
     """Only what the caller may see; totals only for callers that may see all queues."""
     passed_ms = SECOND if before is None else (look.at - before.at) or SECOND
     event = Live(

@@ -13,10 +13,10 @@ from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.operations.overview import WaitingClaims, visible, waiting_for
 from penstock.runtime.pusher.tally import PushTally
-from penstock.services.circuits.circuits import Circuits
+from penstock.services.circuits.circuits import CircuitService
 from penstock.services.history import Insight
-from penstock.services.overview import Watch
-from penstock.services.scaling import Scaling
+from penstock.services.overview import OverviewService
+from penstock.services.scaling import ScalingService
 
 
 class MetricsApi:
@@ -24,10 +24,10 @@ class MetricsApi:
         self,
         insight: Insight,
         claims: WaitingClaims,
-        circuits: Circuits,
+        circuits: CircuitService,
         pushed: PushTally,
-        scaling: Scaling,
-        watch: Watch,
+        scaling: ScalingService,
+        watch: OverviewService,
     ) -> None:
         self._insight = insight
         self._claims = claims

@@ -21,7 +21,7 @@ from penstock.edge.server.router import Route
 from penstock.operations.drafts import draft_of
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.messages import Messages
+from penstock.services.messages import MessageService
 
 
 class _ValidDrafts(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ _valid_drafts = msgspec.json.Decoder(_ValidDrafts)
 
 
 class SendApi:
-    def __init__(self, messages: Messages, limits: Limits) -> None:
+    def __init__(self, messages: MessageService, limits: Limits) -> None:
         self._messages = messages
         self._limits = limits
 

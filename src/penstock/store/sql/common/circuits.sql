@@ -248,7 +248,7 @@ SELECT place, queue_no
  ORDER BY place
  LIMIT :limit;
 
--- name: take_from_line
+-- name: take_for_release
 -- The same, and removes them.
 DELETE FROM unhold_line
  WHERE place IN (SELECT place
