@@ -13,7 +13,7 @@ from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import HOMES
 from penstock.pipeline.settings import JobSettings
 from penstock.settings import load
-from penstock.settings.pipeline import Pipeline
+from penstock.settings.pipeline import PipelineSettings
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at
 from tests.pipeline.workbench import Workbench
@@ -150,11 +150,11 @@ def test_the_java_that_spark_is_given_is_told(run: Run, tmp_path: Path, monkeypa
 
 
 def test_every_setting_of_the_section_reaches_the_jobs():
-    plain = Pipeline()
+    plain = PipelineSettings()
     said: dict[str, Any] = {"targets": "mail success 50", "cost_per_gib": "0.5"}
     said |= {"storage_bytes": 4, "breaker_load": 3}
     numbers = [name for name in plain.__struct_fields__ if name not in said]
-    told = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
+    told = PipelineSettings(**said, **{name: getattr(plain, name) + 1 for name in numbers})
 
     made, made_of_nothing = job_settings(told), job_settings(plain)
 

@@ -24,7 +24,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.pipeline.schemas import schema_of
 from penstock.runtime.archiver.archiver import sample
 from penstock.settings import Settings
-from penstock.settings.values import Server, Store
+from penstock.settings.values import ServerSettings, StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.edge.live import LiveServer
 from tests.factories import an_act
@@ -43,7 +43,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def broker(url: str) -> Iterator[Broker]:
-    settings = Settings(store=Store(url=url))
+    settings = Settings(store=StoreSettings(url=url))
     migrate(settings)
     with closing(open_broker(settings)) as broker:
         yield broker
@@ -261,7 +261,7 @@ def test_a_store_that_is_not_there_is_not_made_by_a_reader(spark, tmp_path):
 
 
 def test_over_http_too_a_row_is_sent_once(spark, tmp_path):
-    with LiveServer(Settings(data=str(tmp_path), server=Server(port=0))) as server:
+    with LiveServer(Settings(data=str(tmp_path), server=ServerSettings(port=0))) as server:
         driver = StoreDriver(server.broker.store, server.clock)  # type: ignore[arg-type]
         mail = driver.queue("mail", dedup_window_ms=0)
         for _ in range(2):
@@ -271,7 +271,7 @@ def test_over_http_too_a_row_is_sent_once(spark, tmp_path):
 
 def test_an_offset_is_given_out_only_when_nothing_can_appear_below_it(postgres_url):
     """A completion in a transaction of the application's own, committed late."""
-    settings = Settings(store=Store(url=postgres_url))
+    settings = Settings(store=StoreSettings(url=postgres_url))
     migrate(settings)
     reader = StreamReader(read({"url": postgres_url}))
     limit = ReadAllAvailable()

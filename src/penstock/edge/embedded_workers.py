@@ -10,7 +10,7 @@ from functools import partial
 
 from penstock.client.worker.starting import supervised
 from penstock.settings import Settings
-from penstock.settings.work import Workers
+from penstock.settings.workers import WorkersSettings
 from penstock.supervision.health import Health, Part
 from penstock.supervision.threads import SupervisedThread
 from penstock.worker.assignment import Order
@@ -83,6 +83,6 @@ class EmbeddedWorkers:
             _log.error("embedded workers could not be started; the server goes on without them")
 
 
-def processes_of(workers: Workers, *, cores: int) -> int:
+def processes_of(workers: WorkersSettings, *, cores: int) -> int:
     """For each module."""
     return max(cores // 4, 1) if workers.embedded is None else workers.embedded

@@ -10,7 +10,7 @@ from penstock.ports.sender import Request, Response, Sender
 from penstock.runtime.pusher.backoff import Waits
 from penstock.runtime.pusher.pusher import Pace, Pusher
 from penstock.runtime.pusher.thread import Bell, PusherThread
-from penstock.settings.push import Push
+from penstock.settings.push import PushSettings
 from penstock.supervision.health import Health
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LazySender:
     """Made when there is something to send: most nodes have no use for an HTTP client."""
 
-    def __init__(self, clock: Clock, push: Push, health: Health) -> None:
+    def __init__(self, clock: Clock, push: PushSettings, health: Health) -> None:
         self._clock = clock
         self._push = push
         self._health = health

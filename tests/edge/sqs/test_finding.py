@@ -10,7 +10,7 @@ from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.queue_lookup import Finder
 from penstock.edge.sqs.wire.call import Asked
 from penstock.edge.sqs.wire.model import PurgeQueueRequest
-from penstock.settings.values import Sqs
+from penstock.settings.values import SqsSettings
 from tests.edge.sqs.aws import ACCOUNT
 
 
@@ -37,7 +37,7 @@ def finder(seen: Seen) -> Finder:
 
 def asked(url: str) -> Asked:
     request = Request("POST", "/", b"", {}, b"")
-    return Asked(PurgeQueueRequest(QueueUrl=url), request, Sqs(), "http")
+    return Asked(PurgeQueueRequest(QueueUrl=url), request, SqsSettings(), "http")
 
 
 def test_a_url_means_the_same_queue_every_time(seen: Seen, finder: Finder) -> None:

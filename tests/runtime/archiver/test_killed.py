@@ -22,7 +22,7 @@ from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.settings import Settings
-from penstock.settings.values import Store
+from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.docs.snippets import ROOT
 from tests.runtime.archiver.driver import rows_of
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.timeout(300)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     is_postgres = request.param == "postgres"
     url = request.getfixturevalue("postgres_url") if is_postgres else None
-    settings = Settings(data=str(tmp_path), store=Store(url=url))
+    settings = Settings(data=str(tmp_path), store=StoreSettings(url=url))
     migrate(settings)
     return settings
 

@@ -12,7 +12,7 @@ from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_setti
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue
 from penstock.settings import Settings
-from penstock.settings.values import Store as StoreSettings
+from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.edge.process import ServerProcess
 from tests.support.http_backend import HttpBackend

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.limits import DAY, MINUTE
 from penstock.outbound import clock as clocks
 from penstock.settings import Settings
-from penstock.settings.values import Store
+from penstock.settings.values import StoreSettings
 from penstock.store.maintenance.clock_mark import read_mark
 from penstock.store.postgres.store import migrate
 from penstock.wiring.broker import open_broker
@@ -20,7 +20,7 @@ def test_a_node_whose_clock_is_days_off_does_not_change_the_store_s_time(
 ) -> None:
     migrate(postgres_url)
     real = clocks.wall_ms
-    settings = Settings(store=Store(url=postgres_url))
+    settings = Settings(store=StoreSettings(url=postgres_url))
     monkeypatch.setattr(clocks, "wall_ms", lambda: real() + ahead_ms)
     monkeypatch.setattr("penstock.wiring.broker.wall_ms", clocks.wall_ms)
     broker = open_broker(settings)
@@ -40,7 +40,7 @@ def test_a_node_whose_clock_is_days_off_does_not_change_the_store_s_time(
 
 def test_a_store_that_is_ahead_of_its_database_is_set_back_at_a_start(postgres_url: str) -> None:
     migrate(postgres_url)
-    settings = Settings(store=Store(url=postgres_url))
+    settings = Settings(store=StoreSettings(url=postgres_url))
     right = clocks.wall_ms()
     wrong = right + 2 * DAY
     broker = open_broker(settings)

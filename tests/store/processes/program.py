@@ -23,7 +23,7 @@ from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Acted, Sent
-from penstock.settings.values import Settings, Store
+from penstock.settings.values import Settings, StoreSettings
 from penstock.wiring.broker import Broker, open_broker
 
 THREADS = 3
@@ -195,7 +195,7 @@ def say(what: Any) -> None:
 def main(folder: str, how: str) -> None:
     path = f"{folder}/penstock.db"
     url = f"sqlite:///{path}" + ("?checksums=off" if how == "plain" else "")
-    broker = open_broker(Settings(store=Store(url=url)))
+    broker = open_broker(Settings(store=StoreSettings(url=url)))
     program = Program(broker) if how != "plain" else Shop(broker, path)
     say("ready")
     for line in sys.stdin:

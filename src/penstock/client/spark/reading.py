@@ -22,7 +22,7 @@ from penstock.pipeline.schemas import schema_of
 from penstock.ports.archive import LakeRow
 from penstock.ports.store import Session
 from penstock.settings import Settings
-from penstock.settings.values import Store
+from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, open_broker
 
 MOST_PARTITIONS = 256
@@ -89,7 +89,7 @@ def batches(choices: Choices, part: Part) -> Iterator[pa.RecordBatch]:
 
 def opened(choices: Choices) -> Broker:
     """Raises InvalidRequest rather than make a new file for somebody who wants to read one."""
-    settings = Settings(store=Store(url=choices.url))
+    settings = Settings(store=StoreSettings(url=choices.url))
     path = settings.sqlite_path
     if path is not None and not path.exists():
         raise InvalidRequest(f"there is no store at {path}")

@@ -23,7 +23,7 @@ from penstock.edge.waiting_claims import WaitingRoom
 from penstock.services.directory import Directory
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues
-from penstock.settings.values import Aweq
+from penstock.settings.values import AweqSettings
 
 _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -36,7 +36,7 @@ class AweqApi:
         directory: Directory,
         room: WaitingRoom,
         *,
-        settings: Aweq,
+        settings: AweqSettings,
         limits: Limits,
     ) -> None:
         self._messages = messages

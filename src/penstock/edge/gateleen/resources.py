@@ -22,7 +22,7 @@ from penstock.edge.server.router import Route
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.documents import Documents
 from penstock.services.routes import Routes
-from penstock.settings.push import Push
+from penstock.settings.push import PushSettings
 
 Do = Callable[[Request], Awaitable[Response]]
 
@@ -31,7 +31,7 @@ _EMPTY = b"{}"
 
 class ResourceApi:
     def __init__(
-        self, routes: Routes, circuits: Circuits, documents: Documents, settings: Push
+        self, routes: Routes, circuits: Circuits, documents: Documents, settings: PushSettings
     ) -> None:
         self._routes = routes
         self._circuits = circuits

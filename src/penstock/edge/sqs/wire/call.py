@@ -13,7 +13,7 @@ from penstock.edge.server.request import Request
 from penstock.edge.sqs.rules import names
 from penstock.edge.sqs.wire.model import Output
 from penstock.ports.ticket import Ticket
-from penstock.settings.values import Sqs
+from penstock.settings.values import SqsSettings
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -24,7 +24,7 @@ _SCHEMES = ("http", "https")
 class Asked(msgspec.Struct, frozen=True, gc=False):
     input: Any
     request: Request
-    settings: Sqs
+    settings: SqsSettings
     scheme: str  # with which this server is reached without a proxy
     proxies: Sequence[Network] = ()  # whose word counts about host and scheme
     caller: Caller = ANYONE
