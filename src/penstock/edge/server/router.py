@@ -1,4 +1,4 @@
-"""Which handler serves a path, and what a caller needs to be let in."""
+"""Routing: which handler serves a path, and which access it requires."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from penstock.domain.limits import NUL
 from penstock.edge.server.request import Handler, Request, Response
 
 _ANYTHING = re.compile(".+", re.DOTALL)
-_FEW = frozenset({"queue"})  # parts of paths that come again and again, unlike ids and receipts
-_SHORT = 150  # characters; what is remembered must not fill the memory
+_CACHED = frozenset({"queue"})  # path parameters with few values, unlike ids and receipts
+_SHORT = 150  # characters; bounds the memory of the cache
 _MOST_REMEMBERED = 20_000
 
 
@@ -26,48 +26,48 @@ Refuse = Callable[[Request, PenstockError], Response]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation, told well enough to make the OpenAPI document from."""
+    """A served operation, with all that the OpenAPI document needs."""
 
     method: str
-    # "/v1/queues/{queue}/messages"; "{name:pattern}" where not everything fits; "{name...}" at the
-    # end for all the rest of a path, as it came.
+    # "/v1/queues/{queue}/messages"; "{name:pattern}" restricts a parameter; "{name...}" at the end
+    # takes the rest of the path, not unquoted.
     path: str
     handler: Handler
-    role: Role | None = None  # None: open to everybody
+    role: Role | None = None  # None: no key is needed
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
-    queue: str | None = None  # the one it is about, where the path does not name it
-    name: str = ""  # what a program would call it: "sendMessage"
+    queue: str | None = None  # its queue, if the path does not name one
+    name: str = ""  # the operationId: "sendMessage"
     summary: str = ""
-    takes: type | None = None  # the request's body
-    example: object = None  # … one that works
+    takes: type | None = None  # type of the request's body
+    example: object = None  # a valid body
     gives: type | UnionType | None = None
-    media: str = "application/json"  # what it answers with
+    media: str = "application/json"  # of the response
     status: int = 200
-    also: tuple[int, ...] = ()  # other statuses of success, with the same answer
-    refuses: tuple[type[PenstockError], ...] = ()  # beside what its path, body and role entail
+    also: tuple[int, ...] = ()  # other success statuses, with the same answer
+    refuses: tuple[type[PenstockError], ...] = ()  # beside those that path, body and role entail
     query: tuple[str, ...] = ()
-    takes_any_media: bool = False  # clients of other protocols post forms too
-    takes_other_sites: bool = False  # pages of other sites may act here: AweQ's, as it promises
+    takes_any_media: bool = False  # clients of other protocols also post forms
+    takes_other_sites: bool = False  # pages of other sites may use it, as AweQ promises
     is_native: bool = True  # part of the native API and of its OpenAPI document
-    refuse: Refuse | None = None  # None: as the native API does
-    operation: Operation[Any] | None = None  # of the contract
+    refuse: Refuse | None = None  # None: errors in the format of the native API
+    operation: Operation[Any] | None = None  # of the API contract
 
     def __post_init__(self) -> None:
-        """An operation without a scope must not be served: nobody would check its queue."""
+        """Refuse an operation without a scope: the queues of the key would not be checked."""
         has_queue = self.queue is not None or "{queue}" in self.path
         if self.role is not None and self.scope is Scope.QUEUE and not has_queue:
-            raise ValueError(f"{self.method} {self.path} names no queue: give it a scope")
+            raise ValueError(f"{self.method} {self.path} does not name a queue: give it a scope")
 
 
 class _Node:
-    __slots__ = ("children", "fits", "name", "rest", "routes", "wild")
+    __slots__ = ("children", "name", "pattern", "rest", "routes", "wild")
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.wild: _Node | None = None
         self.rest: _Node | None = None
         self.name = ""
-        self.fits = _ANYTHING
+        self.pattern = _ANYTHING
         self.routes: dict[str, Route] = {}
 
 
@@ -84,7 +84,7 @@ class Router:
         found = self._found.get((method, path))
         if found is None:
             found = self._look_up(method, path)
-            if len(path) <= _SHORT and found[1].keys() <= _FEW:
+            if len(path) <= _SHORT and found[1].keys() <= _CACHED:
                 if len(self._found) >= _MOST_REMEMBERED:
                     self._found.clear()
                 self._found[method, path] = found
@@ -101,20 +101,20 @@ class Router:
                 params[node.name] = "/".join(parts[place:])
                 break
             child = node.children.get(part)
-            if child is None and node.wild is not None and node.wild.fits.fullmatch(part):
+            if child is None and node.wild is not None and node.wild.pattern.fullmatch(part):
                 child = node.wild
-                params[child.name] = _unquoted(part) if "%" in part else part
+                params[child.name] = _unquote(part) if "%" in part else part
             if child is None:
-                raise NotFound(f"there is nothing at {path[:200]!r}")
+                raise NotFound(f"nothing is served at {path[:200]!r}")
             node = child
         assert node is not None
         route = node.routes.get(method)
         if route is None:
             if not node.routes:
-                raise NotFound(f"there is nothing at {path[:200]!r}")
+                raise NotFound(f"nothing is served at {path[:200]!r}")
             allowed = {*node.routes, "HEAD"} if "GET" in node.routes else node.routes.keys()
             names = tuple(sorted(allowed))
-            raise MethodNotAllowed(f"{path[:200]!r} takes {', '.join(names)}", names)
+            raise MethodNotAllowed(f"{path[:200]!r} allows only {', '.join(names)}", names)
         return route, params
 
     def _add(self, route: Route) -> None:
@@ -129,15 +129,15 @@ class Router:
                 if node.wild is None:
                     node.wild = _Node()
                     node.wild.name, _, pattern = part[1:-1].partition(":")
-                    node.wild.fits = re.compile(pattern) if pattern else _ANYTHING
+                    node.wild.pattern = re.compile(pattern) if pattern else _ANYTHING
                 node = node.wild
             else:
                 node = node.children.setdefault(part, _Node())
         node.routes[route.method] = route
 
 
-def _unquoted(part: str) -> str:
+def _unquote(part: str) -> str:
     text = unquote(part)
-    if NUL in text:  # nothing has such a name, and not every store takes the question
-        raise NotFound("there is nothing with a NUL in its name")
+    if NUL in text:  # no name contains one, and PostgreSQL rejects it
+        raise NotFound("a name must not contain a NUL")
     return text
