@@ -107,6 +107,12 @@ def api(server: LiveServer) -> Iterator[Api]:
 
 
 @pytest.fixture
+def name(api: Api) -> str:
+    """The name of a new queue."""
+    return api.make_queue("one")
+
+
+@pytest.fixture
 def new_key(guarded: LiveServer) -> NewKey:
     """new_key(Role.READ, queues=("mail*",)); all roles if none is named."""
 

@@ -50,6 +50,10 @@ class Console:
         self.heading.first.wait_for()
         return self.page
 
+    def open_queue(self, name: str) -> None:
+        self.open(f"/console/queues/{name}")
+        expect(self.heading).to_contain_text(name)
+
     @property
     def heading(self) -> Locator:
         return self.page.locator("main h1")
@@ -98,7 +102,7 @@ class Console:
     def dialog(self) -> Dialog:
         return Dialog(self.page.locator("dialog[open]"))
 
-    def told(self, text: str) -> None:
+    def expect_toast(self, text: str) -> None:
         """It says so in the corner."""
         expect(self.page.locator(".toast", has_text=text).first).to_be_visible()
 

@@ -1,4 +1,4 @@
-"""A few hours in the life of a shop's queues, told to a server: what pictures are made of."""
+"""A few hours of a shop's queues, replayed to a server for the pictures of the docs."""
 
 from __future__ import annotations
 

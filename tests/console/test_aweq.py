@@ -54,9 +54,9 @@ class Aweq:
     def printed(self, line: str) -> dict:
         expect(self.answer.locator("p")).to_have_text(line)
         text = self.answer.locator("pre").inner_text()
-        told = json.loads(text)
-        assert text == json.dumps(told, indent=4), "as AweQ's document prints it"
-        return dict(told)
+        answer = json.loads(text)
+        assert text == json.dumps(answer, indent=4), "as AweQ's document prints it"
+        return dict(answer)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_the_shown_command_does_the_same(aweq: Aweq) -> None:
     need("curl")
     aweq.console.open("/console/aweq/send-message")
     aweq.page.get_by_label("Queue Message").fill("it's $HOME")
-    aweq.page.get_by_text("The same from a shell").click()
+    aweq.page.get_by_text("Do the same from a shell").click()
     command = aweq.page.locator('[data-form="HTTP API"] code').inner_text()
 
     answer = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)

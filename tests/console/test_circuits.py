@@ -128,10 +128,10 @@ def test_all_are_closed_together_and_counted_first(console: Console, api: Api, w
 
     console.open("/console/circuits")
     dialog = console.ask("Close all")
-    dialog.expect_count("2 circuits are concerned.")
+    dialog.expect_count("2 circuits are affected.")
     if way == "button":
         dialog.confirm()
-        console.told("2 closed.")
+        console.expect_toast("2 closed.")
     elif way == "command":
         run_command(dialog.command())
     else:
@@ -177,9 +177,9 @@ def test_held_queues_are_unheld_by_button_command_and_call(
     hold(server, api, *queues)
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/close"))
     console.open(f"/console/circuits/{circuit_hash(SHOP)}")
-    expect(console.page.locator(".facts").first).to_contain_text("Wait to be unheld2")
+    expect(console.page.locator(".facts").first).to_contain_text("Waiting for release2")
     dialog = console.ask("Unhold")
-    dialog.expect_count("2 held queues are concerned.")
+    dialog.expect_count("2 held queues are affected.")
     run_command(dialog.command())
     assert are_held() == {False}
     hold(server, api, *queues)
@@ -187,13 +187,13 @@ def test_held_queues_are_unheld_by_button_command_and_call(
     assert are_held() == {False}
     hold(server, api, *queues)
     dialog.confirm()
-    console.told("2 unheld.")
+    console.expect_toast("2 unheld.")
     assert are_held() == {False}
 
     hold(server, api, *queues)
     console.open("/console/circuits")
     console.ask("Unhold all").confirm()
-    console.told("2 unheld.")
+    console.expect_toast("2 unheld.")
     assert are_held() == {False}
 
 
@@ -210,7 +210,7 @@ def test_one_queue_is_unheld_where_it_is_shown(
     assert "held_by" not in api.queue(queue)
     hold(server, api, queue)
     dialog.confirm()
-    console.told(f"{queue} is not held any more.")
+    console.expect_toast(f"{queue} is no longer held.")
 
     assert "held_by" not in api.queue(queue)
     expect(console.page.locator('button[data-action="Unhold"]')).to_have_count(0)
@@ -226,11 +226,11 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
 
     console.open(f"/console/circuits/{circuit_hash(SHOP)}")
     dialog = console.ask("Settings")
-    dialog.fill("Failures that open it, in percent", "fifty")
+    dialog.fill("Failure percentage that opens it", "fifty")
     dialog.expect_problem("“fifty” is not a whole number")
-    dialog.fill("Failures that open it, in percent", "50")
-    dialog.fill("Age of samples that count", "5m")
-    dialog.fill("Slow answers fail after", "none")
+    dialog.fill("Failure percentage that opens it", "50")
+    dialog.fill("Maximum age of samples", "5m")
+    dialog.fill("Calls count as failed after", "none")
     run_command(dialog.command())
     assert api.get(path)["overrides"] == wanted
     ok(api.call("DELETE", path))
@@ -238,17 +238,17 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
     assert api.get(path)["overrides"] == wanted
     ok(api.call("DELETE", path))
     dialog.confirm()
-    console.told("The settings of the circuit are saved.")
+    console.expect_toast("The settings of the circuit are saved.")
     assert api.get(path)["overrides"] == wanted
     expect(console.page.get_by_text("override", exact=True)).to_have_count(3)
 
     console.open("/console/circuits")
     dialog = console.ask("Settings")
-    for label in ("Failures that open it, in percent", "Age of samples that count"):
+    for label in ("Failure percentage that opens it", "Maximum age of samples"):
         dialog.fill(label, "")
-    dialog.fill("Slow answers fail after", "")
+    dialog.fill("Calls count as failed after", "")
     dialog.confirm()
-    console.told("The settings of the circuit are saved.")
+    console.expect_toast("The settings of the circuit are saved.")
     assert api.get(path)["overrides"] == {}
 
 

@@ -54,7 +54,7 @@ def test_a_table_is_shown_and_plotted(console: Console) -> None:
     expect(console.heading).to_have_text("slo")
     expect(console.page.locator("tr[data-key]")).to_have_count(15)
     console.page.get_by_label("Plot").select_option("bad")
-    console.page.get_by_label("One line for each").select_option("queue")
+    console.page.get_by_label("One line per").select_option("queue")
     console.page.get_by_role("button", name="Show").click()
     legend = console.page.locator('[data-chart="bad"] .legend button')
     expect(legend).to_have_count(3)
@@ -126,7 +126,7 @@ def test_recommended_settings_of_the_breaker_are_applied(console: Console, api: 
     run_call(dialog.call())
     assert api.get(path)["overrides"] == advice
     dialog.confirm()
-    console.told("The recommended settings are in force.")
+    console.expect_toast("The recommended settings are in force.")
     assert api.get(path)["overrides"] == advice
     expect(console.row("advice stripe").get_by_role("button", name="Apply")).to_be_disabled()
 

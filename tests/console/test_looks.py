@@ -128,7 +128,7 @@ def test_colours_follow_the_system_until_somebody_chooses(
     switch.click()
     assert ground() == dark
     switch.click()
-    expect(switch).to_have_attribute("title", "Colours: as the system says")
+    expect(switch).to_have_attribute("title", "Colours: system")
     page.emulate_media(color_scheme="light")
     assert ground() == light
 

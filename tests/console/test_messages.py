@@ -62,7 +62,7 @@ def test_filters_narrow_what_is_shown_and_stand_in_the_address(console: Console,
     console.open(f"/console/messages?tag={tag}")
     assert console.keys() == [mine]
     console.open(f"/console/messages?queue={queue}&kind=nothing")
-    expect(console.page.locator("tr.empty")).to_have_text("No message fits.")
+    expect(console.page.locator("tr.empty")).to_have_text("No message matches.")
 
 
 def test_time_is_a_filter(console: Console, api: Api, clock: ManualClock) -> None:
@@ -176,7 +176,7 @@ def test_one_message_is_changed_by_hand(
             dialog.fill("Reason", "it's so")
         if message_id == by_button:
             dialog.confirm()
-            console.told(f"The message is {after}.")
+            console.expect_toast(f"The message is {after}.")
             shown = "dead" if before == "dead" and after == "cancelled" else after
             expect(console.heading.locator(".badge").first).to_have_text(shown)
         elif message_id == by_command:
@@ -233,11 +233,11 @@ def test_what_is_selected_is_changed_together_and_counted_first(console: Console
         console.page.get_by_label(f"Select {message_id}").check()
     expect(console.page.locator(".bulk-what")).to_have_text("2 selected")
     dialog = console.ask("Cancel")
-    dialog.expect_count("2 messages are concerned.")
+    dialog.expect_count("2 messages are affected.")
     dialog.fill("Reason", "withdrawn")
     dialog.confirm()
 
-    console.told("2 of 2 cancelled.")
+    console.expect_toast("2 of 2 cancelled.")
     expect(console.page.locator("tr[data-key]")).to_have_count(2)
     assert console.keys() == ids[2:]
     assert api.message(ids[0])["reason"] == "withdrawn"
@@ -281,10 +281,10 @@ def test_all_that_fit_are_changed_together_and_counted_first(
         dialog = console.ask(label)
         if label == "Due date":
             dialog.fill("Due at", "2090-01-01T00:00:00")
-        dialog.expect_count("3 messages are concerned.")
+        dialog.expect_count("3 messages are affected.")
         if way == "button":
             dialog.confirm()
-            console.told("3 of 3")
+            console.expect_toast("3 of 3")
         elif way == "command":
             run_command(dialog.command())
         else:

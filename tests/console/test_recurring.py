@@ -54,7 +54,7 @@ def test_it_is_run_now_by_button_command_and_call(console: Console, api: Api) ->
 
     console.open(f"/console/recurring/{name}")
     console.ask("Run now").confirm()
-    console.told("Sent:")
+    console.expect_toast("Sent:")
     assert api.counts(queue) == {"ready": 1}
     expect(console.page.locator("main")).to_contain_text("Next runs")
     run_command(console.ask("Run now").command())

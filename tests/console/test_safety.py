@@ -55,7 +55,7 @@ def test_a_wrong_key_is_refused_and_nothing_is_shown(visitor: Console) -> None:
 
     visitor.log_in("pk_0000000000_" + "0" * 40)
 
-    expect(visitor.page.locator(".problem")).to_contain_text("not known or was revoked")
+    expect(visitor.page.locator(".problem")).to_contain_text("is unknown or revoked")
     assert visitor.page.context.cookies() == []
     visitor.forgive("401 (Unauthorized)")
 
@@ -117,7 +117,7 @@ def test_an_operator_acts_and_the_shown_forms_work_with_a_key(
     dialog = visitor.ask("Pause")
     command, call = dialog.command(), dialog.call()
     dialog.confirm()
-    visitor.told("is paused")
+    visitor.expect_toast("is paused")
 
     assert key not in command + call
     assert run_call(call, key=key)["is_paused"]

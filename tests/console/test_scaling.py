@@ -63,7 +63,7 @@ def test_fleets_tell_how_many_workers_they_want_and_why(
     expect(log).to_have_count(1)
     expect(log.locator('[data-label="Change"]')).to_have_text("+5")
     expect(log.locator('[data-label="Why"]')).to_have_text("backlog")
-    expect(log.locator('[data-label="What it went by"]')).to_contain_text("backlog 100")
+    expect(log.locator('[data-label="Inputs"]')).to_contain_text("backlog 100")
     console.shoot("fleet")
 
 
@@ -105,7 +105,7 @@ def test_trouble_and_absence_are_told(
 
     phone.open("/console/scaling/mail")
 
-    expect(phone.page.locator(".notice.warn")).to_contain_text("No autoscaler looks after")
+    expect(phone.page.locator(".notice.warn")).to_contain_text("No autoscaler is watching")
     expect(phone.page.locator(".notice.bad")).to_contain_text(HOSTILE)
     assert phone.page.locator("main img").count() == 0
     assert not phone.is_too_wide()

@@ -56,7 +56,7 @@ def test_a_worker_is_drained_by_button_command_and_call(console: Console, api: A
 
     console.open(f"/console/workers/{by_button}")
     console.ask("Drain").confirm()
-    console.told("The worker is draining.")
+    console.expect_toast("The worker is draining.")
     expect(console.heading.locator(".badge")).to_have_text("draining")
     expect(console.page.locator('button[data-action="Drain"]')).to_be_disabled()
     console.open(f"/console/workers/{by_command}")
@@ -74,7 +74,7 @@ def test_those_that_are_gone_are_shown_when_asked_for(console: Console, api: Api
 
     console.open("/console/workers")
     expect(console.row(worker)).to_have_count(0)
-    console.page.get_by_role("link", name="Show those that are gone").click()
+    console.page.get_by_role("link", name="Show ended workers").click()
     expect(console.cell(worker, "State")).to_have_text("left")
     assert console.path == "/console/workers?gone=true"
 

@@ -1,4 +1,4 @@
-// Where it begins.
+// Entry point: build the shell and start the router.
 
 import { onLoggedOut } from "./api.js";
 import { h, replace } from "./dom.js";

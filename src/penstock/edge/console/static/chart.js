@@ -1,8 +1,8 @@
-// Graphs as SVG: lines or areas over time, with axes, a legend that hides and shows, and a read-out
-// under the pointer or, with the arrow keys, under the focus.
+// Charts in SVG: lines or areas over time, with axes, a legend that toggles series, and a read-out at
+// the pointer or, with the arrow keys, at the focused point.
 //
 // makeChart({ title, series: [{ name, tone, value(point), isArea? }], format?, isDuration?, isWhole? })
-// gives { element, update(points, { from, to }) }; a point has `at` in ms.  A value that is null is a gap.
+// returns { element, update(points, { from, to }) }; a point has `at` in ms.  A null value is a gap.
 
 import { h, replace, svg } from "./dom.js";
 import { compact } from "./format.js";
@@ -24,9 +24,9 @@ export function makeChart({ title, series, format = compact, isDuration = false,
     box,
   );
   let points = [];
-  let span = null; // until something is asked for
+  let span = null; // until the first update
   let width = 0;
-  let place = null; // of the point that is read out
+  let place = null; // index of the point that is read out
 
   new ResizeObserver(([entry]) => {
     const next = Math.round(entry.contentRect.width);
@@ -99,7 +99,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
         svg("path", { class: `line tone-${one.tone}`, d: lineOf(one, x, y) }),
       ]),
       points.length === 0 &&
-        svg("text", { class: "nothing", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "Nothing is known of this time"),
+        svg("text", { class: "nothing", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "No data for this period"),
       cursor(x, y, bottom),
     );
     tell(x);
@@ -134,7 +134,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
   }
 
   function pathOf(run, x, y) {
-    // One point alone has no length: a dot of a line.
+    // A single point has no length: draw it as a dot.
     if (run.length === 1) return `M${x(run[0][0]) - 1} ${y(run[0][1])}h2`;
     return run.map(([at, value], n) => `${n ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   }
@@ -189,7 +189,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
 
   function summary() {
     const last = points.at(-1);
-    if (!last) return `${title}: nothing is known`;
+    if (!last) return `${title}: no data`;
     const values = series.map((one) => `${one.name} ${one.value(last) == null ? "unknown" : format(one.value(last))}`);
     return `${title}, at the end: ${values.join(", ")}`;
   }

@@ -1,6 +1,6 @@
-// What the server tells once a second (/v1/live), for as long as somebody looks.
+// The stream of live updates (/v1/live), once a second while the page is visible.
 //
-// Not EventSource: it cannot send the header without which a login counts for nothing.
+// Not EventSource: it cannot send the header that a login requires.
 
 import { parse, send } from "./api.js";
 
@@ -8,11 +8,11 @@ const AGAIN_MS = [500, 1_000, 2_000, 5_000, 10_000];
 const listeners = new Set();
 const watchers = new Set();
 let state = "off";
-let running = null; // the AbortController of the stream that is open
+let running = null; // the AbortController of the open stream
 let failures = 0;
-let isFirst = false; // of its stream: it tells of no changes, because there was nothing before it
+let isFirst = false; // the first event of a stream is a snapshot, not a change
 
-/** fn(event, isFirst) for every line of news; returns what ends it. */
+/** Call fn(event, isFirst) for every event; returns a function that unsubscribes. */
 export function onLive(listener) {
   listeners.add(listener);
   start();
@@ -22,7 +22,7 @@ export function onLive(listener) {
   };
 }
 
-/** fn(state) now and whenever it changes: off, live, waiting. */
+/** Call fn(state) now and on every change: off, live, waiting. */
 export function onLiveState(watcher) {
   watchers.add(watcher);
   watcher(state);
@@ -53,7 +53,7 @@ async function follow(control) {
     tell("live");
     await read(answer.body, control);
   } catch {
-    // The server went away, or is busy: it is asked again.
+    // The server is gone or busy: reconnect.
   }
   if (control !== running) return;
   tell("waiting");
@@ -81,10 +81,10 @@ function heard(event) {
   const data = event.split("\n").filter((line) => line.startsWith("data: "));
   if (!data.length) return;
   failures = 0;
-  const told = parse(data.map((line) => line.slice(6)).join("\n"));
+  const event = parse(data.map((line) => line.slice(6)).join("\n"));
   const wasFirst = isFirst;
   isFirst = false;
-  for (const listener of [...listeners]) listener(told, wasFirst);
+  for (const listener of [...listeners]) listener(event, wasFirst);
 }
 
 function tell(next) {

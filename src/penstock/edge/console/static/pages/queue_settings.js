@@ -1,4 +1,4 @@
-// The settings of a queue, to be read and changed.
+// The settings of a queue: view and change.
 
 import { makeField, runAction } from "../action.js";
 import { get } from "../api.js";
@@ -71,7 +71,7 @@ export const queueSettings = {
       runAction({
         label: "Save",
         title: `Change the settings of ${found.name}?`,
-        text: "Settings that are not named here stay as they are.",
+        text: "Settings that are not listed here stay unchanged.",
         request: () => ({ method: "PATCH", path: pathOf(found.name), body: changes }),
         command: () => ["queues", "set", found.name, ...words],
         done: () => `${found.name} has new settings.`,
