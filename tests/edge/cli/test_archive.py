@@ -12,7 +12,7 @@ import pytest
 from penstock.domain.lake import layout as lake
 from penstock.domain.message.lifecycle import State
 from penstock.settings import Settings
-from penstock.settings.values import Store
+from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import migrate, open_broker
 from tests.runtime.archiver.driver import rows_of
 from tests.store.driver import StoreDriver
@@ -22,7 +22,7 @@ class Shop:
     """A store with a queue; the flags that name it."""
 
     def __init__(self, folder: Path, url: str | None) -> None:
-        self.settings = Settings(data=str(folder), store=Store(url=url))
+        self.settings = Settings(data=str(folder), store=StoreSettings(url=url))
         self.flags = ["--data", str(folder), *(["--store", url] if url else [])]
         self.lake = folder / "lake"
         migrate(self.settings)

@@ -45,11 +45,11 @@ def test_a_damaged_log_is_told_refused_and_salvaged_in_full(run, crashed, tmp_pa
     log = log_of(data / FILE)
     flip(log, log.stat().st_size // 2, bit=0)
 
-    [told] = failures(run, data)
+    [failure] = failures(run, data)
     refused = run("keys", "--data", data)
     salvaged = run("doctor", "--data", data, "--salvage", tmp_path / "new")
 
-    assert f"{log} is damaged at byte" in told
+    assert f"{log} is damaged at byte" in failure
     assert refused.code == 1
     assert refused.err.endswith("(store_damaged)\n")
     assert salvaged.code == 0
@@ -66,10 +66,10 @@ def test_an_accepted_loss_is_told_until_the_kept_log_is_removed(run, crashed, tm
 
     assert accepted.code == 0
     assert run("keys", "--data", data).code == 0
-    [told] = failures(run, data)
+    [failure] = failures(run, data)
     [kept] = data.glob("*.damaged-*")
-    assert "commits were given up" in told
-    assert str(kept) in told
+    assert "commits were given up" in failure
+    assert str(kept) in failure
     kept.unlink()
     assert failures(run, data) == []
 
@@ -79,12 +79,12 @@ def test_a_damaged_page_is_told_with_its_table_and_what_is_lost_with_its_id(run,
     page = page_of(closed, "message", 1)
     overwrite(data / FILE, (page - 1) * PAGE + 512, random.Random(1).randbytes(512))
 
-    told = failures(run, data)
+    found = failures(run, data)
     salvaged = run("doctor", "--data", data, "--salvage", tmp_path / "new.db")
     again = run("doctor", "--data", data, "--salvage", tmp_path / "new.db")
 
-    assert any(f"page {page} (table message" in line and "mail, orders" in line for line in told)
-    assert any("--salvage NEW_STORE" in line for line in told)
+    assert any(f"page {page} (table message" in line and "mail, orders" in line for line in found)
+    assert any("--salvage NEW_STORE" in line for line in found)
     assert salvaged.code == 1
     lost = [line for line in salvaged.out.splitlines() if line.startswith("lost message")]
     [(kept,)] = ask(tmp_path / "new.db", "SELECT count(*) FROM message")

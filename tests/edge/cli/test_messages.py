@@ -14,8 +14,8 @@ def test_a_message_goes_through_the_command_line_and_back(cli, api: Api):
     queue = api.make_queue()
 
     sent = cli("send", queue, '{"to": "ada"}', "--kind", "welcome", "--tag", "a", "--tag", "b")
-    claimed = cli("receive", queue, "--json").record
-    done = cli("ack", claimed["receipt"])
+    claimed = cli("claim", queue, "--json").record
+    done = cli("complete", claimed["receipt"])
 
     assert sent.code == 0
     assert claimed["id"] == sent.out.strip()
@@ -145,14 +145,14 @@ def test_input_that_is_not_utf8_is_refused(cli, api: Api):
 
 
 def test_no_message_is_its_own_exit_code(cli, api: Api):
-    assert cli("receive", api.make_queue()) == (4, "", "")
+    assert cli("claim", api.make_queue()) == (4, "", "")
 
 
 def test_a_claim_has_the_lease_and_the_name_it_was_asked_for(cli, api: Api, clock):
     queue = api.make_queue()
     api.send(queue)
 
-    claimed = cli("receive", queue, "--lease", "5m", "--by", "me", "--json").record
+    claimed = cli("claim", queue, "--lease", "5m", "--by", "me", "--json").record
 
     clock.advance(minutes=4)
     assert api.message(claimed["id"])["state"] == "leased"
@@ -163,7 +163,7 @@ def test_receive_can_complete_at_once(cli, api: Api):
     queue = api.make_queue()
     ids = [api.send(queue), api.send(queue)]
 
-    ran = cli("receive", queue, "-n", "5", "--ack", "--json")
+    ran = cli("claim", queue, "-n", "5", "--complete", "--json")
 
     assert [m["id"] for m in ran.records] == ids
     assert api.counts(queue) == {}
@@ -173,7 +173,7 @@ def test_what_people_see_of_a_message_cannot_steer_their_terminal(cli, api: Api)
     queue = api.make_queue()
     api.send(queue, "\x1b]0;owned\x07 [bold]x[/bold]")
 
-    out = cli("receive", queue).out
+    out = cli("claim", queue).out
 
     assert "\x1b" not in out
     assert "\x07" not in out
@@ -185,7 +185,7 @@ def test_a_lost_lease_is_refused_and_the_others_are_done(cli, api: Api):
     api.send(queue)
     receipt = api.claim_one(queue)["receipt"]
 
-    ran = cli("ack", receipt, receipt, "forged")
+    ran = cli("complete", receipt, receipt, "forged")
 
     assert ran.code == 1
     assert len(ran.out.splitlines()) == 1
@@ -213,13 +213,19 @@ def test_each_act_does_what_its_name_says(cli, api: Api, command, state, attempt
     assert (message["state"], message["attempts"]) == (state, attempts)
 
 
-def test_our_own_words_for_receive_and_ack_work_too(cli, api: Api):
+def test_receive_and_ack_are_aliases_of_claim_and_complete(cli, api: Api):
     queue = api.make_queue()
     api.send(queue)
+    api.send(queue)
 
-    receipt = cli("claim", queue, "--json").record["receipt"]
+    receipt = cli("receive", queue, "--json").record["receipt"]
 
-    assert cli("complete", receipt).code == 0
+    assert cli("ack", receipt).code == 0
+    assert cli("receive", queue, "--ack").code == 0
+    assert api.counts(queue) == {}
+    assert cli("receive", "--help").out == cli("claim", "--help").out
+    assert "Alias: penstock ack" in cli("complete", "--help").out
+    assert "  claim, receive " in cli("--help").out
 
 
 def test_messages_can_be_looked_at_without_touching_them(cli, api: Api):
@@ -277,8 +283,8 @@ def test_json_is_what_the_api_says(cli, api: Api):
 
     shown = cli("messages", queue, "--json").record
 
-    told = api.message(message_id)
-    assert {name: told[name] for name in shown} == shown
+    message = api.message(message_id)
+    assert {name: message[name] for name in shown} == shown
     assert json.dumps(shown)
 
 
@@ -287,7 +293,7 @@ def test_a_group_is_claimed_in_a_row(cli, api: Api):
     for n, group in enumerate("aba"):
         api.send(queue, n, group=group)
 
-    ran = cli("receive", queue, "-n", "10", "--in-a-row", "--json")
+    ran = cli("claim", queue, "-n", "10", "--in-a-row", "--json")
 
     assert [record["body"] for record in ran.records] == [0, 2, 1]
 
@@ -296,7 +302,7 @@ def test_only_messages_of_the_kinds_that_were_named_are_claimed(cli, api: Api):
     queue = api.make_queue()
     a, _, c = (api.send(queue, kind=kind) for kind in "abc")
 
-    claimed = cli("receive", queue, "-n", "5", "--kind", "a", "--kind", "c", "--json").records
+    claimed = cli("claim", queue, "-n", "5", "--kind", "a", "--kind", "c", "--json").records
 
     assert [message["id"] for message in claimed] == [a, c]
 
@@ -324,11 +330,11 @@ def test_messages_are_found_and_changed_by_what_they_are(cli, api: Api):
     listed = cli("messages", queue, *flags, *times, "--json").records
     counted = cli("messages", "bulk", queue, "cancel", "--state", "ready", *flags, "--dry-run")
     assert [message["id"] for message in listed] == ids
-    assert counted == (0, "2 messages fit; nothing was changed\n", "")
+    assert counted == (0, "2 messages match; none was changed\n", "")
     assert api.counts(queue) == {"ready": 3}
 
     done = cli("messages", "bulk", queue, "cancel", "--state", "ready", *flags, "--reason", "why")
-    assert done.out == "2 messages fit, 2 changed, 0 refused\n"
+    assert done.out == "2 messages match, 2 changed, 0 refused\n"
     assert api.message(ids[0])["reason"] == "why"
 
 

@@ -26,7 +26,7 @@ def test_a_move_is_started_shown_and_listed(cli, api: Api, server, clock, letter
     advance_moves(server, clock)
 
     assert ran.code == 0
-    assert ran.err == f"penstock: about 1 to move; see penstock moves {letters}\n"
+    assert ran.err == f"penstock: about 1 messages to move; see penstock moves {letters}\n"
     shown = cli("moves", "show", move_id, "--json").record
     assert (shown["state"], shown["moved"], shown["max_per_second"]) == ("completed", 1, 5)
     assert cli("moves", letters, "--json").records == [shown]

@@ -31,7 +31,7 @@ def a_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_what_is_done_quickly_needs_no_bar(monkeypatch):
     terminal = a_terminal(monkeypatch)
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 60)
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 60)
 
     with progress("Working") as advance:
         advance(1, 2)
@@ -41,7 +41,7 @@ def test_what_is_done_quickly_needs_no_bar(monkeypatch):
 
 def test_what_takes_long_shows_a_bar_and_leaves_nothing_behind(monkeypatch):
     terminal = a_terminal(monkeypatch)
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 0)
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0)
 
     with progress("Working") as advance:
         advance(1, 2)
@@ -52,7 +52,7 @@ def test_what_takes_long_shows_a_bar_and_leaves_nothing_behind(monkeypatch):
 
 def test_output_for_a_pipe_stays_in_the_pipe_while_a_bar_is_shown(monkeypatch, capsys):
     terminal = a_terminal(monkeypatch)
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 0)
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0)
 
     with progress("Working"):
         terminal.wait_for("Working")
@@ -63,7 +63,7 @@ def test_output_for_a_pipe_stays_in_the_pipe_while_a_bar_is_shown(monkeypatch, c
 
 
 def test_where_nobody_looks_nothing_is_shown(monkeypatch, capsys):
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 0)
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0)
 
     with progress("Working") as advance:
         advance(1, 2)

@@ -26,3 +26,14 @@ def test_a_database_without_our_schema_is_refused_with_what_to_do(run, tmp_path,
 
     assert refused.code == 1
     assert "penstock migrate" in refused.err
+
+
+def test_only_an_existing_sqlite_store_can_be_promoted(run, tmp_path):
+    missing = run("promote", "--to", "postgresql://db/x", "--data", tmp_path / "nowhere")
+    moved = run("promote", "--to", "postgresql://db/x", "--store", "postgresql://db/y")
+
+    assert (missing.code, moved.code) == (1, 1)
+    assert "there is no store" in missing.err
+    assert "PostgreSQL already" in moved.err
+    assert run("promote", "--data", tmp_path).code == 2
+    assert not (tmp_path / "nowhere").exists()

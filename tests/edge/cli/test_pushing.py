@@ -56,8 +56,8 @@ def test_routes_come_from_standard_input_too(cli):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "holds no object of patterns and rules"),
-        ("[]", "holds no object of patterns and rules"),
+        ("{", "is not a JSON object of patterns and rules"),
+        ("[]", "is not a JSON object of patterns and rules"),
         ('{"/a(": {"url": "http://a"}}', "rule '/a('"),
     ],
 )
@@ -179,7 +179,7 @@ def test_held_queues_are_unheld_one_by_one_by_circuit_or_all(cli, api, server):
     resumed = cli("queues", "resume", names[0])
     assert resumed.out == (
         f"{names[0]} is not paused\n"
-        f"circuit {SHOP} holds it: `penstock queues unhold {names[0]}` ends the hold\n"
+        f"circuit {SHOP} holds it; release it: penstock queues unhold {names[0]}\n"
     )
     assert "unhold" in cli("queues", "resume", names[0], "--json").record["note"]
     assert cli("queues", "unhold", names[0]).out == f"{names[0]} is not paused\n"

@@ -101,14 +101,14 @@ def test_a_wrong_limit_is_not_understood(cli, limit):
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        (None, "fleets_refused", "there is no file of fleets"),
-        ("[fleets", "fleets_refused", "no TOML"),
+        (None, "fleets_refused", "does not exist"),
+        ("[fleets", "fleets_refused", "not valid TOML"),
         (FLEETS.replace("default", "other"), "default_profile_missing", "[profiles.default]"),
         (FLEETS + 'sauce = "rabbit"', "fleets_refused", "did you mean source?"),
         (
             FLEETS.replace("min = 1", 'source = "rabbit"'),
             "source_unknown",
-            "there is no source 'rabbit'",
+            "unknown source 'rabbit'",
         ),
     ],
 )
@@ -150,9 +150,9 @@ def test_a_dry_run_changes_nothing(run, fleets):
     first = run("autoscale", *flags, "--dry-run").record
     again = run("autoscale", *flags, "--dry-run").record
 
-    for told in (first, again):
-        assert told["is_dry"]
-        assert (told["decision"]["change"], told["decision"]["reason"]) == (1, "below_minimum")
+    for record in (first, again):
+        assert record["is_dry"]
+        assert (record["decision"]["change"], record["decision"]["reason"]) == (1, "below_minimum")
 
 
 def test_the_file_may_come_from_the_settings(run, fleets, monkeypatch):

@@ -79,10 +79,10 @@ def test_what_was_forgotten_as_seen_lies_outside_every_later_look(remote, api: A
     follower = Follower(remote, name)
     follower.past(0)
 
-    told = []
+    seen = []
     for _ in range(20):
         clock.advance(seconds=3)
         api.finish(name)
-        told += [ending.id for ending in follower.news()]
+        seen += [ending.id for ending in follower.news()]
 
-    assert len(told) == len(set(told)) == 20
+    assert len(seen) == len(set(seen)) == 20

@@ -58,7 +58,7 @@ def test_a_worker_is_drained(cli, api: Api, worker):
 
     assert (ran.code, ran.out) == (
         0,
-        f"{worker['id']} is draining: it hears of it with its next beat\n",
+        f"{worker['id']} is draining; the worker learns of it with its next beat\n",
     )
     assert cli("workers", "drain", worker["id"], "--json").record["state"] == "draining"
     api.call("DELETE", f"/v1/workers/{worker['id']}")

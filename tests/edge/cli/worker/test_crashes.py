@@ -1,4 +1,4 @@
-"""Worker processes that die: what they ran is run again, and what kills them is told and kept."""
+"""Worker processes that crash: their jobs run again, and the cause is logged and kept."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_a_process_that_was_killed_is_gone_from_the_registry_as_soon_as_the_next
     assert dead.id not in [each.id for each in registry.all().result()]
 
 
-@pytest.mark.parametrize(("how", "told"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
+@pytest.mark.parametrize(("how", "error"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
 def test_a_job_that_kills_its_process_is_quarantined_with_what_is_known_and_others_survive(
-    bench, url, make_worker, tmp_path, how, told
+    bench, url, make_worker, tmp_path, how, error
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     beside = [shop.wait_for.enqueue(str(tmp_path / "beside"), str(gate)) for _ in range(2)]
@@ -65,7 +65,7 @@ def test_a_job_that_kills_its_process_is_quarantined_with_what_is_known_and_othe
 
     assert (dead.reason, dead.crashes, dead.attempts) == ("quarantined", 3, 3)
     assert dead.last_error is not None
-    assert told in dead.last_error
+    assert error in dead.last_error
     assert "peak memory" in dead.last_error
     assert seen.read_text() == "begin\n" * 3
 
