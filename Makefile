@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench bench-pipeline schema pictures format clean
+.PHONY: help run test test-quick servers check bench bench-pipeline schema pictures format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,12 +24,17 @@ help: ## show this list
 run: $(VENV)/.run ## start a server that keeps its messages in ./data; Ctrl-C stops it
 	@$(BIN)/penstock serve --data $(DATA) $(ARGS)
 
-test: $(VENV)/.dev ## run all tests, against servers of their own (PostgreSQL, RabbitMQ, Redis) and in Chromium
+test: $(VENV)/.dev servers ## run all tests, against servers of their own (PostgreSQL, RabbitMQ, Redis) and in Chromium
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS) $(TESTS)
+
+test-quick: $(VENV)/.dev ## run the tests that need nothing outside one process, on SQLite
+	@$(BIN)/python -m pytest --quick -n $(JOBS) $(ARGS) $(TESTS)
+
+servers: $(VENV)/.dev # install whatever `make test` starts and this machine does not have
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.support.rabbitmq
 	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
-	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS) $(TESTS)
 
 check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the architecture
 	$(BIN)/ruff format --check .

@@ -2,19 +2,48 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from penstock.store.postgres.store import migrate
+from tests.support.memory import memory_folder
 from tests.support.postgres import PostgresCluster
 from tests.support.rabbitmq import RabbitNode
 from tests.support.shares import Shares
+from tests.support.tiers import is_quick, is_quick_place
 
-# Examples are slow on a busy machine and that is no failure. In CI a run can be repeated exactly.
+# No deadline: examples are slow on a busy machine. In CI a run can be repeated exactly.
 settings.register_profile("here", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="run the quick tier only")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    is_quick_run = config.getoption("quick")
+    settings.load_profile("ci" if os.environ.get("CI") else "quick" if is_quick_run else "here")
+    if is_quick_run and (memory := memory_folder()):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)  # where tmp_path is
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Modules that the quick tier leaves out are not imported either: that takes seconds."""
+    if config.getoption("quick") and not is_quick_place(collection_path, config.rootpath):
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("quick"):
+        return
+    config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+    items[:] = [item for item in items if is_quick(item)]
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
@@ -31,9 +60,33 @@ def rabbit() -> Iterator[RabbitNode]:
 
 @pytest.fixture(scope="session")
 def postgres_cluster() -> Iterator[PostgresCluster]:
-    """One server per pytest-xdist worker, started when the first test asks for it."""
-    with PostgresCluster() as cluster:
+    """One server per pytest-xdist worker, started when the first test asks for it.
+
+    Its files are in memory where there is room: on a disk, dropping a database takes a second.
+    """
+    with PostgresCluster(in_memory=True) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_cluster: PostgresCluster) -> str:
+    """The name of a database with our schema in it: a copy is made faster than a migration."""
+    postgres_cluster.start()
+    url = postgres_cluster.new_database()
+    migrate(url)
+    return url.rpartition("/")[2]
+
+
+@pytest.fixture
+def migrated_url(postgres_cluster: PostgresCluster, migrated_template: str) -> Iterator[str]:
+    """The URL of a database of the test's own, with our schema in it."""
+    postgres_cluster.start()
+    url = postgres_cluster.new_database(template=migrated_template)
+
+    yield url
+
+    postgres_cluster.start()
+    postgres_cluster.drop_database(url)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 
 from penstock import Penstock
 from penstock.client.remote.server import Remote
-from penstock.store.postgres.store import migrate
 from penstock.wiring.broker import Broker
 from tests.client.calls import BesideLoop, await_twins, running_loop
 from tests.client.ways import EVERY_WAY, LIMITS, NO_STORE, WAYS, Backend, Caller, Queues, Way
@@ -22,12 +21,11 @@ from tests.edge import conftest as edge
 from tests.edge.api import a_name
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
+from tests.support.memory import memory_folder
 from tests.support.postgres import PostgresCluster
 
 server = edge.server
 make_server = edge.make_server
-
-_MEMORY = Path("/dev/shm")  # nobody needs these files after a power cut
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -97,18 +95,15 @@ def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]
 
 
 @pytest.fixture(scope="session")
-def job_database(postgres_cluster: PostgresCluster) -> str:
+def job_database(postgres_cluster: PostgresCluster, migrated_template: str) -> str:
     postgres_cluster.start()
-    url = postgres_cluster.new_database()
-    migrate(url)
-    return url
+    return postgres_cluster.new_database(template=migrated_template)
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Of the test's own, in memory where the machine has such a place."""
-    where = str(_MEMORY) if _MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="penstock-", dir=where) as name:
+    with tempfile.TemporaryDirectory(prefix="penstock-", dir=memory_folder()) as name:
         yield Path(name)
 
 

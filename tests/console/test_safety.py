@@ -210,10 +210,11 @@ def test_whoever_logs_out_is_out(visitor: Console, new_key: NewKey) -> None:
 
 
 def test_nothing_that_is_not_ours_runs_loads_or_frames(console: Console) -> None:
+    reported = ["connect-src", "frame-src", "img-src", "script-src-elem", "style-src-attr"]
     console.open("/console/queues")
 
     found = console.page.evaluate(
-        """async () => {
+        """async (expected) => {
             const refused = [];
             document.addEventListener("securitypolicyviolation", (event) =>
                 refused.push(event.effectiveDirective));
@@ -225,25 +226,24 @@ def test_nothing_that_is_not_ours_runs_loads_or_frames(console: Console) -> None
             add("script", (one) => (one.textContent = "window.caught = 1"));
             add("script", (one) => (one.src = "https://evil.example/x.js"));
             add("img", (one) => (one.src = "https://evil.example/x.png"));
-            add("img", (one) => one.setAttribute("onerror", "window.caught = 2"));
+            add("button", (one) => {
+                one.setAttribute("onclick", "window.caught = 2");
+                one.click();
+            });
             add("p", (one) => one.setAttribute("style", "color: red"));
             add("iframe", (one) => (one.src = "https://evil.example/"));
             await fetch("https://evil.example/").catch(() => null);
-            for (let waited = 0; new Set(refused).size < 6 && waited < 10_000; waited += 100)
+            const reported = () => expected.every((one) => refused.includes(one));
+            for (let waited = 0; !reported() && waited < 10_000; waited += 100)
                 await new Promise((done) => setTimeout(done, 100));
             return { refused: [...new Set(refused)].sort(), caught: window.caught ?? null };
-        }"""
+        }""",
+        reported,
     )
 
     assert found["caught"] is None
-    assert found["refused"] == [
-        "connect-src",
-        "frame-src",
-        "img-src",
-        "script-src-attr",
-        "script-src-elem",
-        "style-src-attr",
-    ]
+    # Chromium 150 refuses to run an inline handler, too, but reports it only from 156 on.
+    assert [one for one in found["refused"] if one != "script-src-attr"] == reported
     console.complaints.clear()
 
 

@@ -1,6 +1,8 @@
-"""The page on the lake says what domain/lake/layout.py says, and its example runs as it stands."""
+"""The tables of the page on the lake are those of domain/lake/layout.py."""
 
 from __future__ import annotations
+
+import textwrap
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Table
@@ -12,11 +14,12 @@ PAGE = ROOT / "docs" / "archive.md"
 def shown(table: Table) -> str:
     """`python -m tests.docs.test_archive` prints all of them."""
     where = "/".join(f"{name}=…" for name in table.partitions)
+    meaning = f"{table.meaning[0].upper()}{table.meaning[1:]}"
+    text = f"{meaning}. In `{table.name}/{where}/`, by the day of `{table.instant}`."
     lines = [
         f"### {table.name}",
         "",
-        f"{table.meaning[0].upper()}{table.meaning[1:]}. In `{table.name}/{where}/`, by the day of "
-        f"`{table.instant}`.",
+        textwrap.fill(text, 130, break_on_hyphens=False),
         "",
         "| column | type | null | meaning |",
         "|---|---|---|---|",

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from penstock.domain.errors import StoreDamaged, StoreUnavailable
-from penstock.store.damage.log_damage import MOST_UNSYNCED, SYNC_AFTER
+from penstock.store.damage.log_damage import MAX_UNSYNCED, SYNC_AFTER
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/durability.md").read_text(encoding="utf-8")
@@ -27,6 +27,6 @@ def test_every_section_on_a_promise_names_a_test() -> None:
 
 def test_numbers_and_codes_are_those_of_the_code() -> None:
     assert f"every {SYNC_AFTER + 1}th such transaction" in PAGE
-    assert f"more than {MOST_UNSYNCED} commits follow" in PAGE
+    assert f"more than {MAX_UNSYNCED} commits follow" in PAGE
     assert f"`{StoreDamaged.code}`" in PAGE
     assert f"`{StoreUnavailable.code}`" in PAGE

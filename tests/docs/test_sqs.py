@@ -182,7 +182,7 @@ def test_the_settings_are_those_of_the_code() -> None:
 
 
 def test_the_attribute_with_the_types_of_others_has_the_name_of_the_code() -> None:
-    [(_, ours)] = [row for row in _rows("How it maps") if row[0] == "MessageAttributes"]
+    [(_, ours)] = [row for row in _rows("Mapping") if row[0] == "MessageAttributes"]
 
     assert f"`{typed.TYPES}`" in ours
 

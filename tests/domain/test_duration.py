@@ -28,7 +28,7 @@ def test_a_duration_is_text_with_a_unit_or_a_timedelta(given, ms):
     "given", [5, 5.0, "5", "5.5", " 5 ", True, None, "soon", "", "-5s", "5 parsecs"]
 )
 def test_a_bare_number_is_refused_because_it_could_be_seconds_or_milliseconds(given):
-    with pytest.raises(InvalidRequest, match=r"delay is .*: say a duration"):
+    with pytest.raises(InvalidRequest, match=r"delay is .*: give a duration"):
         as_ms("delay", given)
 
 

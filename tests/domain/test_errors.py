@@ -33,8 +33,8 @@ def test_every_class_says_its_own_code_in_plain_words(error):
 
 
 def test_a_stale_lease_names_its_message_if_it_is_known():
-    assert str(LeaseLost("m1")) == "the lease on message m1 is not held any more"
-    assert str(LeaseLost()) == "the lease is not held any more"
+    assert str(LeaseLost("m1")) == "the lease on message m1 is no longer held"
+    assert str(LeaseLost()) == "the lease is no longer held"
 
 
 def test_a_missing_queue_is_named():

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.faults.figures import figure
-from tests.faults.server import Server, migrate
+from tests.faults.server import Server
 
 HERE = Path(__file__).parent
 TIMEOUT_S = figure(240, 2400)
@@ -39,10 +39,9 @@ def make_server(tmp_path: Path) -> Iterator[MakeServer]:
 
 
 @pytest.fixture
-def database(postgres_url: str) -> str:
+def database(migrated_url: str) -> str:
     """A PostgreSQL database of the test's own, with our schema in it."""
-    migrate(postgres_url)
-    return postgres_url
+    return migrated_url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

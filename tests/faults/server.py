@@ -24,15 +24,6 @@ EXIT_POWER_CUT = 77
 EXIT_ORPHANED = 78
 
 
-def migrate(url: str) -> None:
-    """A PostgreSQL schema is made by command, not by the first server that happens to start."""
-    command = [sys.executable, "-m", "penstock", "migrate", "--store", url]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, f"migrate ended with {done.returncode}: {done.stderr}"
-
-
 class Server:
     """`store` is a data directory, or a postgresql:// address; `options` are launch.py's."""
 

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.write_lock import WriteLock
 from tests.factories import a_new_message
 from tests.faults.driver import rigged
 
@@ -30,16 +30,16 @@ def failing_notes(code: int) -> Iterator[None]:
 
 
 @pytest.fixture
-def make_turns(tmp_path: Path) -> Iterator[Callable[[], Turns]]:
-    made: list[Turns] = []
+def make_lock(tmp_path: Path) -> Iterator[Callable[[], WriteLock]]:
+    made: list[WriteLock] = []
 
-    def make() -> Turns:
-        made.append(Turns(tmp_path / "penstock.db", patience_ms=1))
+    def make() -> WriteLock:
+        made.append(WriteLock(tmp_path / "penstock.db", patience_ms=1))
         return made[-1]
 
     yield make
-    for turns in made:
-        turns.close()
+    for lock in made:
+        lock.close()
 
 
 @pytest.mark.parametrize("code", FAILURES)
@@ -62,53 +62,55 @@ def test_the_store_is_unavailable_while_syncs_and_notes_fail_and_heals_with_the_
 
 @pytest.mark.parametrize("code", FAILURES)
 def test_nobody_writes_until_a_doubt_can_be_written_down(
-    make_turns: Callable[[], Turns], code: int
+    make_lock: Callable[[], WriteLock], code: int
 ) -> None:
-    ours, theirs = make_turns(), make_turns()
-    ours.take()
+    ours, theirs = make_lock(), make_lock()
+    ours.acquire()
     with failing_notes(code):
-        ours.doubt()
-        ours.give_back()
+        ours.mark_failed_sync()
+        ours.release()
 
-        assert not theirs.take(wait=False)
-        assert ours.is_in_doubt
+        assert not theirs.acquire(wait=False)
+        assert ours.has_failed_sync
 
-    ours.give_back()
+    ours.release()
 
-    assert theirs.take(wait=False)
-    assert theirs.is_in_doubt
+    assert theirs.acquire(wait=False)
+    assert theirs.has_failed_sync
 
 
-def test_opening_reports_an_outage_while_the_notes_fail(make_turns: Callable[[], Turns]) -> None:
-    turns = make_turns()
-    turns.take()
+def test_opening_reports_an_outage_while_the_notes_fail(
+    make_lock: Callable[[], WriteLock],
+) -> None:
+    lock = make_lock()
+    lock.acquire()
 
     with failing_notes(errno.ENOSPC), pytest.raises(StoreUnavailable, match="No space left"):
-        turns.come_in()
+        lock.enter()
 
 
 def test_notes_need_no_space_on_the_disk_once_the_store_was_opened(
-    make_turns: Callable[[], Turns], tmp_path: Path
+    make_lock: Callable[[], WriteLock], tmp_path: Path
 ) -> None:
-    turns = make_turns()
+    lock = make_lock()
     sizes = {path: path.stat().st_size for path in tmp_path.iterdir()}
-    turns.take()
-    turns.come_in()
-    turns.agree("1234567")
-    turns.doubt()
-    turns.trust()
-    turns.doubt()
+    lock.acquire()
+    lock.enter()
+    lock.agree("1234567")
+    lock.mark_failed_sync()
+    lock.clear_failed_sync()
+    lock.mark_failed_sync()
 
     assert {path: path.stat().st_size for path in tmp_path.iterdir()} == sizes
     assert min(sizes.values()) > 0
 
 
 def test_a_doubt_that_an_earlier_version_left_is_still_seen(
-    make_turns: Callable[[], Turns], tmp_path: Path
+    make_lock: Callable[[], WriteLock], tmp_path: Path
 ) -> None:
     (tmp_path / "penstock.db-turn").write_bytes(b"!")
 
-    assert make_turns().is_in_doubt
+    assert make_lock().has_failed_sync
 
 
 def test_a_store_is_not_opened_while_the_disk_is_full(tmp_path: Path) -> None:

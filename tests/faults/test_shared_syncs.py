@@ -86,7 +86,7 @@ def test_a_store_that_is_not_settled_is_opened_by_nobody(tmp_path: Path) -> None
     with rigged(tmp_path, 0) as driver:
         assert driver.send(1, 10)
         with beside(driver) as [other]:
-            other.let_go = lambda then: None  # type: ignore[method-assign]  # as if it were stopped
+            other.close_connections = lambda then: None  # type: ignore[method-assign]  # as if it were stopped
             fail_a_sync(driver)
 
             with pytest.raises(StoreUnavailable):

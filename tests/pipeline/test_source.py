@@ -22,7 +22,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.schemas import schema_of
-from penstock.runtime.archiver.archiver import sample
+from penstock.runtime.minute_counters import Sampler
 from penstock.settings import Settings
 from penstock.settings.values import ServerSettings, StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
@@ -80,7 +80,7 @@ def test_every_table_is_read_as_the_lake_has_it(spark, url, driver):
     driver.act(Verb.RELEASE, held)
     now = driver.now
     driver.write(lambda s: s.facts.add("tick", "x", at=now, data={"n": 1}))
-    sample(driver.store, now=now)
+    Sampler(driver.store, retention_days=90, is_archived=True).sample(now)
 
     frames = {table: load(spark, url, table) for table in TABLES}
     found = {table: frame.collect() for table, frame in frames.items()}

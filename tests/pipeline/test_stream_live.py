@@ -7,7 +7,7 @@ import pytest
 from penstock.edge.cli.pipeline.stream import _live
 from penstock.pipeline.lake import Lake
 from penstock.pipeline.streaming import start
-from penstock.runtime.archiver.archiver import sample
+from penstock.runtime.minute_counters import Sampler
 from tests.pipeline.rows import pairs
 from tests.pipeline.test_source import broker, driver, finish, url
 
@@ -25,7 +25,7 @@ def test_what_ends_in_the_store_is_in_the_rollups_once_over_restarts(spark, url,
 
     finish(driver, 3)
     driver.send(driver.queues[0])
-    sample(driver.store, now=driver.now)
+    Sampler(driver.store, retention_days=90, is_archived=True).sample(driver.now)
     catch_up()
     finish(driver, 2)
     catch_up()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from penstock.domain.lake import layout as lake
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.minute_counters import ALL, Sample
 from penstock.domain.queue.queue import Queue
 from penstock.runtime.minute_counters import Sampler
 from penstock.services.graphs import Graph, Graphs
+from tests.runtime.archiver.driver import ArchiverDriver
 from tests.store.driver import StoreDriver
 
 
@@ -257,3 +260,51 @@ def test_what_was_sent_before_anybody_wrote_down_is_not_told_as_sent_at_once(
 
     assert sent(graph(driver)) == [0, 1]
     assert sent(graph(driver, step_ms=5 * MINUTE)) == [0]
+
+
+def test_with_an_archive_samples_are_kept_until_they_are_in_the_lake(
+    driver: StoreDriver, mail: Queue, sampler: Sampler, tmp_path: Path
+) -> None:
+    archive = ArchiverDriver(driver, tmp_path / "lake")
+    driver.clock.advance(ms=-driver.now % HOUR - 5 * MINUTE)
+    for _ in range(3):
+        driver.send(mail)
+        minute(driver, archive.sampler)
+    first_at = driver.now - 2 * MINUTE
+    driver.clock.advance(ms=90 * DAY - driver.now % HOUR + HOUR)
+
+    archive.sampler.tick(driver.now)
+    assert driver.read(lambda s: s.samples.first_at(mail.queue_no)) == first_at
+
+    archive.run()
+    driver.clock.advance(hours=1)
+    archive.sampler.tick(driver.now)
+    assert driver.read(lambda s: s.samples.first_at(mail.queue_no)) == driver.now - HOUR
+    assert [row["ready"] for row in archive.rows(lake.BACKLOG)] == [1, 2, 3, 3]
+
+
+def test_a_queue_that_is_not_empty_is_in_the_lake_even_if_another_node_has_sampled_the_minute(
+    driver: StoreDriver, mail: Queue, sampler: Sampler, tmp_path: Path
+) -> None:
+    archive = ArchiverDriver(driver, tmp_path / "lake")
+    driver.send(mail)
+    for _ in range(2):
+        minute(driver, sampler)
+        archive.run()
+
+    rows = archive.rows(lake.BACKLOG)
+
+    assert [(row["queue"], row["at"]) for row in rows] == [
+        ("mail", driver.now - MINUTE),
+        ("mail", driver.now),
+    ]
+    assert (
+        len(
+            driver.read(
+                lambda s: s.samples.steps(
+                    mail.queue_no, from_at=0, to_at=driver.now, step_ms=MINUTE
+                )
+            )
+        )
+        == 2
+    )

@@ -12,7 +12,6 @@ from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message.claim_key import KEPT_MS
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
-from penstock.runtime.archiver.archiver import sample
 from penstock.runtime.duties import Pruner
 from tests.runtime.archiver.driver import ArchiverDriver
 from tests.store.driver import StoreDriver
@@ -160,7 +159,6 @@ def test_with_an_archive_nothing_is_forgotten_before_it_is_in_the_lake(
     driver = ArchiverDriver(store_driver, tmp_path / "lake")
     first = finish_one(store_driver, mail)
     store_driver.write(lambda s: s.facts.add("a", "x", at=store_driver.now, data={}))
-    sample(store_driver.store, now=store_driver.now)
     born = store_driver.now // DAY
     store_driver.clock.advance(days=RETENTION_DAYS + 2)
 
@@ -176,20 +174,3 @@ def test_with_an_archive_nothing_is_forgotten_before_it_is_in_the_lake(
     assert driver.ids(lake.HISTORY) == [first]
     driver.run()
     assert driver.ids(lake.HISTORY) == [first]
-
-
-def test_without_one_samples_are_forgotten_like_everything_else(
-    store_driver: StoreDriver, mail: Queue, pruner: Pruner, tmp_path: Path
-) -> None:
-    store_driver.send(mail)
-    sample(store_driver.store, now=store_driver.now)
-    store_driver.clock.advance(days=RETENTION_DAYS + 2)
-
-    pruner.tick(store_driver.now)
-
-    assert (
-        store_driver.write(
-            lambda s: s.archive.forget_samples(before_at=store_driver.now, upto_no=2**62, limit=9)
-        )
-        == 0
-    )

@@ -224,7 +224,7 @@ def test_a_firing_that_replaces_waits_for_all_lines_at_once(
     post = PostgresDatabase.post
 
     def noting(db: PostgresDatabase, name: str, *args: Any, **fill: Any) -> None:
-        if name == "queues.lock_lines":
+        if name == "queues.lock_queues":
             waited_for.append(args[0]["queue_nos"])
         post(db, name, *args, **fill)
 

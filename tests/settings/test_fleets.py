@@ -141,7 +141,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         (LEAST + 'queues = ["post"]', "fleets.mail: set either queue or queues"),
         (LEAST.replace('queue = "mail"', 'queues = ["a", "b", "a"]'), "fleets.mail: a queue is"),
         (LEAST.replace('queue = "mail"', 'queues = [""]'), "fleets.mail.queues"),
-        (LEAST + "[profiles.x]\nbacklog_goal_s = 0", "profiles.x: there is no goal"),
+        (LEAST + "[profiles.x]\nbacklog_goal_s = 0", "profiles.x: no goal is set"),
         (LEAST + "[profiles.x]\nmessages_per_worker = 0", "profiles.x.messages_per_worker"),
         (LEAST + '[profiles.x]\noldest_goal_ms = "soon"', "profiles.x.oldest_goal_ms"),
         (

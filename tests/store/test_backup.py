@@ -87,7 +87,7 @@ def test_a_backup_ends_although_the_store_is_written_to_all_the_time(store, tmp_
 
 
 def test_a_damaged_store_is_not_copied(store, tmp_path):
-    store.settle()
+    store.checkpoint()
     store.close()
     with (tmp_path / "penstock.db").open("r+b") as file:
         file.seek(700 * PAGE + 50)

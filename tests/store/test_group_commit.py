@@ -139,7 +139,7 @@ async def awaited(ticket):
 
 
 def test_what_does_not_fit_into_one_batch_is_not_left_waiting(driver, mail, monkeypatch):
-    monkeypatch.setattr(lane, "MOST_PER_BATCH", 3)
+    monkeypatch.setattr(lane, "MAX_PER_BATCH", 3)
 
     async def main():
         sends = [awaited(driver.submit_send(mail)) for _ in range(10)]
@@ -157,7 +157,7 @@ def test_what_comes_while_the_connections_are_let_go_is_not_left_waiting(driver,
             loop.call_soon_threadsafe(lambda: tickets.append(driver.submit_send(mail)))
             A_MOMENT.wait(0.1)  # in which the writer's thread looks, and finds somebody at it
 
-        await asyncio.to_thread(driver.store.let_go, come_too_early)
+        await asyncio.to_thread(driver.store.close_connections, come_too_early)
         return await asyncio.wait_for(awaited(tickets[0]), WAIT_S)
 
     assert len(asyncio.run(main())) == 1
@@ -288,7 +288,7 @@ def test_the_writer_survives_an_unexpected_error_and_reports_an_outage(driver, m
         raise OSError("No space left on device")
 
     for each in lanes:
-        each.let_go(lambda: None)
+        each.close_connections(lambda: None)
         monkeypatch.setattr(each, "_open_session", fail)
     new = a_new_message(mail, now=driver.now)
 
@@ -311,7 +311,7 @@ def test_on_a_loop_the_writer_survives_an_unexpected_error(driver, mail, monkeyp
         return await asyncio.wait_for(driver.store.send([a_new_message(mail)]), WAIT_S)
 
     for each in lanes:
-        monkeypatch.setattr(each._session.db, "take_turn", fail, raising=False)
+        monkeypatch.setattr(each._session.db, "acquire_write_lock", fail, raising=False)
 
     with pytest.raises(StoreUnavailable, match="Input/output error"):
         asyncio.run(send())

@@ -151,7 +151,7 @@ def wait(mover: LogMover) -> None:
     assert not mover.is_moving
 
 
-def is_in_doubt(path: Path) -> bool:
+def has_failed_sync(path: Path) -> bool:
     return path.with_name(path.name + "-turn").read_bytes().startswith(b"!")
 
 
@@ -164,7 +164,7 @@ def test_a_move_that_fails_is_the_end_of_the_connection_and_of_nothing_else(
     sent += [driver.send(mail), driver.send(mail)]
 
     assert "the disk is in trouble" in caplog.text
-    assert not is_in_doubt(path), "the log is settled"
+    assert not has_failed_sync(path), "the log is settled"
     failed = moves[0]
     sent += send_until(driver, mail, lambda: moves[-1] is not failed)
     assert driver.claim_ids(mail, limit=len(sent)) == sent
@@ -175,13 +175,13 @@ def test_everybody_is_told_of_a_move_that_failed_before_the_writer_comes_by(
 ):
     mail, path = driver.queue(), database_of(driver)
     sent = fail_a_move(driver, mail, moves, monkeypatch)
-    assert is_in_doubt(path)
+    assert has_failed_sync(path)
 
     other = StoreDriver(
         open_sqlite(path), driver.clock
     )  # settles the log, when the first has let go of it
 
-    assert not is_in_doubt(path)
+    assert not has_failed_sync(path)
     sent.append(other.send(mail))
     assert driver.claim_ids(mail, limit=len(sent)) == sent
     other.store.close()
@@ -192,11 +192,11 @@ def test_a_store_that_closes_after_a_failed_move_leaves_the_log_to_the_next_one(
 ):
     mail, path = driver.queue(), database_of(driver)
     sent = fail_a_move(driver, mail, moves, monkeypatch)
-    driver.store.readers.shut()  # the last one to close moves the log, if it is a writer
+    driver.store.readers.close_sessions()  # the last one to close moves the log, if it is a writer
 
     driver.store.close()
 
-    assert is_in_doubt(path)
+    assert has_failed_sync(path)
     assert log_of(path).stat().st_size > 0, "what it holds is not certain to be in the database"
     driver.store = open_store()
     assert driver.claim_ids(mail, limit=len(sent)) == sent
@@ -214,7 +214,7 @@ def test_so_does_one_whose_move_fails_while_it_closes(driver, moves, monkeypatch
     monkeypatch.setattr(log_mover, "sync_ahead", fail_in_the_end)
     send_until(driver, mail, lambda: moves)
     assert is_syncing.wait(30)
-    driver.store.readers.shut()
+    driver.store.readers.close_sessions()
     closing = threading.Thread(target=driver.store.close)
     closing.start()
     closing.join(0.1)
@@ -222,7 +222,7 @@ def test_so_does_one_whose_move_fails_while_it_closes(driver, moves, monkeypatch
     may_fail.set()
     closing.join(30)
 
-    assert is_in_doubt(path)
+    assert has_failed_sync(path)
     assert log_of(path).stat().st_size > 0
 
 
@@ -295,7 +295,7 @@ def test_where_there_can_be_no_mover_the_writer_moves_the_log(driver, moves, mon
     send_until(driver, mail, lambda: len(moves) >= 20, in_step_with=moves)
 
     assert not any(mover.is_moving for mover in moves)
-    assert not is_in_doubt(path)
+    assert not has_failed_sync(path)
     written = driver.counts(mail).ready * len(LARGE)
     assert log_of(path).stat().st_size < written / 2, "it only grew"
     monkeypatch.undo()

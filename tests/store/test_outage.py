@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.commit.outage import Outage
+from penstock.store.commit.outage import StoreOutage
 
 BROKEN = StoreUnavailable("no disk")
 
@@ -15,7 +15,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_reads_that_work_do_not_end_an_outage_of_writes(caplog: pytest.LogCaptureFixture) -> None:
-    outage = Outage()
+    outage = StoreOutage()
 
     for _ in range(3):
         outage.failed(BROKEN, is_write=True)
@@ -26,7 +26,7 @@ def test_reads_that_work_do_not_end_an_outage_of_writes(caplog: pytest.LogCaptur
 
 
 def test_a_write_that_works_ends_an_outage_of_reads(caplog: pytest.LogCaptureFixture) -> None:
-    outage = Outage()
+    outage = StoreOutage()
 
     for _ in range(2):
         outage.failed(BROKEN, is_write=False)

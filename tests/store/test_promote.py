@@ -272,7 +272,7 @@ def test_books_that_do_not_balance_are_refused_and_nothing_is_left_behind(full, 
     migrate(postgres_url)
     change(path, "UPDATE counter SET ready = ready + 1 WHERE queue_no = 1")
 
-    with pytest.raises(StoreRefused, match=r"do not balance: \[1\]"):
+    with pytest.raises(StoreRefused, match=r"do not add up: \[1\]"):
         promote(path, postgres_url, progress=lambda *_: None)
 
     assert count(postgres_url, "message") == count(postgres_url, "queue") == 0

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 from penstock.domain.limits import MINUTE
-from penstock.store.commit.outage import Outage
+from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.readers import Readers
 from penstock.store.commit.session import SqlSession
 from penstock.store.sqlite.connection import SqliteDatabase
@@ -29,10 +29,10 @@ def test_while_readers_are_kept_out_none_is_open_and_reads_wait(tmp_path: Path) 
     def find() -> None:
         readers.submit(lambda session: session.queues.find("mail")).ticket.result()
 
-    readers = Readers(open_session, Outage(), health=Health(), stuck_ms=MINUTE)
+    readers = Readers(open_session, StoreOutage(), health=Health(), stuck_ms=MINUTE)
     find()
     late = threading.Thread(target=find, daemon=True)
-    with readers.kept_out():
+    with readers.all_closed():
         late.start()
         late.join(SHORT_S)
         assert late.is_alive()

@@ -18,7 +18,7 @@ import pytest
 from penstock.domain.errors import OutcomeUnknown, ShuttingDown, StoreUnavailable
 from penstock.ports.store import Claim
 from penstock.store.commit import lane, readers
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.write_lock import WriteLock
 from penstock.store.store import REQUEST_TIMEOUT_MS
 from tests.factories import a_new_message
 from tests.store.backends import PostgresHome
@@ -64,7 +64,7 @@ def busy_writer(store: Any) -> Iterator[None]:
     finally:
         held.may_go.set()
         thread.join(WAIT_S)
-        eventually(lambda: not store._commits.begun())
+        eventually(lambda: not store._commits.unanswered())
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def test_a_send_that_was_not_begun_is_refused_and_never_stored(driver, mail):
     with busy_writer(driver.store):
         ticket = driver.submit_send(mail)
         pass_time(driver.store)
-        with pytest.raises(StoreUnavailable, match="has not begun") as refusal:
+        with pytest.raises(StoreUnavailable, match="did not start") as refusal:
             ticket.result(WAIT_S)
 
     assert not isinstance(refusal.value, OutcomeUnknown)
@@ -140,7 +140,7 @@ def test_a_read_is_refused_while_all_readers_hang(driver, mail):
     with reads_that_hang(driver.store):
         waiting = driver.store.read(lambda s: s.queues.number_of())
         pass_time(driver.store)
-        with pytest.raises(StoreUnavailable, match="has not begun"):
+        with pytest.raises(StoreUnavailable, match="did not start"):
             waiting.result(WAIT_S)
 
     assert driver.read(lambda s: s.queues.number_of()) == 1
@@ -224,8 +224,8 @@ def test_a_store_whose_writer_hangs_can_be_closed(open_store, clock, monkeypatch
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_a_write_does_not_wait_for_ever_for_another_process(driver, mail, tmp_path: Path):
-    rival = Turns(tmp_path / "penstock.db")  # as a process that was stopped while it wrote
-    assert rival.take()
+    rival = WriteLock(tmp_path / "penstock.db")  # as a process that was stopped while it wrote
+    assert rival.acquire()
     ticket = driver.submit_send(mail)
 
     pass_time(driver.store)
@@ -244,13 +244,13 @@ def test_a_write_does_not_wait_for_ever_for_a_locked_table(
     with psycopg.connect(postgres_home.url) as rival:
         rival.execute("LOCK TABLE message IN ACCESS EXCLUSIVE MODE")
         ticket = driver.submit_send(mail)
-        eventually(lambda: driver.store._commits.begun())  # it waits for the lock
+        eventually(lambda: driver.store._commits.unanswered())  # it waits for the lock
 
         pass_time(driver.store)
 
         with pytest.raises(OutcomeUnknown):
             ticket.result(WAIT_S)
-    eventually(lambda: not driver.store._commits.begun())
+    eventually(lambda: not driver.store._commits.unanswered())
     assert driver.send(mail)
 
 

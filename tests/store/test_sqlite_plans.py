@@ -13,16 +13,18 @@ WAYS = {
     "fronts.claim_small": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "fronts.size": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "queues.claimable": "m USING COVERING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "kinds.claim": "f USING INDEX message_of_kind (queue_no=? AND kind=? AND is_blocked=?)",
-    "openings.open_ones": (
+    "claims_by_kind.claim": (
+        "f USING INDEX message_of_kind (queue_no=? AND kind=? AND is_blocked=?)"
+    ),
+    "group_limits.admitted": (
         "m USING COVERING INDEX message_let_through (queue_no=? AND group_key=?)"
     ),
-    "openings.next_ones": (
+    "group_limits.next_held_back": (
         "message USING COVERING INDEX message_held_back (queue_no=? AND group_key=?)"
     ),
-    "paces.find": "p USING PRIMARY KEY (queue_no=? AND group_key=?)",
-    "turns.shares": "s USING PRIMARY KEY (queue_no=? AND priority=? AND group_key=?)",
-    "dedup.give_back": "d USING PRIMARY KEY (queue_no=? AND dedup_key=?)",
+    "rates.find": "p USING PRIMARY KEY (queue_no=? AND group_key=?)",
+    "fair_positions.shares": "s USING PRIMARY KEY (queue_no=? AND priority=? AND group_key=?)",
+    "dedup.release": "d USING PRIMARY KEY (queue_no=? AND dedup_key=?)",
     "circuits.old_samples": "circuit_sample USING COVERING INDEX circuit_sample_by_time"
     " (circuit_no=? AND is_failure=? AND at<?)",
     "circuits.known_samples": "circuit_sample USING PRIMARY KEY"
@@ -31,18 +33,21 @@ WAYS = {
     " (circuit_no=? AND is_failure=? AND request_id=?)",
     "circuits.oldest_samples": "circuit_sample USING COVERING INDEX circuit_sample_by_time"
     " (circuit_no=? AND is_failure=?)",
-    "samples.steps": "minute_sample USING PRIMARY KEY (queue_no=? AND minute_at>? AND minute_at<?)",
-    "samples.before": "minute_sample USING PRIMARY KEY (queue_no=? AND minute_at<?)",
-    "samples.first_at": "minute_sample USING PRIMARY KEY (queue_no=?)",
+    "samples.steps": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1"
+    " (queue_no=? AND minute_at>? AND minute_at<?)",
+    "samples.before": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1"
+    " (queue_no=? AND minute_at<?)",
+    "samples.first_at": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1 (queue_no=?)",
     "samples.oldest": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "samples.thin": "minute_sample USING INDEX minute_sample_by_time (minute_at>? AND minute_at<?)",
-    "samples.forget": "minute_sample USING INDEX minute_sample_by_time (minute_at<?)",
-    "watching.suspects": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "samples.thin": "minute_counter USING INDEX minute_counter_by_time"
+    " (minute_at>? AND minute_at<?)",
+    "samples.forget": "minute_counter USING INDEX minute_counter_by_time (minute_at<?)",
+    "overview.suspects": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "circuits.to_change": "circuit USING INDEX sqlite_autoindex_circuit_1 (hash=?)",
 }
-LARGE = {"message", "dedup", "circuit", "circuit_sample", "minute_sample", "m", "f", "d", "p", "s"}
+LARGE = {"message", "dedup", "circuit", "circuit_sample", "minute_counter", "m", "f", "d", "p", "s"}
 SMALL = {
-    "watching.suspects": {"s"},
+    "overview.suspects": {"s"},
     "queues.claimable": {"s"},
 }  # what such a name stands for: queues, not messages
 

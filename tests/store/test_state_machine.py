@@ -12,7 +12,7 @@ from tests.store.machine import StoreMachine
 IS_FULL = os.environ.get("PENSTOCK_FAULTS") == "full"
 
 PLAYS = settings(
-    max_examples=2_000 if IS_FULL else 80,
+    max_examples=2_000 if IS_FULL else 25,
     stateful_step_count=60 if IS_FULL else 30,
     deadline=None,
     # To make a failing play shorter takes minutes; as it is, it can be read and played again.

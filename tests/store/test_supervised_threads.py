@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.write_lock import WriteLock
 from penstock.supervision.health import Health
 from tests.factories import a_new_message
 from tests.store.driver import WAIT_S
@@ -119,8 +119,8 @@ def test_a_reader_that_fails_answers_its_caller_and_goes_on(
 
 def test_a_thread_of_wake_ups_that_fails_goes_on(driver, monkeypatch, caplog, long_pause):
     store = driver.store
-    wakeups = store.wakeups if store.backend == "postgres" else store._beside._wakeups
-    failed = fail_once(wakeups, "_tell", monkeypatch)
+    wakeups = store.wakeups if store.backend == "postgres" else store._coordination._wakeups
+    failed = fail_once(wakeups, "_send_announcements", monkeypatch)
     monkeypatch.setattr(wakeups, "_peers", ["a peer"], raising=False)
 
     wakeups.announce({1: 1})
@@ -150,18 +150,18 @@ def test_a_watchdog_that_fails_goes_on(driver, mail, monkeypatch, caplog):
 def test_a_thread_that_waits_for_other_processes_answers_when_it_fails(
     tmp_path: Path, monkeypatch, caplog
 ):
-    rival, health = Turns(tmp_path / "penstock.db"), Health()
-    ours = Turns(tmp_path / "penstock.db", health=health)
-    assert rival.take()
+    rival, health = WriteLock(tmp_path / "penstock.db"), Health()
+    ours = WriteLock(tmp_path / "penstock.db", health=health)
+    assert rival.acquire()
     fail_once(ours, "_lock_both", monkeypatch)
 
     with pytest.raises(StoreUnavailable, match=MISTAKE):
-        ours.take()
+        ours.acquire()
 
     assert_logged(caplog, "penstock-turn")
-    rival.give_back()
-    assert ours.take()
-    ours.give_back()
+    rival.release()
+    assert ours.acquire()
+    ours.release()
     ours.close()
     rival.close()
 

@@ -56,8 +56,8 @@ def explain(backend, driver, request):
 )
 def test_a_page_is_read_from_the_index_of_its_tag_in_its_order(explain, backend, conditions):
     queries = Queries(backend)
-    texts = [queries.text(f"tagged.where_{name}") for name in conditions]
-    text = queries.text("tagged.find", conditions="\n".join(texts), lock="")
+    texts = [queries.text(f"tags.where_{name}") for name in conditions]
+    text = queries.text("tags.find", conditions="\n".join(texts), lock="")
     for mark, value in FILLED.items():
         text = text.replace(mark, value)
 

@@ -1,9 +1,17 @@
 """A store from before: days that have tables already get what newer days have."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
 import pytest
 
-from penstock.domain.limits import DAY
+from penstock.domain.lake.layout import Range
+from penstock.domain.lake.progress import ALL_DAYS, Source
+from penstock.domain.limits import DAY, MINUTE
+from penstock.domain.queue.minute_counters import ALL, Sample, Step
 from penstock.domain.schedule.schedule import Every
+from penstock.ports.archive import LakeRow
 from penstock.store.database import Database
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.maintenance.migrate import Migration
@@ -61,6 +69,17 @@ def make_old_day(db: Database, day: int) -> None:
     db.script(text)
 
 
+@contextmanager
+def opened(backend: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[StoreDriver]:
+    """The store of `connect`."""
+    if backend == "sqlite":
+        store = open_sqlite(folder / "empty.db")
+    else:
+        store = open_postgres(request.getfixturevalue("postgres_url"))
+    with closing(store):
+        yield StoreDriver(store, ManualClock())
+
+
 @pytest.fixture
 def old(connect: Connect, backend: str, monkeypatch: pytest.MonkeyPatch) -> Database:
     """A store that has seen two days, migrated up to the one before days were changed."""
@@ -90,21 +109,14 @@ def test_what_ended_before_is_still_told_and_what_ends_now_stands_beside_it(
     old, backend, request, tmp_path
 ):
     migrations.apply(old, now=NOON)
-    if backend == "sqlite":
-        store = open_sqlite(tmp_path / "empty.db")
-    else:
-        store = open_postgres(request.getfixturevalue("postgres_url"))
-    try:
-        driver = StoreDriver(store, ManualClock())
+    with opened(backend, request, tmp_path) as driver:
         mail = driver.queue()
         driver.send(mail, route="eu")
         driver.complete(*driver.claim(mail))
 
-        told = [(e.id, e.route, e.crashes) for e in driver.endings()]
-    finally:
-        store.close()
+        endings = [(e.id, e.route, e.crashes) for e in driver.endings()]
     new = driver.sent_ids[0]
-    assert told == [(new, "eu", 0), (f"old-{TODAY}", None, 0), (f"old-{TODAY - 1}", None, 0)]
+    assert endings == [(new, "eu", 0), (f"old-{TODAY}", None, 0), (f"old-{TODAY - 1}", None, 0)]
 
 
 def test_a_store_whose_migrations_were_renumbered_since_is_upgraded(
@@ -125,17 +137,10 @@ def test_a_store_whose_migrations_were_renumbered_since_is_upgraded(
     assert [m.name for m in applied] == [n for n in shipped if n not in {m.name for m in of_then}]
     rows = in_transaction(db, lambda: db.rows("migrations.applied"))
     assert sorted(rows) == [(m.number, m.checksum) for m in shipped.values()]
-    if backend == "sqlite":
-        store = open_sqlite(tmp_path / "empty.db")
-    else:
-        store = open_postgres(request.getfixturevalue("postgres_url"))
-    try:
-        driver = StoreDriver(store, ManualClock())
+    with opened(backend, request, tmp_path) as driver:
         mail = driver.queue()
         driver.send(mail)
         assert len(driver.claim(mail)) == 1
-    finally:
-        store.close()
 
 
 def test_schedules_from_before_there_were_owners_have_none(
@@ -168,3 +173,79 @@ def test_a_script_for_each_day_is_made_for_each_day():
     assert list(migration.scripts([3, 4])) == ["SELECT 1;\n", "SELECT 3;\n", "SELECT 4;\n"]
     assert list(migration.scripts([])) == ["SELECT 1;\n"]
     assert list(Migration(1, "y", "SELECT 1;").scripts([3])) == ["SELECT 1;"]
+
+
+COUNTERS = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+OLD_SAMPLES = f"""
+INSERT INTO archive_mark (source, day, done_no, planned_no) VALUES ('backlog', -1, 2, 3);
+INSERT INTO backlog_sample VALUES (2, 60001, 1, {COUNTERS});
+INSERT INTO backlog_sample VALUES (3, 120001, 1, {COUNTERS});
+INSERT INTO backlog_sample VALUES (4, 180001, 1, {COUNTERS});
+INSERT INTO minute_sample VALUES (0, 120000, {COUNTERS}, NULL, 1, 2, 3, 4);
+INSERT INTO minute_sample VALUES (1, 60000, {COUNTERS}, NULL, 1, 2, 3, 4);
+INSERT INTO minute_sample VALUES (1, 120000, {COUNTERS}, 119000, 5, 6, 7, 8);
+"""
+
+
+def test_samples_of_graphs_and_of_the_lake_become_one_table(
+    connect, backend, monkeypatch, request, tmp_path
+):
+    before = [m for m in migrations.shipped(backend) if m.number < 16]
+    db = connect()
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "shipped", lambda _: before)
+        migrations.apply(db, now=NOON)
+    in_transaction(db, lambda: db.script(OLD_SAMPLES))
+
+    migrations.apply(db, now=NOON)
+
+    counters = list(range(1, 12))
+    with opened(backend, request, tmp_path) as driver:
+        rows = lake_rows(driver)
+        assert [(no, at, of) for no, at, of, _, *_ in rows] == [(3, 120_001, 1), (4, 180_001, 1)]
+        assert [list(row[4:]) for row in rows] == [counters, counters]
+        graphed = [step.last for step in steps(driver, 1)]
+        assert [s.minute_at for s in graphed] == [MINUTE, 2 * MINUTE, 3 * MINUTE]
+        assert [s.wait_p50_ms for s in graphed] == [1, 5, None]
+        assert [s.oldest_ready_at for s in graphed] == [None, 119_000, None]
+        assert [step.last.work_p95_ms for step in steps(driver, ALL)] == [4]
+
+        sample = Sample(1, 4 * MINUTE, *counters)
+        driver.write(lambda s: s.samples.add([sample], at=4 * MINUTE, is_for_lake=True))
+        assert [at for _, at, *_ in lake_rows(driver)] == [120_001, 180_001, 240_000]
+
+
+@pytest.mark.parametrize("number", [2, 7])
+def test_samples_are_numbered_after_those_that_the_lake_has(
+    connect, backend, monkeypatch, request, tmp_path, number
+):
+    before = [m for m in migrations.shipped(backend) if m.number < 16]
+    db = connect()
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "shipped", lambda _: before)
+        migrations.apply(db, now=NOON)
+    old = f"""
+    INSERT INTO archive_mark (source, day, done_no, planned_no)
+    VALUES ('backlog', -1, {number}, {number});
+    INSERT INTO backlog_sample VALUES ({number}, 60001, 1, {COUNTERS});
+    DELETE FROM backlog_sample;
+    """
+    in_transaction(db, lambda: db.script(old))
+
+    migrations.apply(db, now=NOON)
+
+    with opened(backend, request, tmp_path) as driver:
+        sample = Sample(1, MINUTE, *range(11))
+        driver.write(lambda s: s.samples.add([sample], at=MINUTE, is_for_lake=True))
+        [(sample_no, *_)] = lake_rows(driver)
+    assert sample_no > number
+
+
+def lake_rows(driver: StoreDriver) -> list[LakeRow]:
+    """What the archive has to write of the counters of queues."""
+    page = driver.read(lambda s: s.archive.page(Source.BACKLOG, ALL_DAYS, Range(1, 99), limit=9))
+    return page.rows
+
+
+def steps(driver: StoreDriver, queue_no: int) -> list[Step]:
+    return driver.read(lambda s: s.samples.steps(queue_no, from_at=0, to_at=DAY, step_ms=MINUTE))

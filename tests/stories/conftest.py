@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.store.postgres.store import migrate
 from tests.stories.stage import Stage
 
 EMBEDDED = ("sqlite", "postgres")
@@ -23,8 +22,7 @@ def open_stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenS
 
     def make(backend: str) -> Stage:
         if backend == "postgres":
-            store = str(request.getfixturevalue("postgres_url"))
-            migrate(store)
+            store = str(request.getfixturevalue("migrated_url"))
         else:
             # The application's own connections write to the file, too.
             store = f"sqlite:///{tmp_path / 'store.db'}?checksums=off"

@@ -4,9 +4,9 @@
         url = cluster.new_database()
 
 It listens on a Unix socket in its folder and on a free TCP port of 127.0.0.1, both kept over
-restarts, and it syncs to disk like a real server unless asked not to. It ends with its owner,
-however the owner ends (see server_guard.py). For root the server runs as an unprivileged user,
-because PostgreSQL refuses to be root.
+restarts, and it syncs to disk like a real server, unless it is told not to or to keep its files in
+memory. It ends with its owner, however the owner ends (see server_guard.py). For root the server
+runs as an unprivileged user, because PostgreSQL refuses to be root.
 """
 
 import atexit
@@ -25,6 +25,7 @@ from typing import Self
 import psycopg
 
 from tests.support import postgres_binaries
+from tests.support.memory import memory_folder
 from tests.support.private import free_port, start_guard
 
 STEP_S = 0.01
@@ -50,10 +51,16 @@ class PostgresFailedError(RuntimeError):
 
 
 class PostgresCluster:
-    def __init__(self, *, fsync: bool = True, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        fsync: bool = True,
+        in_memory: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         programs = postgres_binaries.require()
         self._user = _unprivileged_user()
-        self.folder = _make_folder(self._user)
+        self.folder = _make_folder(self._user, in_memory=in_memory)
         self.port = free_port()
         self._owner = os.getpid()
         self._process: subprocess.Popen[bytes] | None = None
@@ -237,8 +244,9 @@ def _unprivileged_user() -> pwd.struct_passwd | None:
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
-def _make_folder(user: pwd.struct_passwd | None) -> Path:
-    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
+def _make_folder(user: pwd.struct_passwd | None, *, in_memory: bool) -> Path:
+    memory = memory_folder() if in_memory else None
+    for parent in filter(None, (memory, tempfile.gettempdir(), "/tmp", "/var/tmp")):
         if len(parent) < _SOCKET_PATH_LIMIT - 40 and (user is None or _open_to_all(Path(parent))):
             break
     folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir=parent))

@@ -6,6 +6,8 @@ and current pytest does not let it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 TOGETHER = {
@@ -20,3 +22,12 @@ TOGETHER = {
 class Shares(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         return next((place for place in TOGETHER if nodeid.startswith(place)), nodeid)
+
+    def _reschedule(self, node: Any) -> None:
+        """Leave out a process that is still collecting.
+
+        Where two have crashed, xdist schedules for both successors when the first of them is ready,
+        and ends the whole run with a KeyError of the second.
+        """
+        if node in self.registered_collections:
+            super()._reschedule(node)

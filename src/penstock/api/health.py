@@ -39,7 +39,7 @@ ALIVE = Operation(
     name="isAlive",
     method="GET",
     path="/healthz",
-    summary="Every part of the process runs; else 503 with those that do not.",
+    summary="Check that every part of the process works. Returns 503 with the parts that do not.",
     role=None,
     answer=Health,
 )
@@ -47,7 +47,7 @@ READY = Operation(
     name="isReady",
     method="GET",
     path="/readyz",
-    summary="The store takes work.",
+    summary="Check that the store accepts writes.",
     role=None,
     answer=Readiness,
     errors=(StoreUnavailable,),

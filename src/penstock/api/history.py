@@ -32,7 +32,7 @@ _OUTCOMES = [state.value for state in (State.DONE, State.DEAD, State.CANCELLED)]
 class Ending(AnswerRecord, frozen=True, omit_defaults=True):
     """How a message ended; fields without a value are left out."""
 
-    id: Annotated[Id, about("The message's id.")]
+    id: Annotated[Id, about("The id of the message.")]
     queue: Annotated[str, about("The queue in which it ended.")]
     outcome: Annotated[State, about("How it ended: done, dead or cancelled.")]
     sent_at: Annotated[Instant, about("When it was sent.")]
@@ -41,9 +41,11 @@ class Ending(AnswerRecord, frozen=True, omit_defaults=True):
     failures: Annotated[int, about("How many attempts failed.")]
     size: Annotated[int, about("The size of the body in bytes.")]
     reason: Annotated[str | None, about("Why it was buried or cancelled.")] = None
-    kind: Annotated[str | None, about("The name that selects a handler.")] = None
-    entity_id: Annotated[str | None, about("What the message is about, for searches.")] = None
-    tags: Annotated[tuple[str, ...], about("Up to two texts, for searches.")] = ()
+    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
+    entity_id: Annotated[
+        str | None, about("The id of the thing the message is about, for searches.")
+    ] = None
+    tags: Annotated[tuple[str, ...], about("Up to two tags, for searches.")] = ()
     group: Annotated[str | None, about("The group it belonged to.")] = None
     priority: Annotated[int, about("Messages with a smaller number were claimed first.")] = 0
     first_leased_at: Annotated[Instant | None, about("When it was first claimed.")] = None
@@ -118,7 +120,7 @@ class SearchHistory(QueryRecord):
     ] = None
     kind: Annotated[str | None, about("Only messages of this kind.")] = None
     tag: Annotated[str | None, about("Only messages with this tag.")] = None
-    entity_id: Annotated[str | None, about("Only messages about this.")] = None
+    entity_id: Annotated[str | None, about("Only messages with this `entity_id`.")] = None
     outcome: Annotated[
         str | None,
         Meta(
@@ -138,7 +140,7 @@ SEARCH = Operation(
     name="searchHistory",
     method="GET",
     path="/v1/history",
-    summary="Finished messages, newest first.",
+    summary="Search finished messages, newest first.",
     role=Role.READ,
     scope=Scope.NAMED,
     query=SearchHistory,
@@ -148,7 +150,7 @@ GET = Operation(
     name="getHistory",
     method="GET",
     path="/v1/history/{id}",
-    summary="The endings and the attempts of one message.",
+    summary="Retrieve the endings and the attempts of a message.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Past,

@@ -1,4 +1,4 @@
-"""Claims, and acts on the leases that they give."""
+"""Claims, and acts on leases."""
 
 from __future__ import annotations
 
@@ -22,27 +22,30 @@ from penstock.domain.message.lease import Verb
 
 
 class Claim(RequestRecord):
-    limit: Annotated[Positive, about("How many messages at most.")] = 1
+    limit: Annotated[Positive, about("The maximum number of messages.")] = 1
     wait_ms: Annotated[
         DurationMs | None,
-        about("How long to wait for the first message; null: the setting of the queue."),
+        about("How long to wait for the first message. Defaults to the queue's `wait_ms`."),
     ] = None
     lease_ms: Annotated[
-        DurationMs | None, about("How long they are leased; null: the setting of the queue.")
+        DurationMs | None, about("The length of the lease. Defaults to the queue's `lease_ms`.")
     ] = None
-    claimed_by: Annotated[str | None, about("Who claims, for operators.")] = None
+    claimed_by: Annotated[
+        str | None, about("The name or id of the worker, shown to operators.")
+    ] = None
     in_a_row: Annotated[
         bool, about("Claim consecutive messages of one group, in a queue ordered by group.")
     ] = False
     claim_key: Annotated[
-        str | None, about("For five minutes the same key returns the same messages.")
+        str | None,
+        about("Makes the claim repeatable: the same key returns the same messages for 5 minutes."),
     ] = None
     complete: Annotated[
         list[str], about("Receipts of this queue to complete first, in the same transaction.")
     ] = msgspec.field(default_factory=list)
     kinds: Annotated[
         tuple[str, ...] | None,
-        about("Only messages of these 1 to 100 kinds; null: of all. Not with in_a_row."),
+        about("Only messages of these kinds, at most 100. Not together with `in_a_row`."),
     ] = None
 
 
@@ -52,7 +55,8 @@ _ACT_RESULT = one_of("Acted", "ErrorAnswer")
 class Claimed(AnswerRecord, frozen=True, omit_defaults=True):
     messages: Annotated[list[Message], about("The messages, each with a receipt.")]
     completed: Annotated[
-        list[Annotated[Any, _ACT_RESULT]], about("One result per receipt to complete.")
+        list[Annotated[Any, _ACT_RESULT]],
+        about("One result per receipt in `complete`, in their order."),
     ] = msgspec.field(default_factory=list)
 
 
@@ -60,25 +64,25 @@ class ActFields(RequestRecord, kw_only=True):
     """The fields of all acts; each verb takes some of them."""
 
     error: Annotated[str | None, about("What went wrong (fail, time_out, crash).")] = None
-    reason: Annotated[str | None, about("Why (bury, cancel, snooze).")] = None
+    reason: Annotated[str | None, about("Why, for the history (bury, cancel, snooze).")] = None
     retry_in_ms: Annotated[
         DurationMs | None,
-        about("When to try again (fail, time_out); null: after the back-off of the queue."),
+        about("The delay before the retry (fail, time_out). Defaults to the queue's back-off."),
     ] = None
     delay_ms: Annotated[
-        DurationMs | None, about("How long from now until it may be claimed (release, snooze).")
+        DurationMs | None, about("The delay before it can be claimed again (release, snooze).")
     ] = None
     lease_ms: Annotated[
         DurationMs | None,
-        about("Length of the lease from now (extend); null: the setting of the queue."),
+        about(
+            "The new length of the lease, from now (extend). Defaults to the queue's `lease_ms`."
+        ),
     ] = None
     is_late_ok: Annotated[
         bool | None,
-        about("Even after the lease expired, unless it was claimed again (complete, extend)."),
+        about("Accept an expired lease, unless the message was claimed again (complete, extend)."),
     ] = None
-    is_start: Annotated[
-        bool | None, about("Work begins now, and so does the timeout of the attempt (extend).")
-    ] = None
+    is_start: Annotated[bool | None, about("Start the timeout of the attempt now (extend).")] = None
     progress: Annotated[Any, about("Any JSON value, shown until the next attempt (extend).")] = None
 
 
@@ -110,7 +114,7 @@ FIELDS_OF: dict[Verb, tuple[str, ...]] = {
 
 class BatchAct(ActFields):
     receipt: Annotated[str, about("The receipt of the claimed message.")]
-    act: Annotated[Verb, about("What to do; its own operation describes the fields it takes.")]
+    act: Annotated[Verb, about("The act. Its own operation describes the fields it accepts.")]
 
 
 class Acts(RequestRecord):
@@ -129,7 +133,7 @@ def _body_of(verb: Verb) -> type[msgspec.Struct]:
     types = {field.name: field.type for field in msgspec.structs.fields(ActFields)}
     fields: list[Any] = [(name, types[name], None) for name in FIELDS_OF[verb]]
     if verb is Verb.SNOOZE:
-        fields[0] = ("delay_ms", Annotated[DurationMs, about("How long it is postponed.")])
+        fields[0] = ("delay_ms", Annotated[DurationMs, about("How long to postpone it.")])
     name = verb.value.title().replace("_", "")
     return msgspec.defstruct(name, fields, bases=(RequestRecord,))
 
@@ -153,7 +157,7 @@ CLAIM = Operation(
     name="claimMessages",
     method="POST",
     path="/v1/queues/{queue}/claims",
-    summary="Lease messages, and complete those that are done; waits for the first.",
+    summary="Claim messages under a lease; waits up to `wait_ms` for the first.",
     role=Role.CONSUME,
     request=Claim,
     example={"limit": 10, "wait_ms": 1_000, "claimed_by": "worker-1"},
@@ -164,7 +168,7 @@ ACT_BATCH = Operation(
     name="actOnLeases",
     method="POST",
     path="/v1/leases/batch",
-    summary="Several acts on leases in one transaction; each has its own result.",
+    summary="Apply several acts to leases in one transaction. Each act has its own result.",
     role=Role.CONSUME,
     scope=Scope.NAMED,
     request=Acts,
@@ -172,37 +176,39 @@ ACT_BATCH = Operation(
     answer=ActResults,
 )
 ACTS = {
-    Verb.COMPLETE: _act(Verb.COMPLETE, "The message is handled.", {"is_late_ok": False}),
+    Verb.COMPLETE: _act(Verb.COMPLETE, "Complete a message.", {"is_late_ok": False}),
     Verb.FAIL: _act(
         Verb.FAIL,
-        "This attempt did not work: try again later, or bury it when no attempt is left.",
+        "Report a failed attempt. The message is retried later, or dies if no attempt is left.",
         {"error": "the mail server does not answer", "retry_in_ms": 60_000},
     ),
     Verb.RELEASE: _act(
-        Verb.RELEASE, "Give it back unhandled; the attempt does not count.", {"delay_ms": 0}
+        Verb.RELEASE, "Return a message to its queue; the attempt does not count.", {"delay_ms": 0}
     ),
     Verb.EXTEND: _act(
         Verb.EXTEND,
-        "Hold it for longer, counted from now; tell that work begins, or how far it is.",
+        "Extend a lease from now; optionally report the start of work or progress.",
         {"lease_ms": 60_000, "progress": {"done": 10, "of": 100}},
     ),
     Verb.SNOOZE: _act(
         Verb.SNOOZE,
-        "Postpone it; the attempt does not count.",
+        "Postpone a message; the attempt does not count.",
         {"delay_ms": 3_600_000, "reason": "the shop is closed"},
     ),
-    Verb.BURY: _act(Verb.BURY, "Give it up: it dies.", {"reason": "no such address"}),
-    Verb.CANCEL: _act(
-        Verb.CANCEL, "It will not be handled, on purpose.", {"reason": "the order was withdrawn"}
+    Verb.BURY: _act(
+        Verb.BURY,
+        "Bury a message: it is dead, whatever attempts are left.",
+        {"reason": "no such address"},
     ),
+    Verb.CANCEL: _act(Verb.CANCEL, "Cancel a message.", {"reason": "the order was withdrawn"}),
     Verb.TIME_OUT: _act(
         Verb.TIME_OUT,
-        "This attempt took too long: it dies, or is tried again if it retries timeouts.",
+        "Report an attempt that took too long. The message dies unless it retries timeouts.",
         {"error": "no answer within a minute"},
     ),
     Verb.CRASH: _act(
         Verb.CRASH,
-        "Its worker died: back in line, or dead when it has killed too many of them.",
+        "Report a crash of the worker. The message is retried, or dies after too many crashes.",
         {"error": "killed by signal 9"},
     ),
 }

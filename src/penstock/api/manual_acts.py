@@ -31,13 +31,19 @@ class End(Reason):
 
 
 class Reschedule(RequestRecord):
-    due_at: Annotated[InstantOrMs | None, about("When it may be claimed.")] = None
-    delay_ms: Annotated[DurationMs | None, about("The same as due_at, counted from now.")] = None
+    due_at: Annotated[
+        InstantOrMs | None, about("When it is due: from then on it can be claimed.")
+    ] = None
+    delay_ms: Annotated[
+        DurationMs | None, about("The delay until it is due, in place of `due_at`.")
+    ] = None
 
 
 class Buried(AnswerRecord, frozen=True):
     id: Annotated[Id, about("The id of the message.")]
-    state: Annotated[State, about("Dead, in its own queue or in the dead-letter queue.")]
+    state: Annotated[
+        State, about("`dead` in its own queue; in a dead-letter queue its state there.")
+    ]
 
 
 class Where(RequestRecord):
@@ -47,7 +53,7 @@ class Where(RequestRecord):
     kind: Annotated[str | None, about("Only messages of this kind.")] = None
     tag: Annotated[str | None, about("Only messages with this tag.")] = None
     group: Annotated[str | None, about("Only messages of this group.")] = None
-    entity_id: Annotated[str | None, about("Only messages about this.")] = None
+    entity_id: Annotated[str | None, about("Only messages with this `entity_id`.")] = None
     sent_from: Annotated[
         InstantOrMs | None, about("Only messages sent at this instant or later.")
     ] = None
@@ -58,16 +64,17 @@ class Where(RequestRecord):
 
 class Bulk(RequestRecord):
     act: Annotated[BulkAct, about("What to do with the messages.")]
-    ids: Annotated[list[str] | None, about("Up to 1,000 messages by id; null: those of where.")] = (
-        None
-    )
-    where: Annotated[Where | None, about("The messages by their fields; null: those of ids.")] = (
-        None
-    )
+    ids: Annotated[
+        list[str] | None, about("The messages by id, at most 1,000. Give `ids` or `where`.")
+    ] = None
+    where: Annotated[
+        Where | None, about("The messages by their fields. Give `ids` or `where`.")
+    ] = None
     reason: Annotated[str | None, about("For complete, cancel and bury: why.")] = None
-    due_at: Annotated[InstantOrMs | None, about("For reschedule: when they may be claimed.")] = None
+    due_at: Annotated[InstantOrMs | None, about("For reschedule: when they become due.")] = None
     delay_ms: Annotated[
-        DurationMs | None, about("For reschedule: the same as due_at, counted from now.")
+        DurationMs | None,
+        about("For reschedule: the delay until they are due, in place of `due_at`."),
     ] = None
     is_dry_run: Annotated[bool, about("Count the messages without changing them.")] = False
     is_running_ok: Annotated[
@@ -76,10 +83,10 @@ class Bulk(RequestRecord):
 
 
 class Changed(AnswerRecord, frozen=True):
-    matched: Annotated[int, about("How many messages of the queue were meant.")]
+    matched: Annotated[int, about("How many messages matched.")]
     changed: Annotated[int, about("How many were changed.")]
     refused: Annotated[
-        int, about("How many were not, because they are gone or in a state that does not allow it.")
+        int, about("How many were not, because they are gone or in the wrong state.")
     ]
     is_cut: Annotated[
         bool, about("More than 100,000 match; send the request again for the others.")
@@ -103,7 +110,7 @@ RESCHEDULE: Operation[Acted] = Operation(
     name="rescheduleMessage",
     method="PATCH",
     path="/v1/messages/{id}",
-    summary="Give a message in line another due date.",
+    summary="Change when an unclaimed message is due.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     request=Reschedule,
@@ -115,7 +122,7 @@ RESCHEDULE: Operation[Acted] = Operation(
 COMPLETE: Operation[Acted] = _manual(
     "completeByHand",
     "complete",
-    "It is done, an operator says; only while nobody holds it.",
+    "Mark an unclaimed message as done, as an operator.",
     request=Reason,
     example={"reason": "done by telephone"},
     answer=Acted,
@@ -123,7 +130,7 @@ COMPLETE: Operation[Acted] = _manual(
 CANCEL: Operation[Acted] = _manual(
     "cancelByHand",
     "cancel",
-    "Cancel it; one that is leased only with is_running_ok.",
+    "Cancel a message, as an operator. A leased message needs `is_running_ok`.",
     request=End,
     example={"reason": "the order was withdrawn"},
     answer=Acted,
@@ -131,7 +138,7 @@ CANCEL: Operation[Acted] = _manual(
 BURY: Operation[Buried] = _manual(
     "buryByHand",
     "bury",
-    "Put it among the dead ones; one that is leased only with is_running_ok.",
+    "Bury a message, as an operator. A leased message needs `is_running_ok`.",
     request=End,
     example={"reason": "no such address"},
     answer=Buried,
@@ -139,14 +146,14 @@ BURY: Operation[Buried] = _manual(
 REDRIVE: Operation[Acted] = _manual(
     "redriveMessage",
     "redrive",
-    "Bring a dead message back to the queue it died in.",
+    "Send a dead message back to the queue it died in.",
     answer=Acted,
 )
 BULK = Operation(
     name="changeMessages",
     method="POST",
     path="/v1/queues/{queue}/messages/bulk",
-    summary="Act by hand on many messages of a queue, or count them first.",
+    summary="Act on many messages of a queue at once, or count them in a dry run.",
     role=Role.OPERATE,
     request=Bulk,
     example={"act": "cancel", "where": {"state": "waiting"}, "is_dry_run": True},

@@ -9,12 +9,14 @@ from msgspec import Meta
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     DurationMs,
     Id,
     Instant,
     InstantOrText,
     Json,
     Limit,
+    Next,
     Operation,
     Positive,
     QueryRecord,
@@ -33,73 +35,82 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
 
     id: Annotated[Id, about("The id of the message.")]
     queue: Annotated[str, about("The name of its queue.")]
-    state: Annotated[State, about("Where it is in its life cycle.")]
-    attempts: Annotated[int, about("Claims that count.")]
+    state: Annotated[State, about("The state of the message.")]
+    attempts: Annotated[int, about("How many claims counted as attempts.")]
     sent_at: Annotated[Instant, about("When it was sent.")]
     body: Annotated[Json, about("Any JSON value.")] = None
-    receipt: Annotated[str | None, about("Proves the lease; every act on the lease needs it.")] = (
+    receipt: Annotated[
+        str | None, about("Proves the lease. Every act on the lease requires it.")
+    ] = None
+    lease_no: Annotated[int, about("The number of its lease; it grows with each claim.")] = 0
+    leased_until: Annotated[Instant | None, about("When the lease expires.")] = None
+    due_at: Annotated[Instant | None, about("When it is due: from then on it can be claimed.")] = (
         None
     )
-    lease_no: Annotated[int, about("Grows with each claim.")] = 0
-    leased_until: Annotated[Instant | None, about("When the lease expires.")] = None
-    due_at: Annotated[Instant | None, about("When it may be claimed.")] = None
-    attributes: Annotated[dict[str, str] | None, about("Texts beside the body.")] = None
-    kind: Annotated[str | None, about("The name by which a worker chooses the handler.")] = None
-    entity_id: Annotated[str | None, about("What the message is about, for searching.")] = None
-    tags: Annotated[tuple[str, ...], about("Up to two texts, for searching.")] = ()
+    attributes: Annotated[
+        dict[str, str] | None, about("Strings sent along with the body, by name.")
+    ] = None
+    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
+    entity_id: Annotated[
+        str | None, about("The id of the thing the message is about, for searches.")
+    ] = None
+    tags: Annotated[tuple[str, ...], about("Up to two tags, for searches.")] = ()
     group: Annotated[
         str | None,
-        about("In a queue ordered by group, messages of one group are handled one at a time."),
+        about("In a queue ordered by group, messages of a group are handled one at a time."),
     ] = None
     is_blocked: Annotated[
         bool,
         about("An earlier message of its group is not finished, or its group is at its limit."),
     ] = False
-    priority: Annotated[int, about("A smaller number is claimed first.")] = 0
+    priority: Annotated[int, about("Messages with a smaller number are claimed first.")] = 0
     dedup_key: Annotated[
-        str | None, about("A second message with this key within the window is not sent again.")
+        str | None,
+        about("A second message with this key is not sent within the deduplication window."),
     ] = None
     expires_at: Annotated[
-        Instant | None, about("When it becomes useless: it is cancelled if unclaimed by then.")
+        Instant | None, about("It is cancelled if it is still unclaimed at this instant.")
     ] = None
-    max_attempts: Annotated[Positive | None, about("Overrides the limit of the queue.")] = None
-    failures: Annotated[int, about("Attempts that failed.")] = 0
-    trace: Annotated[str | None, about("Trace context, handed on unchanged.")] = None
-    first_leased_at: Annotated[Instant | None, about("When it was claimed first.")] = None
-    leased_at: Annotated[Instant | None, about("When it was claimed.")] = None
-    leased_by: Annotated[str | None, about("Who claimed it.")] = None
+    max_attempts: Annotated[Positive | None, about("Overrides the queue's `max_attempts`.")] = None
+    failures: Annotated[int, about("How many attempts failed.")] = 0
+    trace: Annotated[str | None, about("Trace context, passed on unchanged.")] = None
+    first_leased_at: Annotated[Instant | None, about("When it was first claimed.")] = None
+    leased_at: Annotated[Instant | None, about("When it was last claimed.")] = None
+    leased_by: Annotated[str | None, about("The worker that last claimed it.")] = None
     last_error: Annotated[str | None, about("The error of the last failed attempt.")] = None
-    reason: Annotated[str | None, about("Why it was given up or cancelled.")] = None
+    reason: Annotated[str | None, about("Why it was buried or cancelled.")] = None
     dead_from: Annotated[
-        str | None, about("Of a message in a dead-letter queue: the queue in which it died.")
+        str | None, about("For a message in a dead-letter queue: the queue it died in.")
     ] = None
     finished_at: Annotated[
         Instant | None, about("When it was completed, died or was cancelled.")
     ] = None
-    size: Annotated[int, about("Bytes of the body.")] = 0
+    size: Annotated[int, about("The size of the body in bytes.")] = 0
     timeout_ms: Annotated[
         DurationMs | None,
-        about("How long one attempt may take; null: as long as its lease is extended."),
+        about("How long an attempt may take. Null: as long as its lease is extended."),
     ] = None
     retries_timeouts: Annotated[
-        bool, about("Retry an attempt that timed out; false: the message is dead.")
+        bool, about("Retry after a timeout. False: a timeout is final, and the message dies.")
     ] = False
     started_at: Annotated[
-        Instant | None, about("When the lease holder reported that work began.")
+        Instant | None, about("When the lease holder reported that it started work.")
     ] = None
     deadline_at: Annotated[
-        Instant | None, about("When this attempt times out: it cannot be extended any more.")
+        Instant | None,
+        about("When this attempt times out. The lease cannot be extended beyond it."),
     ] = None
-    crashes: Annotated[int, about("Workers that crashed while they ran it.")] = 0
+    crashes: Annotated[int, about("How many workers crashed while they ran it.")] = 0
     dedup_until: Annotated[
-        DedupUntil | None, about("How long its dedup key is held; null: for the queue's window.")
+        DedupUntil | None,
+        about("How long its dedup key blocks others. Null: for the deduplication window."),
     ] = None
     progress: Annotated[
         Json,
-        about("Progress reported by the lease holder: any JSON value, until the next attempt."),
+        about("The last progress reported in this attempt: any JSON value."),
     ] = None
     route: Annotated[
-        str | None, about("Workers ask the circuit of this name before they run it.")
+        str | None, about("Workers ask the circuit of this route before they run it.")
     ] = None
 
     # By position, in the order of the fields: 38 keywords cost more than the rest of a claim.
@@ -198,15 +209,15 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
 
 class Page(AnswerRecord, frozen=True):
     messages: Annotated[list[Message], about("The messages.")]
-    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class Acted(AnswerRecord, frozen=True):
     """A message after an act."""
 
     id: Annotated[Id, about("The id of the message.")]
-    state: Annotated[State, about("Where it is in its life cycle.")]
-    due_at: Annotated[Instant, about("When it may be claimed.")]
+    state: Annotated[State, about("The state of the message.")]
+    due_at: Annotated[Instant, about("When it is due: from then on it can be claimed.")]
 
 
 _STATES = {"enum": ["ready", "waiting", "leased", "dead"]}
@@ -216,13 +227,15 @@ class Browse(QueryRecord):
     state: Annotated[
         str,
         Meta(
-            description="Messages in this state.", examples=["waiting"], extra_json_schema=_STATES
+            description="The state of the messages.",
+            examples=["waiting"],
+            extra_json_schema=_STATES,
         ),
     ] = "ready"
     kind: Annotated[str | None, about("Only messages of this kind.")] = None
     tag: Annotated[str | None, about("Only messages with this tag.")] = None
     group: Annotated[str | None, about("Only messages of this group.")] = None
-    entity_id: Annotated[str | None, about("Only messages about this.")] = None
+    entity_id: Annotated[str | None, about("Only messages with this `entity_id`.")] = None
     sent_from: Annotated[
         InstantOrText | None, about("Only messages sent at this instant or later.")
     ] = None
@@ -230,16 +243,14 @@ class Browse(QueryRecord):
         InstantOrText | None, about("Only messages sent before this instant.")
     ] = None
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 BROWSE = Operation(
     name="browseMessages",
     method="GET",
     path="/v1/queues/{queue}/messages",
-    summary="Look at messages in one state (ready, waiting, leased, dead); changes nothing.",
+    summary="List the messages of a queue in one state, without claiming them.",
     role=Role.READ,
     query=Browse,
     answer=Page,
@@ -248,7 +259,7 @@ GET = Operation(
     name="getMessage",
     method="GET",
     path="/v1/messages/{id}",
-    summary="One message, live or from history.",
+    summary="Retrieve a message, live or from history.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Message,

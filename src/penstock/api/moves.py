@@ -65,7 +65,7 @@ class Move(AnswerRecord, frozen=True, omit_defaults=True):
 
 
 class Moves(AnswerRecord, frozen=True):
-    moves: list[Move]
+    moves: Annotated[list[Move], about("The moves, newest first.")]
 
 
 class LatestMoves(QueryRecord):
@@ -76,7 +76,7 @@ START = Operation(
     name="startMove",
     method="POST",
     path="/v1/queues/{queue}/moves",
-    summary="Move messages out of a queue in the background, at a limited rate.",
+    summary="Start moving messages out of a queue in the background, at a limited rate.",
     role=Role.OPERATE,
     request=StartMove,
     example={"max_per_second": 50},
@@ -88,7 +88,7 @@ LIST = Operation(
     name="listMoves",
     method="GET",
     path="/v1/queues/{queue}/moves",
-    summary="The latest moves out of a queue, newest first.",
+    summary="List the latest moves out of a queue, newest first.",
     role=Role.READ,
     query=LatestMoves,
     answer=Moves,
@@ -97,7 +97,7 @@ GET = Operation(
     name="getMove",
     method="GET",
     path="/v1/moves/{move}",
-    summary="One move, running or ended.",
+    summary="Retrieve a move, running or ended.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Move,
@@ -106,7 +106,7 @@ CANCEL = Operation(
     name="cancelMove",
     method="POST",
     path="/v1/moves/{move}/cancel",
-    summary="Stop a running move; what was moved stays moved.",
+    summary="Stop a running move; messages already moved stay where they are.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     answer=Move,

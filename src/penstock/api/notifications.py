@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from penstock.api.messages import Acted, Page
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     Id,
     Instant,
     InstantOrMs,
@@ -17,6 +18,7 @@ from penstock.api.operation import (
     Json,
     JsonIn,
     Limit,
+    Next,
     Operation,
     QueryRecord,
     QueueName,
@@ -38,7 +40,7 @@ Which = Literal["future", "leased", "live"]
 class NewNotification(Draft, kw_only=True):
     queue: Annotated[str, about("The name of its queue.")]
     user_token: Annotated[
-        str | None, about("A token of the application, stored and handed on to the handler.")
+        str | None, about("A token of the application, passed to the handler.")
     ] = None
 
     @property
@@ -49,46 +51,52 @@ class NewNotification(Draft, kw_only=True):
 class Change(RequestRecord):
     """Fields that are left out stay as they are."""
 
-    due_at: Annotated[InstantOrMs | None, about("When it may be claimed.")] = None
+    due_at: Annotated[
+        InstantOrMs | None, about("When it is due: from then on it can be claimed.")
+    ] = None
     body: Annotated[JsonIn | UnsetType, about("Any JSON value.")] = UNSET
-    tags: Annotated[tuple[str, ...] | None, about("Up to two texts, for searching.")] = None
-    kind: Annotated[str | None, about("The name by which a worker chooses the handler.")] = None
+    tags: Annotated[tuple[str, ...] | None, about("Up to two tags, for searches.")] = None
+    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
 
 
 class Recorded(AnswerRecord, frozen=True):
-    id: Annotated[Id, about("The notification's id.")]
+    id: Annotated[Id, about("The id of the notification.")]
     is_duplicate: Annotated[
-        bool, about("True if the dedup key was held already; the id is that of the first message.")
+        bool, about("True if the dedup key was taken; the id is that of the first message.")
     ]
-    due_at: Annotated[Instant, about("When it may be claimed.")]
+    due_at: Annotated[Instant, about("When it is due: from then on it can be claimed.")]
     future_user_token: Annotated[
-        str | None, about("A new token for what the handler does; null for a duplicate.")
+        str | None, about("A new token for the work of the handler. Null for a duplicate.")
     ]
 
 
 class Notification(AnswerRecord, frozen=True, omit_defaults=True):
     """A notification, live or ended; fields without a value are left out."""
 
-    id: Annotated[Id, about("The notification's id.")]
+    id: Annotated[Id, about("The id of the notification.")]
     queue: Annotated[str, about("The name of its queue.")]
-    state: Annotated[State, about("Where it is in its life cycle.")]
+    state: Annotated[State, about("The state of the message.")]
     sent_at: Annotated[Instant, about("When it was recorded.")]
     due_at: Annotated[Instant | None, about("The date it was recorded for, or moved to.")] = None
     next_due_at: Annotated[
-        Instant | None, about("Of one that failed: when it may be claimed again.")
+        Instant | None, about("When it can be claimed again after a failure.")
     ] = None
     body: Annotated[Json, about("Any JSON value.")] = None
-    kind: Annotated[str | None, about("The name by which a worker chooses the handler.")] = None
-    tags: Annotated[tuple[str, ...], about("Up to two texts, for searching.")] = ()
-    user_token: Annotated[str | None, about("A token of the application that recorded it.")] = None
-    future_user_token: Annotated[str | None, about("A token for what the handler does.")] = None
-    attributes: Annotated[dict[str, str] | None, about("Texts beside the body.")] = None
-    attempts: Annotated[int, about("Claims that count.")] = 0
-    failures: Annotated[int, about("Attempts that failed.")] = 0
-    leased_by: Annotated[str | None, about("Who claimed it.")] = None
+    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
+    tags: Annotated[tuple[str, ...], about("Up to two tags, for searches.")] = ()
+    user_token: Annotated[str | None, about("The token that the application recorded it with.")] = (
+        None
+    )
+    future_user_token: Annotated[str | None, about("The token for the work of the handler.")] = None
+    attributes: Annotated[
+        dict[str, str] | None, about("Strings sent along with the body, by name.")
+    ] = None
+    attempts: Annotated[int, about("How many claims counted as attempts.")] = 0
+    failures: Annotated[int, about("How many attempts failed.")] = 0
+    leased_by: Annotated[str | None, about("The worker that last claimed it.")] = None
     leased_until: Annotated[Instant | None, about("When the lease expires.")] = None
     last_error: Annotated[str | None, about("The error of the last failed attempt.")] = None
-    reason: Annotated[str | None, about("Why it was given up or cancelled.")] = None
+    reason: Annotated[str | None, about("Why it was buried or cancelled.")] = None
     finished_at: Annotated[
         Instant | None, about("When it was completed, died or was cancelled.")
     ] = None
@@ -139,10 +147,7 @@ class Notification(AnswerRecord, frozen=True, omit_defaults=True):
 
 class Notifications(AnswerRecord, frozen=True):
     notifications: Annotated[list[Notification], about("The notifications.")]
-    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
-
-
-Cursor = Annotated[str | None, about("`next` of the page before; without it, the first page.")]
+    next: Next
 
 
 class ByTags(QueryRecord):
@@ -165,7 +170,7 @@ class Find(ByTags):
     which: Annotated[
         Which,
         Meta(
-            description="future: unclaimed, due or not; leased: claimed; live: both.",
+            description="`future`: unclaimed, due or not. `leased`: claimed. `live`: both.",
             examples=["future"],
             extra_json_schema={"type": "string"},
         ),
@@ -195,7 +200,7 @@ RECORD = Operation(
     name="recordNotification",
     method="POST",
     path="/v1/notifications",
-    summary="Record a notification: a message for a set time.",
+    summary="Record a notification: a message that is due at a set time.",
     role=Role.PRODUCE,
     scope=Scope.NAMED,
     request=NewNotification,
@@ -213,7 +218,7 @@ FIND = Operation(
     name="findNotifications",
     method="GET",
     path="/v1/notifications",
-    summary="Notifications that have not ended, by their tags, as they were recorded.",
+    summary="Find live notifications by their tags, in the order they were recorded.",
     role=Role.READ,
     scope=Scope.NAMED,
     query=Find,
@@ -224,7 +229,7 @@ REMOVE_ALL = Operation(
     name="removeNotifications",
     method="DELETE",
     path="/v1/notifications",
-    summary="Cancel all that are in line and have these tags.",
+    summary="Cancel all unclaimed notifications with these tags.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     query=ByTags,
@@ -235,7 +240,7 @@ PAST = Operation(
     name="pastNotifications",
     method="GET",
     path="/v1/notifications/history",
-    summary="Notifications that have ended, by their tags, newest first.",
+    summary="Find notifications that have ended by their tags, newest first.",
     role=Role.READ,
     scope=Scope.NAMED,
     query=Past,
@@ -245,7 +250,7 @@ GET = Operation(
     name="getNotification",
     method="GET",
     path="/v1/notifications/{id}",
-    summary="One notification, live or from history.",
+    summary="Retrieve a notification, live or from history.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Notification,
@@ -254,7 +259,7 @@ CHANGE = Operation(
     name="changeNotification",
     method="PATCH",
     path="/v1/notifications/{id}",
-    summary="Another date, body, kind or tags, while it is in line.",
+    summary="Change the date, body, kind or tags of an unclaimed notification.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     request=Change,
@@ -267,7 +272,7 @@ REMOVE = Operation(
     name="removeNotification",
     method="DELETE",
     path="/v1/notifications/{id}",
-    summary="Cancel it; only while nobody is at it.",
+    summary="Cancel an unclaimed notification.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     answer=Acted,
@@ -277,7 +282,7 @@ FIND_MESSAGES = Operation(
     name="findMessages",
     method="GET",
     path="/v1/messages",
-    summary="Live messages with a tag, in the order in which they were sent.",
+    summary="Find live messages by their tags, in the order they were sent.",
     role=Role.READ,
     scope=Scope.NAMED,
     query=Find,

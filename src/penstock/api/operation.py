@@ -52,13 +52,18 @@ else:
         ),
     ]
 
-Limit = Annotated[int, Meta(description="How many at most.", ge=1, le=1_000, examples=[10])]
+Limit = Annotated[
+    int, Meta(description="The maximum number of results.", ge=1, le=1_000, examples=[10])
+]
 
 
 Cursor = Annotated[
-    str | None, Meta(description="`next` of the page before; without it, the first page.")
+    str | None,
+    Meta(description="The `next` of the previous page. Without it, the first page is returned."),
 ]
-Next = Annotated[str | None, Meta(description="Cursor of the next page; null: this is the last.")]
+Next = Annotated[
+    str | None, Meta(description="The cursor of the next page. Null on the last page.")
+]
 
 
 class RequestRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

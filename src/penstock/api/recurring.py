@@ -7,13 +7,16 @@ from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import asdict
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     DurationMs,
     Id,
     Instant,
     Limit,
+    Next,
     Operation,
     Positive,
     QueryRecord,
@@ -38,54 +41,61 @@ MAX_PREVIEW = 1_000
 # --- fields that several records have ---
 
 CronExpression = Annotated[
-    str | None, about("A cron expression of five fields, or six with seconds in front.")
+    str | None,
+    about("A cron expression with five fields, or six with seconds in front."),
 ]
 EveryMs = Annotated[
     DurationMs | None,
-    about("The time between firings, which fall on whole multiples of it since 1970."),
+    about("The interval between firings, which fall on its multiples since 1970."),
 ]
 ToQueue = Annotated[str, about("The queue that the messages are sent to.")]
 Body = Annotated[Any, about("The body of each message: any JSON value.")]
 Kind = Annotated[str | None, about("The kind of each message, which selects a handler.")]
-EntityId = Annotated[str | None, about("What each message is about, for searching.")]
-Tags = Annotated[tuple[str, ...], about("Up to two texts, for searching.")]
+EntityId = Annotated[str | None, about("The id of the thing the messages are about, for searches.")]
+Tags = Annotated[tuple[str, ...], about("Up to two tags, for searches.")]
 Group = Annotated[
     str | None,
-    about("A queue ordered by group handles the messages of one group one after the other."),
+    about("In a queue ordered by group, messages of a group are handled one at a time."),
 ]
 Priority = Annotated[int, about("Messages with a smaller number are claimed first.")]
-Attributes = Annotated[dict[str, str], about("Texts beside the body.")]
+Attributes = Annotated[dict[str, str], about("Strings sent along with the body, by name.")]
 MaxAttempts = Annotated[
     Positive | None,
-    about("How many attempts each message has; null: as many as the queue's settings allow."),
+    about("Overrides the queue's `max_attempts`."),
 ]
 ExpiresInMs = Annotated[
-    DurationMs | None, about("How long after its firing an unclaimed message is cancelled.")
+    DurationMs | None,
+    about("How long after its firing a message is cancelled if it is still unclaimed."),
 ]
 TimeoutMs = Annotated[
-    DurationMs | None, about("How long one attempt may take; null: as long as it is extended.")
+    DurationMs | None,
+    about("How long an attempt may take. Null: as long as its lease is extended."),
 ]
 RetriesTimeouts = Annotated[
-    bool, about("Whether an attempt that timed out is retried; otherwise the message is dead.")
+    bool, about("Retry after a timeout. False: a timeout is final, and the message dies.")
 ]
 Route = Annotated[
-    str | None, about("The route of each message: workers ask its circuit before they run it.")
+    str | None, about("Workers ask the circuit of this route before they run a message.")
 ]
 DedupKey = Annotated[
-    str | None, about("A second message with this key within the window is not sent.")
+    str | None, about("A second message with this key is not sent within the deduplication window.")
 ]
 DedupKeyUntil = Annotated[
-    DedupUntil | None, about("How long its dedup key is taken; null: for the queue's window.")
+    DedupUntil | None,
+    about("How long its dedup key blocks others. Null: for the deduplication window."),
 ]
 CatchUpPolicy = Annotated[
-    CatchUp, about("What happens to firings that were missed because no server was running.")
+    CatchUp, about("What happens to firings that were missed while no server was running.")
 ]
 OverlapPolicy = Annotated[
-    Overlap, about("What a firing does while the message of the previous one has not ended.")
+    Overlap, about("What a firing does while the message of the previous firing has not ended.")
 ]
 Owner = Annotated[
-    str | None, about("The application that declared it; without one it was made by hand.")
+    str | None, about("The application that declared it. Absent if it was created by hand.")
 ]
+
+
+_TEMPLATE_FIELDS = Template.__struct_fields__
 
 
 class RhythmFields(RequestRecord, kw_only=True):
@@ -125,23 +135,8 @@ class NewRecurring(RhythmFields, kw_only=True):
 
     def template(self, body: str) -> Template:
         """The message of each firing, with this JSON text as its body."""
-        return Template(
-            queue=self.queue,
-            body=body,
-            kind=self.kind,
-            entity_id=self.entity_id,
-            tags=self.tags,
-            group=self.group,
-            priority=self.priority,
-            attributes=self.attributes,
-            max_attempts=self.max_attempts,
-            expires_in_ms=self.expires_in_ms,
-            timeout_ms=self.timeout_ms,
-            retries_timeouts=self.retries_timeouts,
-            route=self.route,
-            dedup_key=self.dedup_key,
-            dedup_until=self.dedup_until,
-        )
+        values = {name: getattr(self, name) for name in _TEMPLATE_FIELDS}
+        return Template(**(values | {"body": body}))
 
 
 class Retire(RequestRecord):
@@ -170,8 +165,8 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
     is_paused: Annotated[bool, about("Whether firings are paused.")]
     created_at: Annotated[Instant, about("When it was created.")]
     changed_at: Annotated[Instant, about("When it was last changed.")]
-    fired: Annotated[int, about("How often it was fired.")]
-    skipped: Annotated[int, about("How many firings catch_up and overlap left out.")]
+    fired: Annotated[int, about("How many times it fired.")]
+    skipped: Annotated[int, about("How many firings `catch_up` and `overlap` skipped.")]
     cron: CronExpression = None
     zone: Annotated[str | None, about("The time zone of the cron expression.")] = None
     every_ms: EveryMs = None
@@ -189,10 +184,10 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
     dedup_key: DedupKey = None
     dedup_until: DedupKeyUntil = None
     next_at: Annotated[Instant | None, about("The next firing.")] = None
-    last_at: Annotated[Instant | None, about("The last firing, as planned.")] = None
+    last_at: Annotated[Instant | None, about("The planned instant of the last firing.")] = None
     last_id: Annotated[str | None, about("The message that the last firing sent.")] = None
     last_error: Annotated[
-        str | None, about("Why the last firing that was due could not be sent.")
+        str | None, about("Why the message of the last firing could not be sent.")
     ] = None
     owner: Owner = None
 
@@ -207,8 +202,6 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
         cron = rhythm if isinstance(rhythm, Cron) else None
         return cls(
             name=schedule.name,
-            queue=template.queue,
-            body=json_value(template.body),
             catch_up=schedule.catch_up,
             overlap=schedule.overlap,
             is_paused=schedule.is_paused,
@@ -219,30 +212,18 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
             cron=None if cron is None else cron.expression,
             zone=None if cron is None else cron.zone,
             every_ms=rhythm.every_ms if isinstance(rhythm, Every) else None,
-            kind=template.kind,
-            entity_id=template.entity_id,
-            tags=template.tags,
-            group=template.group,
-            priority=template.priority,
-            attributes=template.attributes,
-            max_attempts=template.max_attempts,
-            expires_in_ms=template.expires_in_ms,
-            timeout_ms=template.timeout_ms,
-            retries_timeouts=template.retries_timeouts,
-            route=template.route,
-            dedup_key=template.dedup_key,
-            dedup_until=template.dedup_until,
             next_at=None if schedule.next_at is None else instant(schedule.next_at),
             last_at=None if schedule.last_at is None else instant(schedule.last_at),
             last_id=schedule.last_id,
             last_error=schedule.last_error,
             owner=schedule.owner,
+            **(asdict(template) | {"body": json_value(template.body)}),
         )
 
 
 class RecurringPage(AnswerRecord, frozen=True):
     recurring: Annotated[list[Recurring], about("Recurring work, by name.")]
-    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class Run(AnswerRecord, frozen=True):
@@ -255,9 +236,7 @@ class Instants(AnswerRecord, frozen=True):
 
 class Paging(QueryRecord):
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 class Count(QueryRecord):
@@ -270,7 +249,7 @@ LIST = Operation(
     name="listRecurring",
     method="GET",
     path="/v1/recurring",
-    summary="Recurring work, by name.",
+    summary="List recurring work by name.",
     role=Role.READ,
     scope=Scope.FILTERED,
     query=Paging,
@@ -280,7 +259,7 @@ PREVIEW_RHYTHM = Operation(
     name="previewRhythm",
     method="POST",
     path="/v1/recurring/preview",
-    summary="The next instants of a rhythm, before it is used.",
+    summary="Preview the next firings of a cron expression or an interval before using it.",
     role=Role.READ,
     scope=Scope.NONE,
     request=Preview,
@@ -292,7 +271,7 @@ RETIRE = Operation(
     name="retireRecurring",
     method="POST",
     path="/v1/recurring/retire",
-    summary="Remove what an application declared before and does not declare now.",
+    summary="Delete recurring work that an application declared earlier and no longer declares.",
     role=Role.OPERATE,
     scope=Scope.FILTERED,
     request=Retire,
@@ -304,7 +283,7 @@ PUT = Operation(
     name="putRecurring",
     method="PUT",
     path="/v1/recurring/{schedule}",
-    summary="Make recurring work, or change it; the same again changes nothing.",
+    summary="Create or replace recurring work. An identical request changes nothing.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     request=NewRecurring,
@@ -317,7 +296,7 @@ GET = Operation(
     name="getRecurring",
     method="GET",
     path="/v1/recurring/{schedule}",
-    summary="Recurring work with its next and its last firing.",
+    summary="Retrieve recurring work with its next and its last firing.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Recurring,
@@ -326,7 +305,7 @@ REMOVE: Operation[None] = Operation(
     name="removeRecurring",
     method="DELETE",
     path="/v1/recurring/{schedule}",
-    summary="No more firings; what was sent stays.",
+    summary="Delete recurring work; messages already sent stay.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     status=204,
@@ -335,7 +314,7 @@ PREVIEW = Operation(
     name="previewRecurring",
     method="GET",
     path="/v1/recurring/{schedule}/preview",
-    summary="The next firings.",
+    summary="Preview the next firings of recurring work.",
     role=Role.READ,
     scope=Scope.NAMED,
     query=Count,
@@ -345,7 +324,7 @@ PAUSE = Operation(
     name="pauseRecurring",
     method="POST",
     path="/v1/recurring/{schedule}/pause",
-    summary="Hold firings back.",
+    summary="Pause the firings of recurring work.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     answer=Recurring,
@@ -354,7 +333,7 @@ RESUME = Operation(
     name="resumeRecurring",
     method="POST",
     path="/v1/recurring/{schedule}/resume",
-    summary="Let firings go on; those of the pause are not caught up.",
+    summary="Resume firings; those that fell into the pause are not caught up.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     answer=Recurring,
@@ -363,7 +342,7 @@ RUN = Operation(
     name="runRecurring",
     method="POST",
     path="/v1/recurring/{schedule}/run",
-    summary="Send it once now, besides its firings.",
+    summary="Send the message once now, in addition to its firings.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     answer=Run,

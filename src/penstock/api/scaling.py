@@ -9,9 +9,11 @@ import msgspec
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     DurationMs,
     Instant,
     Limit,
+    Next,
     Operation,
     QueryRecord,
     about,
@@ -47,8 +49,8 @@ class Made(AnswerRecord, frozen=True):
 
 class Trouble(AnswerRecord, frozen=True):
     part: Annotated[str, about("What does not work: source, replicas, …")]
-    code: Annotated[str, about("Stable: programs may depend on it.")]
-    text: Annotated[str, about("For people; it may change.")]
+    code: Annotated[str, about("A stable code that programs may rely on.")]
+    text: Annotated[str, about("An explanation for people; its wording may change.")]
     since_at: Annotated[Instant, about("When it began.")]
 
     @classmethod
@@ -68,7 +70,7 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
     group: Annotated[str, about("Its group, in which one autoscaler acts at a time.")]
     queue: Annotated[str, about("The queue that its workers serve; the first of several.")]
     source: Annotated[str, about("Where its queue is: own, or a name from the file of fleets.")]
-    profile: Annotated[str, about("The profile that it is analysed with.")]
+    profile: Annotated[str, about("The profile that its readings are analysed with.")]
     replicas_by: Annotated[
         str, about("What runs its workers: processes, command, kubernetes or external.")
     ]
@@ -136,14 +138,12 @@ class Decided(AnswerRecord, frozen=True):
 
 class Decisions(AnswerRecord, frozen=True):
     decisions: Annotated[list[Decided], about("The decisions, newest first.")]
-    next: Annotated[str | None, about("The cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class PageOfDecisions(QueryRecord):
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 class Wanted(AnswerRecord, frozen=True):
@@ -154,7 +154,7 @@ LIST = Operation(
     name="listFleets",
     method="GET",
     path="/v1/scaling",
-    summary="The fleets, what was seen of them last, what was decided and why.",
+    summary="List fleets with their last reading and the last decision.",
     role=Role.READ,
     scope=Scope.FILTERED,
     answer=Fleets,
@@ -163,7 +163,7 @@ GET = Operation(
     name="getFleet",
     method="GET",
     path="/v1/scaling/{fleet}",
-    summary="One fleet.",
+    summary="Retrieve a fleet.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Fleet,
@@ -173,7 +173,7 @@ DECISIONS = Operation(
     name="listDecisions",
     method="GET",
     path="/v1/scaling/{fleet}/decisions",
-    summary="What was decided about a fleet, newest first.",
+    summary="List the decisions about a fleet, newest first.",
     role=Role.READ,
     scope=Scope.NAMED,
     query=PageOfDecisions,
@@ -184,7 +184,7 @@ WANTED = Operation(
     name="getWanted",
     method="GET",
     path="/v1/scaling/{fleet}/wanted",
-    summary="How many workers a fleet should have, as KEDA's metrics-api scaler asks.",
+    summary="Retrieve the wanted number of workers, as KEDA's metrics-api scaler reads it.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Wanted,

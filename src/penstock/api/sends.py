@@ -29,43 +29,54 @@ class Draft(RequestRecord):
     """A message to be sent."""
 
     body: Annotated[JsonIn, about("Any JSON value.")]
-    attributes: Annotated[dict[str, str] | None, about("Texts beside the body.")] = None
-    kind: Annotated[str | None, about("The name by which a worker chooses the handler.")] = None
-    entity_id: Annotated[str | None, about("What the message is about, for searching.")] = None
-    tags: Annotated[tuple[str, ...], about("Up to two texts, for searching.")] = ()
+    attributes: Annotated[
+        dict[str, str] | None, about("Strings sent along with the body, by name.")
+    ] = None
+    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
+    entity_id: Annotated[
+        str | None, about("The id of the thing the message is about, for searches.")
+    ] = None
+    tags: Annotated[tuple[str, ...], about("Up to two tags, for searches.")] = ()
     group: Annotated[
         str | None,
-        about("In a queue ordered by group, messages of one group are handled one at a time."),
+        about("In a queue ordered by group, messages of a group are handled one at a time."),
     ] = None
-    priority: Annotated[int, about("A smaller number is claimed first.")] = 0
-    due_at: Annotated[InstantOrMs | None, about("When it may be claimed; null: at once.")] = None
-    delay_ms: Annotated[DurationMs | None, about("The same as due_at, counted from now.")] = None
+    priority: Annotated[int, about("Messages with a smaller number are claimed first.")] = 0
+    due_at: Annotated[
+        InstantOrMs | None,
+        about("When it becomes due. Defaults to now plus the queue's `delay_ms`."),
+    ] = None
+    delay_ms: Annotated[
+        DurationMs | None, about("The delay until it is due, in place of `due_at`.")
+    ] = None
     dedup_key: Annotated[
-        str | None, about("A second message with this key within the window is not sent again.")
+        str | None,
+        about("A second message with this key is not sent within the deduplication window."),
     ] = None
     expires_at: Annotated[
-        InstantOrMs | None, about("When it becomes useless: it is cancelled if unclaimed by then.")
+        InstantOrMs | None, about("It is cancelled if it is still unclaimed at this instant.")
     ] = None
     expires_in_ms: Annotated[
-        DurationMs | None, about("The same as expires_at, counted from now.")
+        DurationMs | None, about("The time until it expires, in place of `expires_at`.")
     ] = None
-    max_attempts: Annotated[Positive | None, about("Overrides the limit of the queue.")] = None
-    trace: Annotated[str | None, about("Trace context, handed on unchanged.")] = None
+    max_attempts: Annotated[Positive | None, about("Overrides the queue's `max_attempts`.")] = None
+    trace: Annotated[str | None, about("Trace context, passed on unchanged.")] = None
     timeout_ms: Annotated[
         DurationMs | None,
-        about("How long one attempt may take; null: as long as its lease is extended."),
+        about("How long an attempt may take. Null: as long as its lease is extended."),
     ] = None
     retries_timeouts: Annotated[
-        bool, about("Retry an attempt that timed out; false: the message is dead.")
+        bool, about("Retry after a timeout. False: a timeout is final, and the message dies.")
     ] = False
     dedup_until: Annotated[
-        DedupUntil | None, about("How long its dedup key is held; null: for the queue's window.")
+        DedupUntil | None,
+        about("How long its dedup key blocks others. Null: for the deduplication window."),
     ] = None
     route: Annotated[
-        str | None, about("Workers ask the circuit of this name before they run it.")
+        str | None, about("Workers ask the circuit of this route before they run it.")
     ] = None
     dedup_window_ms: Annotated[
-        DurationMs | None, about("Overrides the queue's window of deduplication.")
+        DurationMs | None, about("Overrides the queue's `dedup_window_ms`.")
     ] = None
 
 
@@ -99,20 +110,21 @@ class Drafts(RequestRecord):
     """Each draft is decoded on its own, so that an invalid one does not affect the others."""
 
     messages: Annotated[
-        list[Annotated[msgspec.Raw, _A_DRAFT]], about("The messages; each has its own result.")
+        list[Annotated[msgspec.Raw, _A_DRAFT]], about("The messages. Each has its own result.")
     ]
 
 
 class Sent(AnswerRecord, frozen=True):
     id: Annotated[Id, about("The id of the message.")]
     is_duplicate: Annotated[
-        bool, about("True if the dedup key was held already; the id is that of the first message.")
+        bool, about("True if the dedup key was taken; the id is that of the first message.")
     ] = False
 
 
 class SendResults(AnswerRecord, frozen=True):
     results: Annotated[
-        list[Annotated[Any, one_of("Sent", "ErrorAnswer")]], about("One per draft, in their order.")
+        list[Annotated[Any, one_of("Sent", "ErrorAnswer")]],
+        about("One result per message, in their order."),
     ]
 
 
@@ -122,7 +134,7 @@ SEND = Operation(
     name="sendMessage",
     method="POST",
     path="/v1/queues/{queue}/messages",
-    summary="Send a message; answered when it is on disk.",
+    summary="Send a message. The response is sent once the message is on disk.",
     role=Role.PRODUCE,
     request=Draft,
     example={"body": {"to": "ada@example.org"}, "delay_ms": 0},
@@ -134,7 +146,7 @@ SEND_BATCH = Operation(
     name="sendMessages",
     method="POST",
     path="/v1/queues/{queue}/messages/batch",
-    summary="Send several messages in one transaction; each has its own result.",
+    summary="Send several messages in one transaction. Each message has its own result.",
     role=Role.PRODUCE,
     request=Drafts,
     example={"messages": [{"body": "one"}, {"body": "two", "priority": -1}]},

@@ -9,9 +9,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     Id,
     Instant,
     Limit,
+    Next,
     Operation,
     QueryRecord,
     RequestRecord,
@@ -103,7 +105,7 @@ class Topic(AnswerRecord, frozen=True):
 
 class Topics(AnswerRecord, frozen=True):
     topics: Annotated[list[Topic], about("The topics, by name.")]
-    next: Annotated[str | None, about("Cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class Event(Draft, kw_only=True):
@@ -144,9 +146,7 @@ class ListTopics(QueryRecord):
         str | None, Meta(description="Only topics whose names begin with this.", examples=["ma"])
     ] = None
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it, the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 class RemoveTopic(QueryRecord):
@@ -166,7 +166,7 @@ PUT = Operation(
     name="putTopic",
     method="PUT",
     path="/v1/topics/{topic}",
-    summary="Make a topic, unless it is there.",
+    summary="Create a topic. An existing topic stays as it is.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     answer=Topic,
@@ -178,7 +178,7 @@ LIST = Operation(
     name="listTopics",
     method="GET",
     path="/v1/topics",
-    summary="The topics by name.",
+    summary="List topics by name.",
     role=Role.READ,
     scope=Scope.FILTERED,
     query=ListTopics,
@@ -188,7 +188,7 @@ GET = Operation(
     name="getTopic",
     method="GET",
     path="/v1/topics/{topic}",
-    summary="One topic with its subscriptions.",
+    summary="Retrieve a topic with its subscriptions.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Topic,
@@ -198,7 +198,7 @@ REMOVE: Operation[None] = Operation(
     name="removeTopic",
     method="DELETE",
     path="/v1/topics/{topic}",
-    summary="Remove a topic; with force its subscriptions too, but not their queues.",
+    summary="Delete a topic; with `force=true` also its subscriptions, but not their queues.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     query=RemoveTopic,
@@ -209,7 +209,7 @@ SUBSCRIBE = Operation(
     name="putSubscription",
     method="PUT",
     path="/v1/topics/{topic}/subscriptions/{subscription}",
-    summary="Make or change a subscription; with it the topic and its queue.",
+    summary="Create or change a subscription. Creates its topic and its queue if needed.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     request=Subscribe,
@@ -224,7 +224,7 @@ GET_SUBSCRIPTION = Operation(
     name="getSubscription",
     method="GET",
     path="/v1/topics/{topic}/subscriptions/{subscription}",
-    summary="One subscription.",
+    summary="Retrieve a subscription.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Subscription,
@@ -234,7 +234,7 @@ UNSUBSCRIBE: Operation[None] = Operation(
     name="removeSubscription",
     method="DELETE",
     path="/v1/topics/{topic}/subscriptions/{subscription}",
-    summary="No more events for it; its queue stays, unless it is to go as well.",
+    summary="Delete a subscription. Its queue stays unless `with_queue=true`.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     query=RemoveSubscription,
@@ -245,7 +245,7 @@ PUBLISH = Operation(
     name="publishEvent",
     method="POST",
     path="/v1/topics/{topic}/events",
-    summary="Publish an event: one message for each subscription that wants it.",
+    summary="Publish an event. Each matching subscription receives one message.",
     role=Role.PRODUCE,
     scope=Scope.NAMED,
     request=Event,
@@ -258,7 +258,7 @@ PUBLISH_BATCH = Operation(
     name="publishEvents",
     method="POST",
     path="/v1/topics/{topic}/events/batch",
-    summary="Publish several events, all of them or none.",
+    summary="Publish several events: all of them or none.",
     role=Role.PRODUCE,
     scope=Scope.NAMED,
     request=Events,

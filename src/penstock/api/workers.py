@@ -10,10 +10,12 @@ from msgspec import Meta
 
 from penstock.api.operation import (
     AnswerRecord,
+    Cursor,
     DurationMs,
     Id,
     Instant,
     Limit,
+    Next,
     Operation,
     QueryRecord,
     about,
@@ -113,7 +115,7 @@ class Registered(Worker, frozen=True, kw_only=True):
 
 class Workers(AnswerRecord, frozen=True):
     workers: Annotated[list[Worker], about("The workers, in the order in which they registered.")]
-    next: Annotated[str | None, about("The cursor of the next page; null: this is the last.")]
+    next: Next
 
 
 class PageOfWorkers(QueryRecord):
@@ -121,16 +123,14 @@ class PageOfWorkers(QueryRecord):
         bool, Meta(description="Also those that have left or were lost.", examples=[True])
     ] = False
     limit: Limit = 100
-    cursor: Annotated[
-        str | None, about("`next` of the page before; without it the first page.")
-    ] = None
+    cursor: Cursor = None
 
 
 REGISTER = Operation(
     name="registerWorker",
     method="POST",
     path="/v1/workers",
-    summary="Register a worker; its claims carry the id as `claimed_by`.",
+    summary="Register a worker. It claims with its id as `claimed_by`.",
     role=Role.CONSUME,
     scope=Scope.NAMED,
     request=NewWorker,
@@ -142,7 +142,7 @@ LIST = Operation(
     name="listWorkers",
     method="GET",
     path="/v1/workers",
-    summary="The workers that are there, and how much each of them holds.",
+    summary="List registered workers with the number of leases each holds.",
     role=Role.READ,
     scope=Scope.FILTERED,
     query=PageOfWorkers,
@@ -152,7 +152,7 @@ GET = Operation(
     name="getWorker",
     method="GET",
     path="/v1/workers/{worker}",
-    summary="One worker, and what it holds.",
+    summary="Retrieve a worker with its leases.",
     role=Role.READ,
     scope=Scope.NAMED,
     answer=Worker,
@@ -162,7 +162,7 @@ ALIVE = Operation(
     name="isWorkerAlive",
     method="POST",
     path="/v1/workers/{worker}/alive",
-    summary="A sign of life: true, or false for a worker that must register again.",
+    summary="Send a heartbeat. False means that the worker must register again.",
     role=Role.CONSUME,
     scope=Scope.NAMED,
     answer=bool,
@@ -172,7 +172,7 @@ BEAT = Operation(
     name="beatWorker",
     method="POST",
     path="/v1/workers/{worker}/beat",
-    summary="A sign of life that also tells whether the worker is to drain.",
+    summary="Send a heartbeat. The response says whether the worker should drain.",
     role=Role.CONSUME,
     scope=Scope.NAMED,
     answer=Registered,
@@ -183,7 +183,7 @@ DRAIN = Operation(
     name="drainWorker",
     method="POST",
     path="/v1/workers/{worker}/drain",
-    summary="Have it finish what it holds and claim nothing more.",
+    summary="Ask a worker to finish its messages and to claim no more.",
     role=Role.OPERATE,
     scope=Scope.NAMED,
     answer=Worker,
@@ -194,7 +194,7 @@ LEAVE: Operation[None] = Operation(
     name="removeWorker",
     method="DELETE",
     path="/v1/workers/{worker}",
-    summary="A worker leaves; what it still holds is given back.",
+    summary="Deregister a worker. Messages it still holds are released.",
     role=Role.CONSUME,
     scope=Scope.NAMED,
     status=204,

@@ -1,1 +1,1 @@
-"""What is true: the pure rules, with time and chance passed in as values."""
+"""The pure rules: time and randomness are passed in as values."""

@@ -33,7 +33,7 @@ def parse_instant(name: str, value: datetime | int | str) -> int:
 
 
 def read_instant(name: str, value: datetime | int | str | None, *, default: int) -> int:
-    """From a query, where a number may be text, too."""
+    """Parse a value of a query, where a number may be text."""
     if value is None:
         return default
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:

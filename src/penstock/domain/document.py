@@ -1,4 +1,4 @@
-"""Documents: texts that are kept, read and replaced as a whole, such as the rules of routes."""
+"""Documents: texts that are stored, read and replaced as a whole, such as the rules of routes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import msgspec
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The fields stand in the order of the columns."""
+    """Fields are in column order."""
 
     name: str
     text: str
-    version: int  # grows with every change, also over a removal, so that caches know
+    version: int  # grows with every change and survives a removal, so that caches notice
     changed_at: int
 
 
 class Latest(msgspec.Struct, frozen=True):
-    """What is known of a document, whether it is there or not."""
+    """The present state of a document, whether it exists or not."""
 
-    text: str | None  # None: it was removed, or never there
-    version: int  # grows with every change; 0: it was never there
+    text: str | None  # None: it was removed, or never existed
+    version: int  # grows with every change; 0: it never existed

@@ -19,26 +19,26 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 def as_ms(name: str, value: object) -> int:
-    """Milliseconds of what a program gave for `name`; raises InvalidRequest.
+    """Convert a program's value for `name` to milliseconds; raises InvalidRequest.
 
-    In a program a bare number could be seconds as well as milliseconds, so it is refused.
+    A bare number is refused: in a program it could mean seconds as well as milliseconds.
     """
     if isinstance(value, timedelta):
         ms = value // timedelta(milliseconds=1)
         if ms < 0:
-            raise InvalidRequest(f"{name} is {value!r}: a duration is not negative")
+            raise InvalidRequest(f"{name} is {value!r}: a duration must not be negative")
         return ms
     text = value if isinstance(value, str) else ""
     if not text.strip().replace(".", "", 1).isdecimal():
         with suppress(ValueError):
             return duration_ms(text)
     raise InvalidRequest(
-        f"{name} is {value!r}: say a duration such as '500ms', '30s', '5m' or '7d', or a timedelta"
+        f"{name} is {value!r}: give a duration such as '500ms', '30s', '5m' or '7d', or a timedelta"
     )
 
 
 def duration_ms(text: str) -> int:
-    """Milliseconds; parts may follow each other, as in 1h30m.  Raises ValueError."""
+    """Milliseconds; units may follow each other, as in 1h30m.  Raises ValueError."""
     return measure(text, DURATIONS, "ms", DURATION_FORM)
 
 
@@ -48,12 +48,12 @@ def duration_text(value: int) -> str:
 
 
 def measure(text: str, units: Mapping[str, int], plain: str, form: str) -> int:
-    """What numbers with units add up to; `plain` is the unit of a number alone."""
+    """Add up numbers with units; `plain` is the unit of a bare number."""
     rest, total, parts = text.strip(), 0.0, 0
     while rest:
         match = _PART.match(rest)
         unit = (match[2] or plain) if match else ""
-        # Without a unit only a number alone is clear: in "1h30" the 30 could be anything.
+        # Only a single number may omit its unit: in "1h30" the 30 could mean anything.
         if match is None or unit not in units or (not match[2] and match[0] != text.strip()):
             raise ValueError(f"{text!r} is not {form}")
         total += float(match[1]) * units[unit]

@@ -1,4 +1,4 @@
-"""Every way in which a request can be refused.  Codes are stable; edges map all of them."""
+"""All errors of the public contract.  Codes are stable; every edge maps all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 
 class PenstockError(Exception):
-    """Base of all refusals.  `code` is part of the public contract; the text is not."""
+    """Base of all errors.  `code` is part of the public contract; the text is not."""
 
     code: ClassVar[str] = "internal"
 
@@ -48,7 +48,7 @@ class MessageNotFound(NotFound):
 
 
 class TargetNotFound(QueueNotFound):
-    """The queue that messages were to be brought to, not the one they are in."""
+    """The queue that messages were to be moved to, not the one they are in."""
 
     code = "target_not_found"
 
@@ -106,18 +106,18 @@ class TableNotFound(NotFound):
     code = "table_not_found"
 
     def __init__(self, table: str) -> None:
-        super().__init__(f"the pipeline has made no table {table!r}")
+        super().__init__(f"the pipeline has not made a table {table!r}")
 
 
 class FleetNotFound(NotFound):
     code = "fleet_not_found"
 
     def __init__(self, fleet: str) -> None:
-        super().__init__(f"no autoscaler looks after a fleet {fleet!r}")
+        super().__init__(f"no autoscaler manages a fleet {fleet!r}")
 
 
 class QueueUnknown(NotFound):
-    """A source of load does not know the queue; it may come to know it later."""
+    """A load source does not know the queue; it may appear later."""
 
     code = "queue_unknown"
 
@@ -137,17 +137,17 @@ class Conflict(PenstockError):
 
 
 class LeaseLost(Conflict):
-    """The lease is not the caller's any more: it ran out, was finished, or never was."""
+    """The caller does not hold the lease: it expired, was finished, or never existed."""
 
     code = "lease_lost"
 
     def __init__(self, what: str = "") -> None:
         on = f" on message {what}" if what else ""
-        super().__init__(f"the lease{on} is not held any more")
+        super().__init__(f"the lease{on} is no longer held")
 
 
 class ClaimNotRepeatable(Conflict):
-    """A claim with this key has given messages, and something has happened to one of them since."""
+    """A claim with this key has returned messages, and one of them has changed since."""
 
     code = "claim_not_repeatable"
 
@@ -173,14 +173,12 @@ class TopicNotEmpty(Conflict):
 
 
 class NotForDeliveries(Conflict):
-    """The queue holds other messages: order and retries of deliveries would not be kept there."""
+    """The queue holds other messages, so it cannot keep deliveries in order or retry them."""
 
     code = "not_for_deliveries"
 
     def __init__(self, queue: str) -> None:
-        super().__init__(
-            f"queue {queue!r} is not one for deliveries; they need a queue of their own"
-        )
+        super().__init__(f"queue {queue!r} is not for deliveries, which need a queue of their own")
 
 
 class MoveRunning(Conflict):
@@ -192,7 +190,7 @@ class MoveNotRunning(Conflict):
 
 
 class WorkerGone(Conflict):
-    """The worker is not known, has left, or was not heard of in time: it must register anew."""
+    """The worker is unknown, has left, or missed its heartbeats: it must register again."""
 
     code = "worker_gone"
 
@@ -223,11 +221,11 @@ class StoreUnavailable(PenstockError):
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The request was begun and has not ended in time; it may still be carried out."""
+    """The request was begun and did not end in time; it may still be carried out."""
 
 
 class TransactionBusy(StoreUnavailable):
-    """Others kept a caller's own transaction from writing: to be rolled back and run again."""
+    """Another writer blocked the caller's own transaction: roll it back and run it again."""
 
     code = "transaction_busy"
 
@@ -237,7 +235,7 @@ class ShuttingDown(StoreUnavailable):
 
 
 class StoreRefused(PenstockError):
-    """The store cannot keep its promises (settings, version, schema), so we do not start."""
+    """The store cannot keep its promises (settings, schema), so it does not start."""
 
     code = "store_refused"
 
@@ -249,25 +247,25 @@ class StoreDamaged(StoreRefused):
 
 
 class SourceUnavailable(PenstockError):
-    """A source of load does not answer, refuses, or says what cannot be."""
+    """A load source does not answer, refuses, or answers with something impossible."""
 
     code = "source_unavailable"
 
 
 class ReplicasUnavailable(PenstockError):
-    """Whoever runs the workers of a fleet does not answer, refuses, or says what cannot be."""
+    """The manager of a fleet's workers does not answer, refuses, or answers the impossible."""
 
     code = "replicas_unavailable"
 
 
 class FleetNotWatched(PenstockError):
-    """What is known of the fleet is too old to be acted upon."""
+    """The last reading of the fleet is too old to act on."""
 
     code = "fleet_not_watched"
 
 
 class FleetsRefused(PenstockError):
-    """The file of fleets is not there or cannot be understood, so the autoscaler does not start."""
+    """The fleets file is missing or invalid, so the autoscaler does not start."""
 
     code = "fleets_refused"
 
@@ -281,18 +279,18 @@ class SourceUnknown(FleetsRefused):
 
 
 class LakeRefused(PenstockError):
-    """The lake does not belong to this store, or does not fit it, so nothing is written there."""
+    """The lake does not belong to this store, or is ahead of it, so nothing is written there."""
 
     code = "lake_refused"
 
 
 def kind_of(error: PenstockError) -> type[PenstockError]:
-    """The nearest with a code of its own: what edges know.  Layers below may have finer ones."""
+    """The nearest class with a code of its own, which edges know; lower layers have finer ones."""
     return next(kind for kind in type(error).__mro__ if "code" in vars(kind))
 
 
 def all_errors() -> list[type[PenstockError]]:
-    """All that have a code of their own, root included: what an edge has to map."""
+    """All classes with a code of their own, root included: what an edge has to map."""
     found: list[type[PenstockError]] = [PenstockError]
     for error in found:
         found.extend(error.__subclasses__())

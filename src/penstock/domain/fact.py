@@ -1,4 +1,4 @@
-"""Facts: lines of history that are about something else than one message.  Never changed."""
+"""Facts: lines of history that are not about one message.  Never changed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from penstock.domain.errors import InvalidRequest
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """The fields stand in the order of the columns."""
+    """Fields are in column order."""
 
     fact_no: int
     at: int
     kind: str  # "worker_lost"
-    subject: str  # whom it is about: an id or a name
+    subject: str  # the id or name that it is about
     data: str  # JSON text
 
 
 class FactFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which facts are wanted; `from_at <= at < to_at`, newest first."""
+    """Which facts to return; `from_at <= at < to_at`, newest first."""
 
     kind: str | None = None
     subject: str | None = None

@@ -1,4 +1,4 @@
-"""Text that every store and every wire takes."""
+"""Text that every store and every wire format accepts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _UNREADABLE = "\ufffd"
 
 
 def proper(text: str) -> str:
-    """Without NULs, and without halves of characters: Python's own texts may have both.
+    """Without NULs and lone surrogates; Python's strings may have both.
 
-    It tells of file names that are not UTF-8 with such halves, and errors tell of file names.
+    Python decodes file names that are not UTF-8 to surrogates, and errors quote file names.
     """
     if text.isascii():
         return text.replace(NUL, _UNREADABLE)

@@ -1,11 +1,11 @@
-"""Topics and subscriptions: what an event becomes when it is published.
+"""Topics and subscriptions: how published events become messages.
 
     publish ──▶ topic ──┬─ subscription "mailer"  ──▶ queue orders.mailer
                         ├─ subscription "audit"   ──▶ queue orders.audit
                         └─ "eu", kinds order.eu.* ──▶ queue orders.eu
 
-An event is not kept as such: it is one message in the queue of each subscription that wants its
-kind, all of them or none.  From there on every message lives its own life.
+An event is not stored as such: it becomes one message in the queue of each subscription that
+matches its kind, all of them or none.  From then on the messages are independent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_STICKY = 80 - len(OF_NODE) - ID_CHARS
 MAX_PATTERNS = 50
 MAX_PATTERN_CHARS = 256
 MAX_SUBSCRIPTIONS = 1_000  # of one topic
-MAX_FAN_OUT = 10_000  # messages of one publish: one transaction must not keep others waiting
+MAX_FAN_OUT = 10_000  # messages of one publish: one transaction must not block others
 
 # Attributes of the messages that events become.
 TOPIC = "event.topic"
@@ -40,8 +40,8 @@ OWN = frozenset({TOPIC, EVENT_ID})
 
 
 class Dispatch(StrEnum):
-    SHARED = "shared"  # whoever claims first
-    STICKY = "sticky"  # the worker that published it, as long as it is alive
+    SHARED = "shared"  # to any worker that claims
+    STICKY = "sticky"  # to the worker that published it, as long as it is alive
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Topic(msgspec.Struct, frozen=True):
     name: str
     created_at: int
     published: int = 0  # events
-    unmatched: int = 0  # … of them those that no subscription wanted
+    unmatched: int = 0  # … that no subscription matched
 
 
 class Subscription(msgspec.Struct, frozen=True):
@@ -58,13 +58,13 @@ class Subscription(msgspec.Struct, frozen=True):
     name: str
     queue_no: int
     queue: str
-    kinds: tuple[str, ...]  # shell-style patterns; none: every event
+    kinds: tuple[str, ...]  # shell-style patterns; empty: every event
     dispatch: Dispatch
     created_at: int
 
 
 class NodeQueue(msgspec.Struct, frozen=True):
-    """Where the events wait that one worker published and is to handle itself."""
+    """The queue of events that one worker published and must handle itself."""
 
     queue_no: int
     subscription_no: int
@@ -73,12 +73,12 @@ class NodeQueue(msgspec.Struct, frozen=True):
 
 class Published(msgspec.Struct, frozen=True):
     id: str  # of the event; its messages have ids of their own
-    messages: int  # how many it has become
-    duplicates: int = 0  # how many were not sent because their dedup key was held already
+    messages: int  # how many were sent
+    duplicates: int = 0  # how many were not sent because their dedup key was held
 
 
 def check_topic(name: str) -> str:
-    """Return it, or raise InvalidRequest: as for queues, and room for a subscription's name."""
+    """Return it, or raise InvalidRequest: a queue name, with room for a subscription's name."""
     if not _NAME.fullmatch(name):
         raise InvalidRequest(
             f"a topic's name is 1 to 78 letters, digits, '_', '-' or '.', not {name[:100]!r}"
@@ -87,7 +87,7 @@ def check_topic(name: str) -> str:
 
 
 def queue_name(topic: str, subscription: str) -> str:
-    """The queue of a subscription; raises InvalidRequest for names that make no queue's name."""
+    """The queue of a subscription; raises InvalidRequest if the names do not fit."""
     check_topic(topic)
     if not _NAME.fullmatch(subscription):
         raise InvalidRequest(
@@ -101,17 +101,17 @@ def queue_name(topic: str, subscription: str) -> str:
 
 
 def node_queue_name(queue: str, node: str) -> str:
-    """The queue of one worker beside that of its subscription; raises InvalidRequest."""
+    """A worker's own queue beside that of its subscription; raises InvalidRequest."""
     return check_name(f"{queue}{OF_NODE}{node}")
 
 
 def node_queue_names(queues: Iterable[str], node: str) -> list[str]:
-    """The same beside any of these, as far as sticky subscriptions can have such names."""
+    """The same for several queues, as far as sticky subscriptions can have such names."""
     return [node_queue_name(queue, node) for queue in queues if len(queue) <= _MOST_STICKY]
 
 
 def check_dispatch(queue: str, dispatch: Dispatch) -> None:
-    """A worker's id must fit behind the name of a sticky subscription's queue."""
+    """A worker's id must fit behind the queue name of a sticky subscription."""
     if dispatch is Dispatch.STICKY and len(queue) > _MOST_STICKY:
         raise InvalidRequest(
             "the names of a topic and a sticky subscription have "
@@ -130,7 +130,7 @@ def check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def wants(subscription: Subscription, kind: str | None) -> bool:
-    """An event without a kind goes only to those that take everything."""
+    """An event without a kind goes only to subscriptions that match everything."""
     if not subscription.kinds:
         return True
     return kind is not None and any(fnmatchcase(kind, pattern) for pattern in subscription.kinds)
@@ -138,12 +138,12 @@ def wants(subscription: Subscription, kind: str | None) -> bool:
 
 def check_event(draft: Draft) -> Draft:
     if draft.attributes and not OWN.isdisjoint(draft.attributes):
-        raise InvalidRequest(f"attributes named {TOPIC} and {EVENT_ID} are the bus's own")
+        raise InvalidRequest(f"attributes named {TOPIC} and {EVENT_ID} are reserved for the bus")
     return draft
 
 
 def marked(draft: Draft, *, topic: str, event_id: str) -> Draft:
-    """The event as each of its messages carries it: where it came from, and which one it is."""
+    """The draft of each of the event's messages, labelled with the topic and the event's id."""
     own = {TOPIC: topic, EVENT_ID: event_id}
     return msgspec.structs.replace(draft, attributes={**(draft.attributes or {}), **own})
 

@@ -1,15 +1,15 @@
-"""Workers: who claims, and for how long its signs of life are believed.
+"""Workers: processes that claim, and how long they count as alive after a beat.
 
-    ACTIVE ──── drain ───▶ DRAINING      it is told to finish what it has and claim nothing more
+    ACTIVE ──── drain ───▶ DRAINING      asked to finish its work and claim nothing more
        │                      │
-       ├──────── leave ───────┼─────▶ LEFT    it has said goodbye
-       └── alive_until has ───┴─────▶ LOST    it has said nothing for too long
+       ├──────── leave ───────┼─────▶ LEFT    it has unregistered
+       └── alive_until has ───┴─────▶ LOST    it has been silent for too long
            passed
 
 Pure: time comes in as a value, the changed worker comes out.  A worker is alive while
-`now < alive_until`; whoever beats too late is not taken back, but registers anew.  It is known by
-the id that it was given when it registered, never by a name of its own: two may share a name or a
-host, and one that was thought lost may come back beside its successor.
+`now < alive_until`; one that beats too late is not taken back and must register again.  It is known
+by the id assigned at registration, never by its name: two workers may share a name or a host, and
+one that was thought lost may return beside its successor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from penstock.domain.limits import MINUTE, NUL, SECOND, Limits
 from penstock.domain.message.draft import is_label
 from penstock.domain.queue.queue import check_name
 
-VALID_MS = 3 * MINUTE  # so long a worker is believed to be there after it was heard
+VALID_MS = 3 * MINUTE  # how long a worker counts as alive after its last beat
 BEAT_MS = 15 * SECOND
 
 MOST_QUEUES = 1_000
@@ -67,7 +67,7 @@ class NewWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """The fields stand in the order of the columns."""
+    """Fields are in column order."""
 
     id: str
     state: WorkerState
@@ -119,7 +119,7 @@ def drain(worker: Worker, *, now: int) -> Worker:
 
 
 def leave(worker: Worker, *, now: int) -> Worker:
-    """One that has gone already stays as it is: to say goodbye twice does no harm."""
+    """Unregister; a worker that is already gone stays as it is."""
     if worker.state not in PRESENT:
         return worker
     return replace(worker, state=WorkerState.LEFT, ended_at=now)
@@ -132,7 +132,7 @@ def lose(worker: Worker, *, now: int) -> Worker:
 
 
 def last_words(worker: Worker) -> str:
-    """What is known of one that was lost, for whoever looks at what it held."""
+    """Describe a lost worker, for operators who look at the messages it held."""
     named = f"worker {worker.name or worker.id}"
     known = [f"id {worker.id}"] if worker.name else []
     if worker.host is not None:
@@ -153,9 +153,9 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
                 f"name, host and kinds have 1 to {limits.max_label_chars} characters, "
                 "none of them NUL"
             )
-    for text in (about.name, about.host):  # which are told in logs
+    for text in (about.name, about.host):  # both appear in logs
         if text is not None and not text.isprintable():
-            raise InvalidRequest("name and host have printable characters only")
+            raise InvalidRequest("name and host must have printable characters only")
     for queue in about.queues:
         check_name(queue)
     if len(about.queues) > MOST_QUEUES or len(about.kinds) > MOST_KINDS:
@@ -163,7 +163,7 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
     if not 1 <= about.slots <= MOST_SLOTS:
         raise InvalidRequest(f"slots must be from 1 to {MOST_SLOTS}")
     if about.pid is not None and not 0 <= about.pid < 2**31:
-        raise InvalidRequest("pid is the number of a process")
+        raise InvalidRequest("pid must be a process id")
     _check_labels(about.labels, limits)
     return about
 

@@ -1,4 +1,4 @@
-"""The ordinary queue behind a protocol that knows of one only, made when it is first needed."""
+"""The ordinary queue behind a protocol that has only one; it is created on first use."""
 
 from __future__ import annotations
 
@@ -6,40 +6,35 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from penstock.domain.errors import QueueNotFound
+from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.directory import Directory
+from penstock.services.messages import Messages
 from penstock.services.queues import Queues
 
 T = TypeVar("T")
 
 
-class OwnQueue:
+class ProtocolQueue:
     def __init__(
-        self, queues: Queues, directory: Directory, *, name: str, settings: QueueSettings
+        self, queues: Queues, messages: Messages, *, name: str, settings: QueueSettings
     ) -> None:
         self._queues = queues
-        self._directory = directory
+        self._messages = messages
         self._settings = settings
         self.name = name
 
+    async def send(self, draft: Draft) -> Sent:
+        async def do(queue: Queue) -> Sent:
+            return await await_steps(self._messages.send_one(queue.name, draft))
+
+        return await self.use(do)
+
     async def use(self, do: Callable[[Queue], Awaitable[T]]) -> T:
-        """Do something with the queue; should it have been removed a moment ago, with a new one."""
+        """Run `do` with the queue; if the queue was just removed, run it again with a new one."""
+        queues, name, settings = self._queues, self.name, self._settings
         try:
-            return await do(await self._get())
+            return await do(await await_steps(queues.get_or_create(name, settings)))
         except QueueNotFound:
-            self._directory.forget(self.name)
-            return await do(await self._get())
-
-    async def find(self) -> Queue | None:
-        """The queue if it is there."""
-        cached = self._directory.cached(self.name)
-        if cached is not None:
-            return cached
-        try:
-            return await self._directory.load(self.name)
-        except QueueNotFound:
-            return None
-
-    async def _get(self) -> Queue:
-        return await await_steps(self._queues.get_or_create(self.name, self._settings))
+            return await do(await await_steps(queues.load_or_create(name, settings)))

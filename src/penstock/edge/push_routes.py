@@ -18,9 +18,7 @@ from penstock.wiring.broker import Broker
 
 def push_routes(broker: Broker) -> list[Route]:
     settings, circuits = broker.settings.push, broker.circuits
-    deliveries = Deliveries(
-        broker.messages, broker.queues, broker.directory, broker.routes, broker.settings.limits
-    )
+    deliveries = Deliveries(broker.messages, broker.queues, broker.routes, broker.settings.limits)
     native = [
         *routes_of(DeliveryOperations(deliveries, broker.clock).handlers()),
         *routes_of(RouteOperations(broker.routes).handlers()),

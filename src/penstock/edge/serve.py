@@ -35,19 +35,13 @@ from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
 from penstock.operations.administration import AdministrationOperations
-from penstock.operations.bulk import BulkOperations
 from penstock.operations.history import HistoryOperations
-from penstock.operations.messages import MessageOperations
-from penstock.operations.moves import MoveOperations
-from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations
-from penstock.operations.queues import QueueOperations
-from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.tables import TableOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
-from penstock.wiring.handlers import topic_operations
+from penstock.wiring.handlers import handlers_of
 
 # Framing and the fields around the bodies of a batch.
 _ENVELOPE_BYTES = 64 * 1024
@@ -160,18 +154,8 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
         *SendApi(broker.messages, limits).routes(),
         *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
-        *routes_of(QueueOperations(broker.queues).handlers()),
-        *routes_of(MessageOperations(broker.messages, broker.picking).handlers()),
-        *routes_of(BulkOperations(broker.messages, broker.picking).handlers()),
-        *routes_of(MoveOperations(broker.moves).handlers()),
-        *routes_of(
-            NotificationOperations(
-                broker.notifications, broker.messages, broker.directory
-            ).handlers()
-        ),
-        *routes_of(topic_operations(broker).handlers()),
+        *routes_of(handlers_of(broker)),
         *work_routes(broker, room),
-        *routes_of(RecurringOperations(broker.recurring).handlers()),
         *push_routes(broker),
         *routes_of(ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()),
         *routes_of(TableOperations(broker.gold).handlers()),
@@ -225,9 +209,9 @@ def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     return AweqApi(
         broker.messages,
         broker.queues,
-        broker.directory,
         room,
         settings=settings.aweq,
+        reap_interval_ms=settings.queues.reap_interval_ms,
         limits=settings.limits,
     ).routes()
 

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Unpack
 
-from penstock.domain.errors import TooManyWaiting
+from penstock.domain.errors import QueueNotFound, TooManyWaiting
 from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimable, Claimed
@@ -123,6 +123,8 @@ class WaitingRoom:
         ticket = self._messages.claim(queue, **options)
         try:
             return await ticket
+        except QueueNotFound as error:
+            raise self._messages.error_of(queue.name, error) from None
         except asyncio.CancelledError:
             # The client has gone while its claim was under way: nobody would complete those, unless
             # it can ask for them again.

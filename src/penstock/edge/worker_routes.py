@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
 from penstock.edge.native.bind import routes_of
-from penstock.edge.protocol_queue import OwnQueue
+from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.operations.facts import FactOperations
@@ -17,9 +17,9 @@ from penstock.wiring.broker import Broker
 def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     workers, tasks = broker.settings.workers, broker.settings.tasks
     grace_ms, limits = workers.grace_ms, broker.settings.limits
-    queue = OwnQueue(
+    queue = ProtocolQueue(
         broker.queues,
-        broker.directory,
+        broker.messages,
         name=tasks.queue,
         # Whoever dies with a task has it run again, in its old place; a failure ends it.
         settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),

@@ -1,34 +1,27 @@
-"""A draft as a client sends it, read."""
+"""Drafts as clients send them, turned into those of the domain."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import asdict
 
 from penstock.api import sends
 from penstock.domain.datetimes import parse_instant
 from penstock.domain.message.draft import Draft
 from penstock.operations.json_text import text_of
 
+_FIELDS = frozenset(Draft.__struct_fields__)
+
 
 def draft_of(given: sends.Draft) -> Draft:
     """Raises InvalidRequest."""
-    due_at, expires_at = given.due_at, given.expires_at
-    return Draft(
-        body=text_of(given.body),
-        attributes=given.attributes,
-        kind=given.kind,
-        entity_id=given.entity_id,
-        tags=given.tags,
-        group=given.group,
-        priority=given.priority,
-        due_at=None if due_at is None else parse_instant("due_at", due_at),
-        delay_ms=given.delay_ms,
-        dedup_key=given.dedup_key,
-        expires_at=None if expires_at is None else parse_instant("expires_at", expires_at),
-        expires_in_ms=given.expires_in_ms,
-        max_attempts=given.max_attempts,
-        trace=given.trace,
-        timeout_ms=given.timeout_ms,
-        retries_timeouts=given.retries_timeouts,
-        dedup_until=given.dedup_until,
-        route=given.route,
-        dedup_window_ms=given.dedup_window_ms,
-    )
+    values: dict[str, Any] = asdict(given)
+    values["body"] = text_of(given.body)
+    if given.due_at is not None:
+        values["due_at"] = parse_instant("due_at", given.due_at)
+    if given.expires_at is not None:
+        values["expires_at"] = parse_instant("expires_at", given.expires_at)
+    if type(given) is not sends.Draft:  # a notification or an event has fields of its own
+        values = {name: value for name, value in values.items() if name in _FIELDS}
+    return Draft(**values)

@@ -20,7 +20,7 @@ from penstock.api.notifications import (
 from penstock.api.queues import Cancelled
 from penstock.domain.access.api_key import Caller, Role, allow
 from penstock.domain.datetimes import parse_instant, read_instant
-from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message import notification
 from penstock.domain.message.history import HistoryFilter
@@ -32,7 +32,6 @@ from penstock.operations.drafts import draft_of
 from penstock.operations.json_text import text_of
 from penstock.operations.messages import acted_of, record_of
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.directory import Directory
 from penstock.services.messages import Messages, MessageView
 from penstock.services.notifications import FUTURE, HELD, LIVE, Found, Notifications, Wanted
 
@@ -40,10 +39,9 @@ _STATES = {"future": FUTURE, "leased": HELD, "live": LIVE}
 
 
 class NotificationOperations:
-    def __init__(self, service: Notifications, messages: Messages, directory: Directory) -> None:
+    def __init__(self, service: Notifications, messages: Messages) -> None:
         self._notifications = service
         self._messages = messages
-        self._directory = directory
 
     def handlers(self) -> Handlers:
         return {
@@ -58,22 +56,16 @@ class NotificationOperations:
         }
 
     def record(self, call: Call[NewNotification, None]) -> Steps[Recorded]:
-        wanted, directory = call.body, self._directory
+        wanted = call.body
         allow(call.caller, Role.PRODUCE, check_name(wanted.queue))
-        queue = directory.cached(wanted.queue) or (yield directory.load_to_send(wanted.queue))
-        new = self._notifications.plan(queue, draft_of(wanted), user_token=wanted.user_token)
-        [sent] = yield self._messages.send([new])
-        if isinstance(sent, QueueNotFound):
-            directory.forget(wanted.queue)  # it was removed a moment ago
-            raise QueueNotFound(wanted.queue)
-        if isinstance(sent, PenstockError):
-            raise sent
-        # The token of a duplicate is that of the first message, which holds it.
-        token = None if sent.is_duplicate else (new.content.attributes or {})[FUTURE_TOKEN]
+        draft = self._notifications.plan(draft_of(wanted), user_token=wanted.user_token)
+        sent = yield from self._messages.send_one(wanted.queue, draft)
+        # A duplicate keeps the token of the first message.
+        token = None if sent.is_duplicate else (draft.attributes or {})[FUTURE_TOKEN]
         return Recorded(
             id=sent.id,
             is_duplicate=sent.is_duplicate,
-            due_at=call.instant(new.message.due_at),
+            due_at=call.instant(draft.due_at or 0),
             future_user_token=token,
         )
 

@@ -239,7 +239,11 @@ def _columns(at: int) -> list[Column]:
         "dedup_until": F.coalesce(
             "snap.dedup_until", F.when(F.col("told.held_key").isNotNull(), "ended")
         ),
-        "retries_timeouts": F.coalesce("snap.retries_timeouts", F.lit(False)),
+    }
+    values |= {
+        column.name: F.coalesce(f"snap.{column.name}", F.lit(False))
+        for column in lake.SNAPSHOTS.columns
+        if column.type is lake.Type.BOOL
     }
     values |= {
         name: F.coalesce(f"snap.{name}", f"kept_{name}") for name in ("body", "attributes", "trace")

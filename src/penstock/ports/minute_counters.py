@@ -9,8 +9,8 @@ from penstock.domain.queue.minute_counters import Sample, Step
 
 
 class Samples(Protocol):
-    def add(self, samples: Sequence[Sample]) -> None:
-        """Those of a minute that is told of already change nothing."""
+    def add(self, samples: Sequence[Sample], *, at: int, is_for_lake: bool) -> None:
+        """Store counters that were read at an instant.  The first sample of a minute counts."""
         ...
 
     def first_at(self, queue_no: int) -> int | None:
@@ -35,8 +35,11 @@ class Samples(Protocol):
         """How long messages waited and were worked on that were done then, the latest ones."""
         ...
 
-    def thin(self, *, from_at: int, to_at: int) -> int:
-        """Of these, the last one of each queue stays."""
+    def thin(self, *, from_at: int, to_at: int, upto_no: int) -> int:
+        """Remove all but the last sample of each queue.
+
+        Samples for the lake with a number above `upto_no` stay, here and in `forget`.
+        """
         ...
 
-    def forget(self, *, before_at: int) -> int: ...
+    def forget(self, *, before_at: int, upto_no: int) -> int: ...

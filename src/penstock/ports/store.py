@@ -198,7 +198,7 @@ class Tidying(Protocol):
         """Of fair queues: groups to which the line has caught up."""
         ...
 
-    def forget_paces(self, *, now: int, limit: int) -> int:
+    def forget_rates(self, *, now: int, limit: int) -> int:
         """Of rates: those that are not used up in the least."""
         ...
 

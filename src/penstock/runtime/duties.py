@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.domain.lake.progress import EVERYTHING, Archived, archived
+from penstock.domain.lake.progress import EVERYTHING, Forgettable, forgettable
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import move_task as move
 from penstock.ports.store import Session, Store
@@ -67,7 +67,7 @@ class Pruner:
         _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
         _repeat(self._store, lambda s: s.tidying.forget_shares(limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_paces(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.tidying.forget_rates(now=now, limit=_CHUNK))
         if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
             self._forget_by_age(now)
         return now + MINUTE
@@ -77,24 +77,14 @@ class Pruner:
         before_at = before_day * DAY
         self._store.write(lambda s: s.moves.forget(before_at=before_at)).result()
         self._store.write(lambda s: s.workers.forget(before_at=before_at)).result()
-        archived = self._archived()
-        facts, samples = archived.facts_no, archived.samples_no
+        in_lake = read_forgettable(self._store, is_archived=self._is_archived)
         _repeat(
             self._store,
-            lambda s: s.facts.forget(before_at=before_at, upto_no=facts, limit=_CHUNK),
-        )
-        _repeat(
-            self._store,
-            lambda s: s.archive.forget_samples(before_at=before_at, upto_no=samples, limit=_CHUNK),
+            lambda s: s.facts.forget(before_at=before_at, upto_no=in_lake.facts_no, limit=_CHUNK),
         )
         for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
-            if archived.days is None or day in archived.days:
+            if in_lake.days is None or day in in_lake.days:
                 self._store.write(_drop_day(day, now)).result()
-
-    def _archived(self) -> Archived:
-        if not self._is_archived:
-            return EVERYTHING
-        return archived(self._store.read(lambda s: s.archive.marks()).result())
 
 
 class Mover:
@@ -138,6 +128,12 @@ class Every:
     def tick(self, now: int) -> int:
         self._do()
         return now + self._every_ms
+
+
+def read_forgettable(store: Store, *, is_archived: bool) -> Forgettable:
+    if not is_archived:
+        return EVERYTHING
+    return forgettable(store.read(lambda s: s.archive.marks()).result())
 
 
 def _repeat(store: Store, what: Callable[[Session], int]) -> bool:

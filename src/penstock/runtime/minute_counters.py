@@ -1,7 +1,9 @@
-"""The sampler: once a minute, and once in the whole cluster, it writes down what the counters say.
+"""The sampler stores the counters of queues once a minute in the whole cluster.
 
-Only of queues that have changed since it looked last; after a start and once a day of all of them,
-so that the last word about a quiet queue is never old enough to be forgotten.
+It samples queues that have changed since its last look, and all queues after a start and once a
+day, so that the latest sample of a quiet queue never gets old enough to be forgotten.  If history
+is archived, it also samples every queue that is not empty, because the lake takes a minute without
+a row for an empty queue.
 """
 
 from __future__ import annotations
@@ -14,19 +16,22 @@ from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.minute_counters import ALL, MINUTES_KEPT_MS, Latency, Sample, latency_of
 from penstock.ports.store import Session, Store
+from penstock.runtime.duties import read_forgettable
 
-NAME = "sampler"
 _CHUNK = 500  # queues per transaction
 _MOST_TIMES = 20_000  # finished messages that are looked at in a minute
 _TIMES_PER_QUEUE = (20, 1_000)  # … of one queue, at least and at most
 
 
 class Sampler:
-    name = NAME
+    name = "sampler"
 
-    def __init__(self, store: Store, *, retention_days: int) -> None:
+    def __init__(self, store: Store, *, retention_days: int, is_archived: bool = False) -> None:
         self._store = store
         self._retention_ms = retention_days * DAY
+        self._is_archived = is_archived
+        # A duty of its own: samples for the lake are taken even if another node took others.
+        self._duty = "lake sampler" if is_archived else self.name
         self._marks: dict[int, int] = {}
         self._done: dict[int, int] = {}  # totals of what was done, to see what is new
         self._looked_at = 0
@@ -34,33 +39,38 @@ class Sampler:
 
     def tick(self, now: int) -> int:
         minute_at = now - now % MINUTE
-        next_at = minute_at + MINUTE
-        took = self._store.write(
-            lambda s: s.duties.take(NAME, for_ms=next_at - now, now=now)
+        if self.take(now) and minute_at % HOUR == 0:
+            self._tidy(minute_at)
+        return minute_at + MINUTE
+
+    def take(self, now: int) -> bool:
+        """Sample this minute, unless another node has; returns whether it was this one."""
+        left_ms = MINUTE - now % MINUTE
+        taken = self._store.write(
+            lambda s: s.duties.take(self._duty, for_ms=left_ms, now=now)
         ).result()
-        if took is not None:
+        if taken is not None:
             self.sample(now)
-            if minute_at % HOUR == 0:
-                self._tidy(minute_at)
-        return next_at
+        return taken is not None
 
     def sample(self, now: int) -> None:
-        """For whoever has taken the duty."""
+        """Sample this minute, whether or not another node has."""
         minute_at = now - now % MINUTE
         marks = self._store.read(lambda s: s.watching.marks()).result()
         if minute_at // DAY != self._looked_at // DAY:
             self._marks = {}
-        changed = [no for no, mark in marks.items() if mark != self._marks.get(no)]
+        changed = {no for no, mark in marks.items() if mark != self._marks.get(no)}
         all_times: list[tuple[int, int]] = []
         # Also what was done since the minute has ended: its queue may not change in the next one.
         span = (max(self._timed_until, minute_at - MINUTE), now + 1)
         limit = _share(len(changed))
-        for nos in _chunks(changed):
+        for nos in _chunks([no for no in marks if self._is_archived or no in changed]):
             samples, times = self._store.read(self._look(nos, minute_at, span, limit)).result()
             all_times += times
-            self._store.write(_add(samples)).result()
+            samples = [s for s in samples if s.queue_no in changed or not s.is_empty]
+            self._store.write(_add(samples, at=now, is_for_lake=self._is_archived)).result()
         total = self._store.read(lambda s: _total(s, minute_at, all_times)).result()
-        self._store.write(_add([total])).result()
+        self._store.write(_add([total], at=now, is_for_lake=False)).result()
         self._marks, self._looked_at, self._timed_until = marks, minute_at, span[1]
 
     def _look(
@@ -83,12 +93,15 @@ class Sampler:
 
     def _tidy(self, now: int) -> None:
         before_at = now - self._retention_ms
+        upto_no = read_forgettable(self._store, is_archived=self._is_archived).samples_no
         if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
-            self._store.write(lambda s: s.samples.forget(before_at=before_at)).result()
-        # A day's worth each time, in case nobody was there for a while.
+            self._store.write(
+                lambda s: s.samples.forget(before_at=before_at, upto_no=upto_no)
+            ).result()
+        # A day's worth each time, in case no node was running for a while.
         last_at = (now - MINUTES_KEPT_MS) // HOUR * HOUR
         for to_at in range(last_at - DAY + HOUR, last_at + 1, HOUR):
-            self._store.write(_thin(to_at)).result()
+            self._store.write(_thin(to_at, upto_no)).result()
 
 
 def _share(queues: int) -> int:
@@ -107,13 +120,13 @@ def _total(session: Session, minute_at: int, times: Sequence[tuple[int, int]]) -
 def _sample(
     queue_no: int, minute_at: int, counts: Counts, oldest_at: int | None, latency: Latency
 ) -> Sample:
-    told = msgspec.structs.astuple
-    return Sample(queue_no, minute_at, *(*told(counts), oldest_at, *told(latency)))
+    values = msgspec.structs.astuple
+    return Sample(queue_no, minute_at, *(*values(counts), oldest_at, *values(latency)))
 
 
-def _add(samples: Sequence[Sample]) -> Callable[[Session], None]:
-    return lambda session: session.samples.add(samples)
+def _add(samples: Sequence[Sample], *, at: int, is_for_lake: bool) -> Callable[[Session], None]:
+    return lambda session: session.samples.add(samples, at=at, is_for_lake=is_for_lake)
 
 
-def _thin(to_at: int) -> Callable[[Session], int]:
-    return lambda session: session.samples.thin(from_at=to_at - HOUR, to_at=to_at)
+def _thin(to_at: int, upto_no: int) -> Callable[[Session], int]:
+    return lambda session: session.samples.thin(from_at=to_at - HOUR, to_at=to_at, upto_no=upto_no)

@@ -11,12 +11,11 @@ from penstock.domain.delivery.delivery import (
     to_body,
 )
 from penstock.domain.delivery.route import Route
-from penstock.domain.errors import InvalidRequest, NotForDeliveries, PenstockError, QueueNotFound
+from penstock.domain.errors import InvalidRequest, NotForDeliveries, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import Steps
-from penstock.services.directory import Directory
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues
 from penstock.services.routes import Routes
@@ -27,13 +26,11 @@ class Deliveries:
         self,
         messages: Messages,
         queues: Queues,
-        directory: Directory,
         routes: Routes,
         limits: Limits,
     ) -> None:
         self._messages = messages
         self._queues = queues
-        self._directory = directory
         self._routes = routes
         self._limits = limits
 
@@ -62,7 +59,6 @@ class Deliveries:
         try:
             sent = yield from self._send(queue, draft)
         except QueueNotFound:  # removed since the directory saw it
-            self._directory.forget(queue)
             sent = yield from self._send(queue, draft)
         return sent, route
 
@@ -78,11 +74,7 @@ class Deliveries:
         queue = yield from self._queues.get_or_create(name, queue_settings())
         if not is_for_deliveries(queue):
             raise NotForDeliveries(queue.name)
-        [answer] = yield self._messages.send([self._messages.draft(queue, draft)])
-        if isinstance(answer, PenstockError):
-            raise answer
-        sent: Sent = answer
-        return sent
+        return (yield from self._messages.send_one(name, draft))
 
 
 def _size(delivery: Delivery) -> int:

@@ -107,6 +107,14 @@ class Messages:
         except PenstockError as error:
             return error
 
+    def send_one(self, name: str, draft: Draft) -> Steps[Sent]:
+        """Raises InvalidRequest, TooLarge, QueueNotFound or QueueFull."""
+        [answer] = yield self.send_to(name, [draft])
+        if isinstance(answer, PenstockError):
+            raise self.error_of(name, answer)
+        sent: Sent = answer
+        return sent
+
     def error_of(self, name: str, error: PenstockError) -> PenstockError:
         """What to report about the queue of this name, which the store knows by number only."""
         if isinstance(error, QueueNotFound):  # removed while the directory remembered it

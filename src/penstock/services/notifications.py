@@ -8,12 +8,11 @@ from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.limits import MAX_INSTANT, Limits
 from penstock.domain.message import lifecycle, notification
 from penstock.domain.message.answer_size import count_fitting
-from penstock.domain.message.draft import Draft, NewMessage, check_delay, check_instant
+from penstock.domain.message.draft import Draft, check_delay, check_instant
 from penstock.domain.message.history import HistoryFilter, check_filter
 from penstock.domain.message.ids import ID_DIGITS, uuid7
 from penstock.domain.message.lifecycle import IN_LINE, Message, State
 from penstock.domain.message.notification import Change
-from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
 from penstock.ports.tags import Tagged
@@ -61,10 +60,10 @@ class Notifications:
         self._limits = limits
         self._messages = messages
 
-    def plan(self, queue: Queue, draft: Draft, *, user_token: str | None = None) -> NewMessage:
-        """A notification to be sent with `Messages.send`, or in a caller's own transaction.
+    def plan(self, draft: Draft, *, user_token: str | None = None) -> Draft:
+        """The draft with its due date and its tokens; without a date it is due at once.
 
-        A draft without any date is due at once.  Raises InvalidRequest or TooLarge.
+        Raises InvalidRequest.
         """
         now = self._clock.now()
         if draft.due_at is not None and draft.delay_ms is not None:
@@ -72,13 +71,12 @@ class Notifications:
         due_at = draft.due_at
         if due_at is None:
             due_at = now + check_delay("delay_ms", draft.delay_ms or 0)
-        planned = notification.planned(
+        return notification.planned(
             draft,
             due_at=check_instant("due_at", due_at),
             user_token=user_token,
             future_token=uuid7(now, self._dice.digits(ID_DIGITS)),
         )
-        return self._messages.draft(queue, planned)
 
     def find(self, wanted: Wanted) -> Work[Found]:
         """Live ones, in the order in which they were recorded; raises QueueNotFound."""

@@ -60,8 +60,10 @@ class Queues:
     def get_or_create(self, name: str, settings: QueueSettings) -> Steps[Queue]:
         """The queue of this name, which gets these settings if it does not exist yet."""
         cached = self._directory.cached(name)
-        if cached is not None:
-            return cached
+        return cached or (yield from self.load_or_create(name, settings))
+
+    def load_or_create(self, name: str, settings: QueueSettings) -> Steps[Queue]:
+        """The same, but ask the store instead of the directory."""
         try:
             return (yield from self._directory.load(name))
         except QueueNotFound:

@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.lake.layout import SNAPSHOTS
 from penstock.domain.limits import DAY
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
-from penstock.domain.message.lifecycle import NEXT_ORDER, Content, Message, State
-from penstock.domain.queue.queue import DedupUntil, Queue, QueueSettings, check_settings
+from penstock.domain.message.lifecycle import Content, Message, State
+from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
 from penstock.ports.clock import Clock
 from penstock.ports.store import Sent, Session, Store
 from penstock.ports.ticket import Ticket
@@ -63,6 +64,20 @@ class Restoring:
         return self._store.write(lambda session: _put(session, rows, now=now))
 
 
+# The columns that a restored message takes over: its number and its place are new, and its lease
+# and where it died belong to the past.
+_KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__struct_fields__) - {
+    "message_no",
+    "queue_no",
+    "state",
+    "order_no",
+    "leased_at",
+    "leased_by",
+    "dead_from",
+    "reason",
+}
+
+
 def _put(session: Session, rows: Sequence[LakeMessage], *, now: int) -> Restored:
     known = session.restoring.known([row["id"] for row in rows])
     fresh = [row for row in rows if row["id"] not in known]
@@ -93,35 +108,15 @@ def _put(session: Session, rows: Sequence[LakeMessage], *, now: int) -> Restored
 
 def _new(row: LakeMessage, queue: Queue, *, now: int) -> NewMessage:
     is_waiting = row["due_at"] > now
-    until = row["dedup_until"]
-    message = Message(
-        id=row["id"],
-        queue_no=queue.queue_no,
-        due_at=row["due_at"],
-        sent_at=row["sent_at"],
-        state=State.WAITING if is_waiting else State.READY,
-        order_no=NEXT_ORDER,
-        priority=row["priority"],
-        expires_at=row["expires_at"],
-        attempts=row["attempts"],
-        max_attempts=row["max_attempts"],
-        failures=row["failures"],
-        crashes=row["crashes"],
-        lease_no=row["lease_no"],
-        group=row["group_key"],
-        kind=row["kind"],
-        entity_id=row["entity_id"],
-        tag1=row["tag1"],
-        tag2=row["tag2"],
-        dedup_key=row["dedup_key"],
-        dedup_until=None if until is None else DedupUntil(until),
-        first_leased_at=row["first_leased_at"],
-        last_error=row["last_error"],
-        size=row["size"],
-        body_day=now // DAY,
-        timeout_ms=row["timeout_ms"],
-        retries_timeouts=bool(row["retries_timeouts"]),
-        route=row["route"],
+    message = msgspec.convert(
+        {name: row[name] for name in _KEPT if row[name] is not None}
+        | {
+            "queue_no": queue.queue_no,
+            "state": (State.WAITING if is_waiting else State.READY).value,
+            "group": row["group_key"],
+            "body_day": now // DAY,
+        },
+        Message,
     )
     attributes = row["attributes"]
     content = Content(

@@ -105,6 +105,12 @@ class QueuesSettings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="create an unknown queue, with default settings, on the first send to it"),
     ] = False
+    reap_interval_ms: Annotated[
+        int,
+        Meta(
+            ge=10, le=HOUR, description="interval between searches for expired leases and messages"
+        ),
+    ] = 2 * SECOND
 
 
 class AweqSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,14 +119,6 @@ class AweqSettings(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: Annotated[
         int, Meta(ge=1, le=12 * HOUR, description="lease of a message claimed through AweQ")
     ] = 2 * MINUTE
-    reap_interval_ms: Annotated[
-        int,
-        Meta(
-            ge=10,
-            le=HOUR,
-            description="interval between searches for expired leases and messages, in all queues",
-        ),
-    ] = 2 * SECOND
     allow_origin: Annotated[
         str | None,
         Meta(description="origin whose pages may use AweQ: * or http://host; unset: none"),

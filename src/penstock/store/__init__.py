@@ -1,1 +1,1 @@
-"""Where it is kept: SQLite and PostgreSQL behind one port."""
+"""The store port on SQLite and PostgreSQL."""

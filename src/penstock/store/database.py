@@ -1,4 +1,4 @@
-"""One connection to one backend, used by one thread at a time.  Queries go by name."""
+"""A connection to a backend, used by one thread at a time.  Queries are named."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ Row = tuple[Any, ...]
 
 
 class Collision(Exception):
-    """Two transactions got into each other's way.  Nothing was kept; once more may well work."""
+    """Two transactions collided.  Nothing was kept; a retry may succeed."""
 
 
 class Overtaken(Collision):
-    """What was about to be done, others have done meanwhile: look again, and at once.
+    """Another transaction has changed the rows that this one was about to: retry at once.
 
-    It does not count as trouble: each time somebody has got on with the work.
+    Such retries are hardly limited: each means that another transaction made progress.
     """
 
 
 class NotADatabase(StoreUnavailable):
-    """The file is something else.  Refused when a store is opened; later it may be repaired."""
+    """Not a SQLite file.  Refused when a store is opened; a running store may recover."""
 
 
 class Occupied(StoreUnavailable):
-    """Somebody else has kept the store for too long.  The connection itself is as good as ever."""
+    """Another writer has held the store's lock for too long.  The connection itself is fine."""
 
 
-class Answer(Protocol):
+class QueryResult(Protocol):
     def rows(self) -> list[Row]: ...
 
 
-class Found:
-    """Rows that are there already: nothing travels, so nothing is gained by waiting."""
+class ReadyRows:
+    """Rows that were read already: without a network nothing is gained by reading them later."""
 
     __slots__ = ("_rows",)
 
@@ -47,36 +47,36 @@ class Found:
 
 class Database(Protocol):
     dialect: str
-    is_shared: bool  # others write at the same time, so that what must not change has to be locked
-    finds_deadlocks: bool  # notices when the thread that works here holds a lock it waits for
+    is_shared: bool  # others write at the same time, so rows that must not change have to be locked
+    finds_deadlocks: bool  # detects that the calling thread holds the lock it waits for
 
     @property
     def is_alive(self) -> bool:
-        """False: the connection was cut off while nobody used it."""
+        """False: the connection was lost while idle."""
         ...
 
     def text(self, name: str, **fill: object) -> str:
-        """The text of a query, to be part of another."""
+        """The text of a query, to be inserted into another."""
         ...
 
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         """Run a query by name and return all its rows."""
         ...
 
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Answer:
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> QueryResult:
         """Run a query whose rows are read later: several may share one round trip."""
         ...
 
     def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
-        """Run a statement that nobody waits for; an error shows at the commit, or before."""
+        """Run a statement without waiting; a later call or the commit raises its error."""
         ...
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
-        """Run a statement by name and return how many rows it changed."""
+        """Run a statement by name and return the number of changed rows."""
         ...
 
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
-        """Insert rows, given in the order of the statement's parameters, in few statements."""
+        """Insert rows, whose values are in the order of the statement's parameters."""
         ...
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -84,29 +84,29 @@ class Database(Protocol):
         ...
 
     def script(self, text: str) -> None:
-        """Run several statements, as a migration has them."""
+        """Run the statements of a migration."""
         ...
 
-    def take_turn(self, *, wait: bool) -> bool:
-        """Where only one can write: be that one until the end of the next transaction.
+    def acquire_write_lock(self, *, wait: bool) -> bool:
+        """On a single-writer backend: acquire the write lock until the end of the next transaction.
 
-        False: somebody else is, and we were not to wait; True may also mean that `is_alive` is
-        False now.  `begin` takes a turn by itself.
+        False if it is taken and `wait` is False.  After True, check `is_alive`: it may be False
+        now.  `begin` acquires the lock by itself.
         """
         ...
 
-    def give_turn_back(self) -> None: ...
+    def release_write_lock(self) -> None: ...
 
     def begin(self, *, durable: bool) -> None:
-        """Start a transaction; `durable`: its commit is on the disk before it returns."""
+        """Start a transaction; `durable`: its commit returns when it is on the disk."""
         ...
 
     def step_back(self, times: int) -> None:
-        """After a collision, and outside of a transaction: let the others go first."""
+        """After a collision and outside a transaction: let the other transactions go first."""
         ...
 
     def be_patient(self) -> None:
-        """What follows in this transaction may take minutes."""
+        """Raise the time limits: the rest of this transaction may take minutes."""
         ...
 
     def commit(self) -> None: ...
@@ -114,5 +114,5 @@ class Database(Protocol):
     def close(self) -> None: ...
 
     def abandon(self) -> None:
-        """Close after a storage error, trusting nothing that this connection remembers."""
+        """Close after a storage error, without writing anything this connection has cached."""
         ...

@@ -1,4 +1,4 @@
-"""Tables of one day each: history, attempts and bodies.  Old days are dropped whole."""
+"""Tables per day: history, attempts and bodies.  Old days are dropped as a whole."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class Partitions:
         self._new: set[int] = set()
         self._make: Callable[[int], None] | None = None
 
-    def make_by(self, make: Callable[[int], None], known: set[int]) -> None:
-        """In another transaction than this one, which may last long or be rolled back."""
+    def make_elsewhere(self, make: Callable[[int], None], known: set[int]) -> None:
+        """Create days in another transaction: this one may last long or be rolled back."""
         self._make = make
         self._known = known
 
     def open(self) -> None:
-        """A transaction begins: days made in one that was rolled back do not exist."""
+        """At the start of a transaction: forget days created in one that was rolled back."""
         self._known -= self._new
         self._new = set()
 
     def keep(self) -> None:
-        """The transaction was committed."""
+        """After a commit: the days created in it exist."""
         self._new = set()
 
     def forget(self) -> None:
-        """Something went wrong: perhaps another process has dropped a day that we know of."""
+        """After an error: another process may have dropped a day that we know of."""
         self._known = set()
 
     def ensure(self, day: int) -> int:
-        """Return the day, with its tables in place."""
+        """Create the tables of a day unless they exist; returns the day."""
         if day not in self._known:
             if self._make is not None:
                 self._make(day)
@@ -62,7 +62,7 @@ class Partitions:
         return [day for (day,) in self._db.rows("partitions.days")]
 
     def drop(self, day: int, *, to_day: int) -> None:
-        """Forget a day; what is still alive of it keeps its body in the tables of `to_day`."""
+        """Drop a day; bodies of live messages move to the tables of `to_day`."""
         self._db.be_patient()
         self.ensure(to_day)
         self._db.post("partitions.lock")

@@ -1,8 +1,8 @@
-"""SQL by name.  `common/` holds what both backends share; a dialect folder holds what must differ.
+"""SQL by name.  `common/` has what both backends share; a dialect folder has the overrides.
 
-Marks in the text, filled in once per use:
+Placeholders in the text:
     {columns}      the columns of a message, in the order of the record
-    SET {leased}   what a claim makes of a message, as domain/message/lifecycle.py has it
+    SET {leased}   what a claim changes in a message, as in domain/message/lifecycle.py
     IN {list:NAME} one of the integers of the parameter NAME, a JSON list
     {json:COLUMN}  a column that holds JSON, for ->>
     {day} …        a number that is part of a table's name
@@ -32,7 +32,7 @@ _LEASED = (
 
 _LISTS = {
     "sqlite": r"IN (SELECT value FROM json_each(:\1))",
-    # An array, because its members are looked up in an index one by one, whatever their number.
+    # An array: its members are looked up in an index one by one, whatever their number.
     "postgres": r"= ANY (CAST(translate(:\1, '[]', '{}') AS bigint[]))",
 }
 _JSONS = {"sqlite": r"\1", "postgres": r"CAST(\1 AS json)"}
@@ -66,7 +66,7 @@ class Queries:
 
 @cache
 def queries_of(dialect: str) -> Queries:
-    """The same for all who ask, where they come for one transaction only."""
+    """One shared instance per dialect, for connections that serve a single transaction."""
     return Queries(dialect)
 
 

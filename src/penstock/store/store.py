@@ -15,12 +15,18 @@ from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.damage import Damage
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
-from penstock.store.callers.caller_transactions import InCallersTransactions
+from penstock.store.callers.caller_transactions import CallerTransactionVerbs
 from penstock.store.commit.group_commit import GroupCommit
-from penstock.store.commit.outage import Outage
+from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.pending import Timeouts
 from penstock.store.commit.readers import Readers
-from penstock.store.commit.session import HIGH_WATER_STEP_MS, SECRET, Kind, Request, SqlSession
+from penstock.store.commit.session import (
+    HIGH_WATER_STEP_MS,
+    SECRET,
+    RequestKind,
+    SqlSession,
+    StoreRequest,
+)
 from penstock.store.commit.watchdog import Watchdog
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.database import Database, NotADatabase
@@ -28,21 +34,21 @@ from penstock.store.maintenance import migrate as migrations
 from penstock.store.meta_names import HIGH_WATER
 from penstock.store.sqlite.file_access import IfFirst
 from penstock.store.sqlite.shared_connection import is_plain
-from penstock.store.sqlite.shared_store_file import PlainHome
-from penstock.store.sqlite.store_file import SqliteHome
+from penstock.store.sqlite.shared_store_file import PlainStoreFile
+from penstock.store.sqlite.store_file import SqliteStoreFile
 from penstock.store.sqlite.write_lock import PATIENCE_MS
 from penstock.supervision.health import Health
 
 T = TypeVar("T")
 
 REQUEST_TIMEOUT_MS = 20_000
-_STUCK_FACTOR = 2  # so many times as long as a request may wait
+_STUCK_FACTOR = 2  # times the longest wait of a request
 
 _log = logging.getLogger("penstock.store")
 
 
-class Beside(Protocol):
-    """What goes on beside the store, with others who use the same one."""
+class Coordination(Protocol):
+    """Coordination with other processes that use the same store."""
 
     def announce(self, woken: Mapping[int, int]) -> None: ...
     def listen(self) -> None: ...
@@ -51,7 +57,7 @@ class Beside(Protocol):
     def close(self) -> None: ...
 
 
-class SqlStore(InCallersTransactions):
+class SqlStore(CallerTransactionVerbs):
     def __init__(
         self,
         backend: str,
@@ -60,34 +66,34 @@ class SqlStore(InCallersTransactions):
         open_reader: Callable[[], SqlSession],
         lanes: int = 1,
         announce: Callable[[Mapping[int, int]], None] | None = None,
-        beside: Beside | None = None,
+        coordination: Coordination | None = None,
         health: Health | None = None,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         patience_ms: int = 0,
     ) -> None:
-        """`patience_ms`: how long one attempt of a writer to begin may take."""
+        """`patience_ms`: how long a writer may wait for the write lock."""
         self.backend = backend
         self.health = health or Health()
         self.watch: DamageWatch | None = None
-        self._beside = beside
-        if beside is not None:
-            announce = beside.announce
+        self._coordination = coordination
+        if coordination is not None:
+            announce = coordination.announce
         self._announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
-        outage = Outage()
+        outage = StoreOutage()
         stuck_ms = _STUCK_FACTOR * max(request_timeout_ms, patience_ms)
         self._timeouts = Timeouts(request_timeout_ms)
         self.readers = Readers(open_reader, outage, health=self.health, stuck_ms=stuck_ms)
         self._commits = GroupCommit(
             open_writer,
             lanes=lanes,
-            on_woken=self._woken,
+            on_woken=self._on_commit,
             outage=outage,
             health=self.health,
             stuck_ms=stuck_ms,
         )
-        for line in (self._commits, self.readers):
-            self._timeouts.watch(line.pending, line.begun)
+        for source in (self._commits, self.readers):
+            self._timeouts.watch(source.pending, source.unanswered)
         self._watchdog = Watchdog(self._timeouts, self.health)
         try:
             self.secret, self.high_water = self.write(_facts).result()
@@ -99,82 +105,82 @@ class SqlStore(InCallersTransactions):
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         self._listeners.append(callback)
-        if self._beside is not None:
-            self._beside.listen()
+        if self._coordination is not None:
+            self._coordination.listen()
 
-    def tell(self, woken: Mapping[int, int]) -> None:
+    def wake_listeners(self, woken: Mapping[int, int]) -> None:
         for listener in self._listeners:
             try:
                 listener(woken)
-            except Exception:  # a lost hint costs time; a dead writer would cost everything
+            except Exception:  # a lost hint costs time; an exception would stop the writer
                 _log.exception("a listener of wake-ups failed")
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
-        return self._submit(Kind.SEND, new)
+        return self._submit(RequestKind.SEND, new)
 
     def claim(self, wanted: Claim) -> Ticket[Claimed]:
-        return self._submit(Kind.CLAIM, wanted)
+        return self._submit(RequestKind.CLAIM, wanted)
 
     def claim_all(self, wanted: Sequence[Claim]) -> list[Ticket[Claimed]]:
-        requests = [Request(Kind.CLAIM, claim) for claim in wanted]
+        requests = [StoreRequest(RequestKind.CLAIM, claim) for claim in wanted]
         self._commits.submit_all(requests)
         return [request.ticket for request in requests]
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
-        return self._submit(Kind.ACT, acts)
+        return self._submit(RequestKind.ACT, acts)
 
     def write(self, what: Callable[[Session], T]) -> Ticket[T]:
-        return self._submit(Kind.WRITE, what)
+        return self._submit(RequestKind.WRITE, what)
 
     def read(self, what: Callable[[Session], T]) -> Ticket[T]:
         return self.readers.submit(what).ticket
 
     def limit_waits(self, timeout_ms: int) -> None:
-        """From now on a request waits at most that long, also one that waits already."""
+        """Reduce the timeout of requests, also of those that wait already."""
         self._timeouts.timeout_ms = min(self._timeouts.timeout_ms, timeout_ms)
 
     def close(self) -> None:
         self._commits.close()
         self.readers.close()
         self.callers.close()
-        if self._beside is not None:
-            self._beside.close()
+        if self._coordination is not None:
+            self._coordination.close()
         self._watchdog.close()
 
-    def let_go(self, then: Callable[[], None]) -> None:
-        """Close all connections; they open again when they are needed, and not before `then`."""
+    def close_connections(self, then: Callable[[], None]) -> None:
+        """Close all connections and call `then`; afterwards they reopen when needed."""
 
-        def shut() -> None:
-            self.readers.shut()
+        def close_sessions() -> None:
+            self.readers.close_sessions()
             then()
 
-        self._commits.let_go(shut)
+        self._commits.close_connections(close_sessions)
 
     def damage(self) -> Damage | None:
         return None if self.watch is None else self.watch.damage()
 
     def agree(self, number: int, if_first: IfFirst = lambda _: None) -> int:
-        """The number of the first process that has the store open, for all that open it meanwhile.
+        """The number of the first process that opened the store, for all that open it meanwhile.
 
-        `if_first`: what that process does in the same transaction.
+        `if_first`: called by that process in the same transaction.
         """
-        return number if self._beside is None else self._beside.agree(number, if_first)
+        return number if self._coordination is None else self._coordination.agree(number, if_first)
 
     def is_alone(self) -> bool:
-        """Whether no other process has the store open, as far as this one can tell."""
-        return self._beside is None or self._beside.is_alone()
+        """Whether no other process has the store open, as far as this one can see."""
+        return self._coordination is None or self._coordination.is_alone()
 
-    def _woken(self, woken: Mapping[int, int]) -> None:
-        self.tell(woken)
+    def _on_commit(self, woken: Mapping[int, int]) -> None:
+        self.wake_listeners(woken)
         if self._announce is None:
             return
         try:
             self._announce(woken)
-        except Exception:  # the messages are committed: their senders are answered all the same
+        except Exception:  # the messages are committed: their senders must be answered
             _log.exception("other processes could not be woken")
 
-    def _submit(self, kind: Kind, payload: Any) -> Ticket[Any]:
-        request = Request(kind, payload)
+    def _submit(self, kind: RequestKind, payload: Any) -> Ticket[Any]:
+        request = StoreRequest(kind, payload)
         self._commits.submit(request)
         return request.ticket
 
@@ -182,11 +188,13 @@ class SqlStore(InCallersTransactions):
 def migrate_sqlite(
     path: Path, *, now: int, checksums: bool = True, patience_ms: int = PATIENCE_MS
 ) -> list[migrations.Migration]:
-    home = _home(path, checksums=checksums, patience_ms=patience_ms, health=Health())
+    store_file = _open_store_file(
+        path, checksums=checksums, patience_ms=patience_ms, health=Health()
+    )
     try:
-        return home.migrate(now=now)
+        return store_file.migrate(now=now)
     finally:
-        home.close()
+        store_file.close()
 
 
 def open_sqlite(
@@ -197,55 +205,55 @@ def open_sqlite(
     patience_ms: int = PATIENCE_MS,
     request_timeout_ms: int = REQUEST_TIMEOUT_MS,
 ) -> SqlStore:
-    """Open or create; migrations are applied at the start.  Other processes may do the same.
+    """Open or create a store and apply migrations.  Other processes may do the same.
 
-    A file without checksums is shared with an application, which may send in its transactions.
+    A file without checksums can be shared with an application that sends in its transactions.
     """
     health = Health()
-    home = _home(path, checksums=checksums, patience_ms=patience_ms, health=health)
+    store_file = _open_store_file(path, checksums=checksums, patience_ms=patience_ms, health=health)
     try:
-        home.migrate(now=now)
+        store_file.migrate(now=now)
         store = SqlStore(
             "sqlite",
-            open_writer=lambda _: home.open_writer(),
-            open_reader=home.open_reader,
-            beside=home,
+            open_writer=lambda _: store_file.open_writer(),
+            open_reader=store_file.open_reader,
+            coordination=store_file,
             health=health,
             request_timeout_ms=request_timeout_ms,
             patience_ms=patience_ms,
         )
     except NotADatabase as error:
-        home.close()
+        store_file.close()
         raise StoreRefused(f"{path} is not a SQLite database: {error}") from error
     except BaseException:
-        home.close()
+        store_file.close()
         raise
-    store.callers = home.callers
-    store.watch = home.watch
-    home.serve(store)
+    store.callers = store_file.callers
+    store.watch = store_file.watch
+    store_file.serve(store)
     return store
 
 
-def _home(
+def _open_store_file(
     path: Path, *, checksums: bool, patience_ms: int, health: Health
-) -> SqliteHome | PlainHome:
+) -> SqliteStoreFile | PlainStoreFile:
     _make_folder(path.parent)
     is_plain_one = _is_plain(path, checksums)
     _make_file(path)
     if is_plain_one:
-        return PlainHome(path, patience_ms=patience_ms, health=health)
-    return SqliteHome(path, patience_ms=patience_ms, health=health)
+        return PlainStoreFile(path, patience_ms=patience_ms, health=health)
+    return SqliteStoreFile(path, patience_ms=patience_ms, health=health)
 
 
 def _is_plain(path: Path, checksums: bool) -> bool:
     found = is_plain(path, new_ones=not checksums)
     if not checksums and not found:
-        raise StoreRefused(f"{path} was made with checksums; only a new file can be without")
+        raise StoreRefused(f"{path} was created with checksums; only a new file can be without")
     return found
 
 
 def _make_folder(folder: Path) -> None:
-    """A new folder must itself survive a power cut: its name stands in its parent."""
+    """Create it durably: a folder survives a power cut only if its parent is synced."""
     if folder.exists():
         return
     _make_folder(folder.parent)
@@ -258,21 +266,21 @@ def _make_folder(folder: Path) -> None:
 
 
 def _make_file(path: Path) -> None:
-    """For its owner only: it holds bodies and the secret behind receipts and SQS signatures.
+    """Accessible to its owner only: it holds bodies and the secret of receipts and SQS signatures.
 
-    SQLite gives its other files (`-wal`, `-shm`) the mode of the database.
+    SQLite creates `-wal` and `-shm` with the mode of the database.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def _facts(session: Session) -> tuple[bytes, int]:
-    """The secret that signs receipts, made by the first to start; and the latest instant seen."""
+    """The secret that signs receipts, created by the first start, and the latest instant seen."""
     db: Database = session.db  # type: ignore[attr-defined]
     [(made,)] = db.rows("meta.new_secret")
     db.run("meta.set_if_absent", {"name": SECRET, "value": made})
     [(secret,)] = db.rows("meta.get", {"name": SECRET})
     marks = db.rows("meta.get", {"name": HIGH_WATER})
-    # The mark is written now and then: time goes on behind whatever may have come after it.
+    # The mark is written at intervals: time continues after anything that may have followed it.
     latest = int(marks[0][0]) + HIGH_WATER_STEP_MS if marks else 0
     return bytes.fromhex(secret), latest

@@ -9,9 +9,10 @@ from penstock.domain.errors import LakeRefused
 from penstock.domain.optional_parts import not_installed
 from penstock.ports.archive import Lake
 from penstock.runtime.archiver.archiver import Archiver, Pause
-from penstock.runtime.archiver.duties import ArchiveDuty, BacklogSampler, SnapshotDuty
+from penstock.runtime.archiver.duties import ArchiveDuty, SnapshotDuty
 from penstock.runtime.archiver.snapshots import Snapshots
 from penstock.runtime.loop import Duty, DutyLoop
+from penstock.runtime.minute_counters import Sampler
 
 if TYPE_CHECKING:
     from penstock.wiring.broker import Broker
@@ -32,8 +33,18 @@ def open_archive(broker: Broker, *, pause: Pause) -> Archive:
     except ImportError as error:
         raise LakeRefused(not_installed("archive support", "archive")) from error
     lake = LakeFiles(broker.settings.lake_folder, broker.dice)
-    bodies = broker.settings.archive.bodies
-    archiver = Archiver(broker.store, lake, broker.clock, pause=pause, with_bodies=bodies)
+    archiver = Archiver(
+        broker.store,
+        lake,
+        broker.clock,
+        sampler=Sampler(
+            broker.store,
+            retention_days=broker.settings.samples.retention_days,
+            is_archived=True,
+        ),
+        pause=pause,
+        with_bodies=broker.settings.archive.bodies,
+    )
     snapshots = Snapshots(broker.store, lake, broker.clock, archiver, pause=pause)
     return Archive(archiver, snapshots, lake)
 
@@ -41,10 +52,7 @@ def open_archive(broker: Broker, *, pause: Pause) -> Archive:
 def archive_loop(broker: Broker) -> DutyLoop:
     settings, store, stopped = broker.settings.archive, broker.store, Event()
     archiver, snapshots, _ = open_archive(broker, pause=lambda ms: stopped.wait(ms / 1000))
-    duties: list[Duty] = [
-        BacklogSampler(store),
-        ArchiveDuty(store, archiver, every_ms=settings.every_ms),
-    ]
+    duties: list[Duty] = [ArchiveDuty(store, archiver, every_ms=settings.every_ms)]
     every_ms = settings.snapshot_every_ms
     if every_ms:
         duties.append(SnapshotDuty(store, snapshots, every_ms=every_ms, keep=settings.snapshots))

@@ -180,7 +180,7 @@ class Broker:
             )
 
     def _duties(self) -> list[Duty]:
-        every_ms = self.settings.aweq.reap_interval_ms
+        every_ms = self.settings.queues.reap_interval_ms
         duties: list[Duty] = [
             Reaper(self.store, every_ms=every_ms),
             Expirer(self.store, every_ms=every_ms),
@@ -192,7 +192,11 @@ class Broker:
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
             Recurrer(self.recurring),
-            Sampler(self.store, retention_days=self.settings.samples.retention_days),
+            Sampler(
+                self.store,
+                retention_days=self.settings.samples.retention_days,
+                is_archived=self.settings.archive.enabled,
+            ),
             NodeQueues(self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms),
             Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
             Every("circuits", _CIRCUITS_EVERY_MS, self.circuits.refresh),

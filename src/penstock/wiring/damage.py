@@ -12,10 +12,10 @@ from penstock.store.damage import accept_loss as cut
 from penstock.store.damage import salvage as copies
 
 Progress = Callable[[int, int], None]
-Salvaged = copies.Salvaged
+SalvageReport = copies.SalvageReport
 
 
-def salvage(settings: Settings, target: Path, *, progress: Progress) -> Salvaged:
+def salvage(settings: Settings, target: Path, *, progress: Progress) -> SalvageReport:
     """Into a file that ends with .db, or into a new data folder."""
     source = _path(settings)
     if target.suffix != ".db":
@@ -23,7 +23,7 @@ def salvage(settings: Settings, target: Path, *, progress: Progress) -> Salvaged
     return copies.salvage(source, target, now=wall_ms(), progress=progress)
 
 
-def accept_loss(settings: Settings) -> cut.Accepted:
+def accept_loss(settings: Settings) -> cut.AcceptedLoss:
     return cut.accept_loss(_path(settings))
 
 

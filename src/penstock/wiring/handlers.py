@@ -19,9 +19,7 @@ def handlers_of(broker: Broker) -> Handlers:
         **BulkOperations(broker.messages, broker.picking).handlers(),
         **MessageOperations(broker.messages, broker.picking).handlers(),
         **QueueOperations(broker.queues).handlers(),
-        **NotificationOperations(
-            broker.notifications, broker.messages, broker.directory
-        ).handlers(),
+        **NotificationOperations(broker.notifications, broker.messages).handlers(),
         **RecurringOperations(broker.recurring).handlers(),
         **topic_operations(broker).handlers(),
     }

@@ -167,7 +167,7 @@ def test_an_integer_that_is_too_large_for_json_is_named(idle):
     [
         ({"colour": "red"}, "no setting colour"),
         ({"queue": "no such/name"}, "a queue name is"),
-        ({"timeout": 30}, "timeout is 30: say a duration"),
+        ({"timeout": 30}, "timeout is 30: give a duration"),
         ({"backoff": 5}, "backoff is"),
         ({"backoff": []}, "at least one delay"),
         ({"backoff": Exponential(factor=0)}, "factor"),
@@ -241,7 +241,7 @@ def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):
     ("options", "complaint"),
     [
         ({"colour": 1}, "no setting 'colour'"),
-        ({"lease": 5}, "lease is 5: say a duration"),
+        ({"lease": 5}, "lease is 5: give a duration"),
         ({"ordering": "sideways"}, "Invalid enum value 'sideways'"),
         ({"max_attempts": 0}, "max_attempts must be"),
     ],

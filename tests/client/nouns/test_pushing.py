@@ -52,7 +52,7 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
     if request.param == "over HTTP":
         return Transport(server.url)
     broker, circuits, limits = server.broker, server.broker.circuits, server.broker.settings.limits
-    sending = Deliveries(broker.messages, broker.queues, broker.directory, broker.routes, limits)
+    sending = Deliveries(broker.messages, broker.queues, broker.routes, limits)
     jobs = JobCircuitOperations(circuits, broker.routes, broker.job_routes, limits)
     return LocalChannel(
         {

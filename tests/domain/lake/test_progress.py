@@ -8,8 +8,8 @@ from penstock.domain.lake.progress import (
     EVERYTHING,
     Mark,
     Source,
-    archived,
     done,
+    forgettable,
     is_over,
     plan,
 )
@@ -48,6 +48,6 @@ def test_only_days_that_are_closed_in_every_table_may_be_forgotten():
         Mark(Source.ATTEMPTS, 2),
         Mark(Source.FACTS, ALL_DAYS, 7, 9),
     ]
-    found = archived(marks)
+    found = forgettable(marks)
     assert (found.days, found.facts_no, found.samples_no) == (frozenset({1}), 7, 0)
     assert EVERYTHING.days is None

@@ -200,8 +200,8 @@ def test_rates_and_weights_out_of_range_are_refused_by_name(wrong, named):
     ids=str,
 )
 def test_what_makes_a_queue_be_written_by_one_at_a_time(steering):
-    assert a_queue(**steering).is_steered
-    assert not a_queue(weights={"a": 2}).is_steered
+    assert a_queue(**steering).has_limits
+    assert not a_queue(weights={"a": 2}).has_limits
 
 
 def test_a_queue_that_a_circuit_holds_gives_nothing_whatever_an_operator_says():

@@ -174,7 +174,7 @@ def test_the_end_of_the_lifetime_does_not_wait_for_the_reaper(
     make_server: MakeServer,
 ) -> None:
     clock = ManualClock()
-    server = make_server(clock=clock, aweq={"lease_ms": 1_500, "reap_interval_ms": HOUR})
+    server = make_server(clock=clock, aweq={"lease_ms": 1_500}, queues={"reap_interval_ms": HOUR})
     aweq = AweqClient(server.url)
     aweq.send("job")
     aweq.texts()

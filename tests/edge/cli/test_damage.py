@@ -68,7 +68,7 @@ def test_an_accepted_loss_is_told_until_the_kept_log_is_removed(run, crashed, tm
     assert run("keys", "--data", data).code == 0
     [failure] = failures(run, data)
     [kept] = data.glob("*.damaged-*")
-    assert "commits were given up" in failure
+    assert "commits were dropped" in failure
     assert str(kept) in failure
     kept.unlink()
     assert failures(run, data) == []

@@ -172,7 +172,7 @@ def test_the_doctor_detects_messages_that_are_held_back_without_a_reason(run, tm
 
 
 def _hold_all_back(session: Any) -> None:
-    session.db.run("openings.shut_all", {"queue_no": 1})
+    session.db.run("group_limits.hold_back_all", {"queue_no": 1})
 
 
 def _set_clock_ahead(session: Any) -> None:

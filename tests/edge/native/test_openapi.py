@@ -13,8 +13,8 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from penstock.edge.native.openapi.meanings import FIELDS, PARAMETERS
-from penstock.edge.native.openapi.schemas import public_name
+from penstock.api.operation import Operation
+from penstock.api.path_parameters import PATH_PARAMETERS
 from penstock.edge.serve import routes
 from penstock.edge.server.errors import STATUS
 from penstock.edge.server.router import Route
@@ -50,7 +50,7 @@ def api(served: LiveServer) -> Iterator[Api]:
 
 @pytest.fixture
 def _fleet(served: LiveServer) -> None:
-    """One that an autoscaler has just looked after."""
+    """A fleet whose autoscaler has just run."""
     now = served.broker.clock.now()
     served.broker.scaling.keep([a_fleet_status("mail", seen_at=now)], now=now).result()
 
@@ -61,13 +61,13 @@ def document(api: Api) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def native(served: LiveServer) -> list[Route]:
-    async def found() -> list[Route]:
+def native(served: LiveServer) -> list[Operation[Any]]:
+    async def all_routes() -> list[Route]:
         broker = served.broker
         room = WaitingRoom(broker.messages, broker.clock, most=1, poll_ms=1)
         return routes(broker, room)
 
-    return [route for route in asyncio.run(found()) if route.is_native]
+    return [route.operation for route in asyncio.run(all_routes()) if route.operation]
 
 
 def test_it_is_a_valid_document(document: dict[str, Any]) -> None:
@@ -75,14 +75,21 @@ def test_it_is_a_valid_document(document: dict[str, Any]) -> None:
     validate(document)
 
 
-def test_every_native_operation_is_in_it(document: dict[str, Any], native: list[Route]) -> None:
-    told = {(method.upper(), path) for method, path, _ in operations(document)}
+def test_every_native_operation_is_in_it(
+    document: dict[str, Any], native: list[Operation[Any]]
+) -> None:
+    documented = {(method.upper(), path) for method, path, _ in operations(document)}
 
-    assert told == {(route.method, route.path) for route in native}
+    assert documented == {(operation.method, operation.path) for operation in native}
 
 
-def test_the_page_in_docs_tells_of_the_same_operations(native: list[Route]) -> None:
-    expected = {(route.method, route.path): set(route.query) for route in native}
+def test_the_page_in_docs_lists_the_same_operations(native: list[Operation[Any]]) -> None:
+    expected = {
+        (operation.method, operation.path): set(
+            operation.query.__struct_encode_fields__ if operation.query else ()
+        )
+        for operation in native
+    }
 
     assert written_operations(PAGE.read_text()) == expected
 
@@ -94,63 +101,60 @@ def test_names_are_given_once(document: dict[str, Any]) -> None:
     assert len(names) == len(set(names))
 
 
-def test_every_operation_is_told_in_a_sentence(document: dict[str, Any]) -> None:
+def test_every_summary_is_a_sentence(document: dict[str, Any]) -> None:
     summaries = [operation["summary"] for _, _, operation in operations(document)]
 
     assert [text for text in summaries if not text.endswith(".")] == []
 
 
-def test_every_field_and_every_parameter_has_a_meaning(document: dict[str, Any]) -> None:
+def test_every_field_has_a_description(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"].items()
     fields = {(name, field): of for name, schema in schemas for field, of in fields_of(schema)}
 
     assert [place for place, of in fields.items() if not of.get("description")] == []
 
 
-def test_no_meaning_is_left_over(document: dict[str, Any]) -> None:
-    schemas = document["components"]["schemas"].items()
-    named = {(name, field) for name, schema in schemas for field, _ in fields_of(schema)}
-    plain = {field for _, field in named}
+def test_no_path_parameter_is_declared_in_vain(document: dict[str, Any]) -> None:
     used = {
         parameter["name"]
         for _, _, operation in operations(document)
         for parameter in operation["parameters"]
+        if parameter["in"] == "path"
     }
 
-    assert [field for field in FIELDS if not is_used(field, named, plain)] == []
-    assert set(PARAMETERS) <= used
+    assert set(PATH_PARAMETERS) == used
 
 
 def test_every_code_of_an_error_can_be_looked_up(document: dict[str, Any]) -> None:
     written = set(re.findall(r"`(\w+)`", table_of_errors(PAGE.read_text())))
-    told = {
+    documented = {
         code
         for _, _, operation in operations(document)
         for answer in operation["responses"].values()
         for code in re.findall(r"`(\w+)`", answer["description"])
     }
 
-    assert written - told == NOT_OF_AN_OPERATION
-    assert told <= {error.code for error in STATUS}
+    assert written - documented == NOT_OF_AN_OPERATION
+    assert documented <= {error.code for error in STATUS}
 
 
 def test_operations_with_a_role_need_a_key_and_others_do_not(
-    document: dict[str, Any], native: list[Route]
+    document: dict[str, Any], native: list[Operation[Any]]
 ) -> None:
-    roles = {route.name: route.role for route in native}
-    told = {op["operationId"]: op.get("security") for _, _, op in operations(document)}
+    roles = {operation.name: operation.role for operation in native}
+    documented = {op["operationId"]: op.get("security") for _, _, op in operations(document)}
 
     for name, role in roles.items():
-        assert told[name] == (None if role is None else [{"apiKey": [role.value]}])
+        assert documented[name] == (None if role is None else [{"apiKey": [role.value]}])
 
 
-def test_operations_say_for_which_queues_a_key_must_be(
-    document: dict[str, Any], native: list[Route]
+def test_operations_name_the_scope_that_a_key_needs(
+    document: dict[str, Any], native: list[Operation[Any]]
 ) -> None:
-    scopes = {route.name: route.scope for route in native if route.role is not None}
-    told = {op["operationId"]: op.get("x-queues") for _, _, op in operations(document)}
+    scopes = {one.name: one.scope for one in native if one.role is not None}
+    documented = {op["operationId"]: op.get("x-queues") for _, _, op in operations(document)}
 
-    assert {name: scope for name, scope in told.items() if scope is not None} == scopes
+    assert {name: scope for name, scope in documented.items() if scope is not None} == scopes
 
 
 def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
@@ -162,7 +166,7 @@ def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
 
 @pytest.fixture
 def _gold(served: LiveServer) -> Iterator[None]:
-    """The pipeline has made a table."""
+    """A table that the pipeline has computed."""
     folder = served.broker.settings.insights_folder
     write_day(folder, "slo", "2031-01-01", [{"queue": "mail", "bad": 1}])
     yield
@@ -209,9 +213,9 @@ def test_refusals_are_as_the_document_says(
 
 
 def check(document: dict[str, Any], operation: dict[str, Any], status: int, answer: Any) -> None:
-    """The answer is one of those that the operation may give."""
-    told = operation["responses"][str(status)]
-    contents = told.get("content", {"": None})
+    """The response is one that the document allows."""
+    response = operation["responses"][str(status)]
+    contents = response.get("content", {"": None})
     [(media, content)] = contents.items()
     if content is None:
         assert answer.content == b""
@@ -225,7 +229,7 @@ def check(document: dict[str, Any], operation: dict[str, Any], status: int, answ
 
 
 def unknown_fields(document: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
-    """Nothing is answered that the document does not tell of."""
+    """The response has only documented fields."""
     if "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if isinstance(value, dict) and "properties" in schema:
@@ -245,11 +249,6 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 
 def fields_of(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return list(schema.get("properties", {}).items())
-
-
-def is_used(meaning: str, named: set[tuple[str, str]], plain: set[str]) -> bool:
-    kind, dot, field = meaning.partition(".")
-    return (public_name(kind), field) in named if dot else meaning in plain
 
 
 def written_operations(text: str) -> dict[tuple[str, str], set[str]]:

@@ -67,8 +67,8 @@ def test_another_program_is_run_as_it_is_and_gets_no_secrets():
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ({}, "say either app or run"),
-        ({"app": "a:b", "run": ["x"]}, "say either app or run"),
+        ({}, "set either app or run"),
+        ({"app": "a:b", "run": ["x"]}, "set either app or run"),
         ({"run": ["x"], "slots": 3}, "go with app"),
         ({"run": ["x"], "url": "http://b"}, "go with app"),
     ],

@@ -13,6 +13,7 @@ from penstock.outbound.dice import SystemDice
 from penstock.outbound.lake_files import LakeFiles
 from penstock.runtime.archiver.archiver import Archived, Archiver
 from penstock.runtime.archiver.snapshots import Snapshots
+from penstock.runtime.minute_counters import Sampler
 from tests.store.driver import StoreDriver
 
 
@@ -22,8 +23,14 @@ class ArchiverDriver:
         self.folder = folder
         self.files = LakeFiles(folder, SystemDice())
         self.pauses: list[int] = []
+        self.sampler = Sampler(store_driver.store, retention_days=90, is_archived=True)
         self.archiver = Archiver(
-            store_driver.store, self.files, store_driver.clock, pause=self.pauses_none, **how
+            store_driver.store,
+            self.files,
+            store_driver.clock,
+            sampler=self.sampler,
+            pause=self.pauses_none,
+            **how,
         )
         self.snapshots = Snapshots(
             store_driver.store,

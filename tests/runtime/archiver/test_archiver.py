@@ -268,10 +268,10 @@ def test_counters_are_sampled_once_a_minute_and_only_where_something_is_or_was(d
     store_driver.send(busy)
     driver.finish(idle)
     for _ in range(2):
-        module.sample(store_driver.store, now=store_driver.now)
+        driver.sampler.tick(store_driver.now)
     first_at = store_driver.now
     store_driver.clock.advance(ms=MINUTE)
-    module.sample(store_driver.store, now=store_driver.now)
+    driver.sampler.tick(store_driver.now)
 
     driver.run()
 
@@ -290,13 +290,13 @@ def test_a_queue_that_was_emptied_has_a_last_sample_that_says_so(driver):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
     store_driver.send_many(mail, 5)
-    module.sample(store_driver.store, now=store_driver.now)
+    driver.sampler.tick(store_driver.now)
     for _ in range(3):
         store_driver.clock.advance(ms=MINUTE)
         store_driver.write(
             lambda s: s.messages.purge(mail.queue_no, limit=10, now=store_driver.now)
         )
-        module.sample(store_driver.store, now=store_driver.now)
+        driver.sampler.tick(store_driver.now)
 
     driver.run()
 

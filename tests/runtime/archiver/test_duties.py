@@ -11,7 +11,8 @@ import pytest
 from penstock.domain.errors import LakeRefused
 from penstock.domain.lake import layout as lake
 from penstock.domain.limits import HOUR, MINUTE
-from penstock.runtime.archiver.duties import ArchiveDuty, BacklogSampler, SnapshotDuty
+from penstock.runtime.archiver.duties import ArchiveDuty, SnapshotDuty
+from penstock.runtime.minute_counters import Sampler
 from penstock.settings import Settings
 from penstock.settings.pipeline import ArchiveSettings
 from penstock.wiring.broker import open_broker
@@ -42,7 +43,10 @@ def test_counters_are_sampled_when_a_minute_begins(driver):
     store_driver = driver.store_driver
     store_driver.send(store_driver.queue("mail"))
     store_driver.clock.advance(ms=20_000)
-    nodes = [BacklogSampler(store_driver.store) for _ in range(2)]
+    nodes = [
+        Sampler(store_driver.store, retention_days=90, is_archived=is_archived)
+        for is_archived in (False, True, True)
+    ]
 
     assert {node.tick(store_driver.now) for node in nodes} == {store_driver.now + 40_000}
 

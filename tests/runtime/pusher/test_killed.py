@@ -18,8 +18,8 @@ from tests.edge.process import ServerProcess
 from tests.support.http_backend import HttpBackend
 
 SECRET = "whsec_" + "c2Vj" * 8
-# As short as it gets: a lease of a few seconds, and somebody who looks for those that ran out.
-QUICK = {"push_lease_ms": 5_000, "push_scan_ms": 100, "aweq_reap_interval_ms": 20}
+# As short as it gets: a lease of a few seconds, and a reaper that looks often.
+QUICK = {"push_lease_ms": 5_000, "push_scan_ms": 100, "queues_reap_interval_ms": 20}
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])

@@ -14,10 +14,10 @@ from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionB
 from penstock.domain.message.lease import Verb
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Acted, Sent
-from penstock.store.commit.session import Kind, Request
+from penstock.store.commit.session import RequestKind, StoreRequest
 from penstock.store.sqlite import shared_connection as sqlite_plain
-from penstock.store.sqlite.shared_connection import LogMoves
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.shared_connection import LogMoveTimer
+from penstock.store.sqlite.write_lock import WriteLock
 from penstock.store.store import open_sqlite
 from tests.factories import a_new_message, an_act
 from tests.store.callers.ways import ADD, LOOK, ORDERS
@@ -49,11 +49,11 @@ def connect(where: str) -> Iterator[Connect]:
 
 
 @pytest.fixture
-def other(where: str) -> Iterator[Turns]:
+def other(where: str) -> Iterator[WriteLock]:
     """Another process that may have its turn."""
-    turns = Turns(Path(where))
-    yield turns
-    turns.close()
+    lock = WriteLock(Path(where))
+    yield lock
+    lock.close()
 
 
 def send(driver: StoreDriver, mail: Queue, tx: sqlite3.Connection) -> Sent | PenstockError:
@@ -142,13 +142,13 @@ def test_how_long_a_connection_waits_stays_its_owners_business(
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
-    driver: StoreDriver, connect: Connect, other: Turns, has_begun: bool
+    driver: StoreDriver, connect: Connect, other: WriteLock, has_begun: bool
 ) -> None:
     mail = driver.queue()
     tx, writing = connect(), connect()
     if has_begun:
         tx.execute("BEGIN")
-    other.take()
+    other.acquire()
     writing.execute(ADD.format("by the one whose turn it is"))
     done = threading.Event()
 
@@ -162,63 +162,63 @@ def test_a_transaction_that_does_not_write_yet_waits_for_its_turn(
     assert not done.wait(SOON_S)
     writing.commit()
     assert not done.wait(SOON_S), "between two turns of others it has not its own"
-    other.give_back()
+    other.release()
 
     assert done.wait(WAIT_S)
     thread.join(WAIT_S)
 
 
 def test_a_turn_that_does_not_come_is_waited_for_as_long_as_the_connection_would(
-    driver: StoreDriver, connect: Connect, other: Turns
+    driver: StoreDriver, connect: Connect, other: WriteLock
 ) -> None:
     mail = driver.queue()
-    other.take()
+    other.acquire()
 
     for timeout in (0, SOON_S):
         refused(driver, mail, connect(timeout))
 
-    other.give_back()
+    other.release()
     assert isinstance(send(driver, mail, connect()), Sent)
 
 
 def test_a_transaction_that_writes_already_waits_for_nobody(
-    driver: StoreDriver, connect: Connect, other: Turns
+    driver: StoreDriver, connect: Connect, other: WriteLock
 ) -> None:
     mail = driver.queue()
     tx = connect()
     tx.execute(ADD.format("a"))
-    other.take()  # and waits for tx, which would wait for it
+    other.acquire()  # and waits for tx, which would wait for it
 
     assert isinstance(send(driver, mail, tx), Sent)
 
 
 def test_as_soon_as_it_writes_the_turn_is_over(
-    driver: StoreDriver, connect: Connect, other: Turns
+    driver: StoreDriver, connect: Connect, other: WriteLock
 ) -> None:
     mail = driver.queue()
     tx = connect()
 
     send(driver, mail, tx)
 
-    assert other.take(wait=False)
-    other.give_back()
+    assert other.acquire(wait=False)
+    other.release()
     tx.commit()
 
 
 def test_after_a_sync_has_failed_the_log_is_settled_before_a_caller_builds_on_it(
-    driver: StoreDriver, connect: Connect, other: Turns, monkeypatch: pytest.MonkeyPatch
+    driver: StoreDriver, connect: Connect, other: WriteLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mail = driver.queue()
     settled: list[Path] = []
     monkeypatch.setattr(sqlite_plain, "_sync_again", settled.append)
-    other.take()
-    other.doubt()
-    other.give_back()
+    other.acquire()
+    other.mark_failed_sync()
+    other.release()
 
     send(driver, mail, connect())
 
     assert len(settled) == 1
-    assert not other.is_in_doubt
+    assert not other.has_failed_sync
 
 
 def test_a_file_that_the_application_keeps_to_itself_is_not_opened_and_it_is_told_so(
@@ -239,10 +239,10 @@ def test_a_file_that_the_application_keeps_to_itself_is_not_opened_and_it_is_tol
 
 
 def test_a_log_that_could_not_be_moved_is_moved_after_the_next_commit() -> None:
-    moves = LogMoves()
+    moves = LogMoveTimer()
     assert not moves.is_due()
 
-    moves.put_off()
+    moves.postpone()
 
     assert [moves.is_due(), moves.is_due()] == [True, False]
 
@@ -254,7 +254,7 @@ def test_a_send_beside_the_threads_own_transaction_is_refused_at_once(
     own = sqlite3.connect(where)
     own.execute(ADD.format("a"))
 
-    with pytest.raises(TransactionBusy, match=r"this thread has a transaction open .* pass it as"):
+    with pytest.raises(TransactionBusy, match=r"this thread has an open transaction .* pass it as"):
         driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S)
     own.rollback()
     driver.store.send([a_new_message(mail, now=driver.now)]).result(WAIT_S)
@@ -291,7 +291,9 @@ def test_only_its_own_requests_are_refused_to_the_thread_that_holds_the_lock(
 ) -> None:
     mail = driver.queue()
     with ThreadPoolExecutor(1) as pool:
-        theirs = pool.submit(lambda: Request(Kind.SEND, [a_new_message(mail, now=driver.now)]))
+        theirs = pool.submit(
+            lambda: StoreRequest(RequestKind.SEND, [a_new_message(mail, now=driver.now)])
+        )
         foreign = theirs.result()
     own = sqlite3.connect(where)
     own.execute(ADD.format("a"))

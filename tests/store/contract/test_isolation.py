@@ -35,7 +35,7 @@ def test_a_write_that_breaks_hits_only_its_caller(driver, backend, caplog):
         broken.result()
     assert isinstance(refusal.value.__cause__, Boom)
     # Where several write at the same time, a write has a transaction of its own anyway.
-    told = ["a batch broke and is run one by one"] if backend == "sqlite" else []
+    told = ["a batch failed; running its requests one by one"] if backend == "sqlite" else []
     assert [
         record.getMessage() for record in caplog.records if record.name == "penstock.store"
     ] == told

@@ -295,7 +295,11 @@ def test_recurring_work_that_ran_ahead_is_fired_in_its_time(
 def test_minutes_that_are_still_to_come_have_no_samples(ahead: StoreDriver) -> None:
     zeros = (0,) * 11
     past = ahead.now - AHEAD - MINUTE
-    ahead.write(lambda s: s.samples.add([Sample(0, past, *zeros), Sample(0, ahead.now, *zeros)]))
+    ahead.write(
+        lambda s: s.samples.add(
+            [Sample(0, past, *zeros), Sample(0, ahead.now, *zeros)], at=past, is_for_lake=True
+        )
+    )
 
     correct(ahead)
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.domain.errors import InvalidRequest, StoreDamaged, StoreRefused
 from penstock.domain.store.finding import Grade
 from penstock.store.damage.damage_map import damaged_pages
-from penstock.store.damage.salvage import Salvaged, salvage
+from penstock.store.damage.salvage import SalvageReport, salvage
 from penstock.store.maintenance.sqlite_checks import examine
 from penstock.store.sqlite.shared_connection import is_plain
 from penstock.store.store import open_sqlite
@@ -33,7 +33,7 @@ from tests.store.damage.stores import (
 from tests.store.driver import StoreDriver
 
 
-def salvaged(damaged: Path, target: Path) -> Salvaged:
+def salvaged(damaged: Path, target: Path) -> SalvageReport:
     before = contents(damaged.parent)
     result = salvage(damaged, target / FILE, now=1, progress=lambda done, total: None)
     assert contents(damaged.parent) == before, "the damaged store was written to"

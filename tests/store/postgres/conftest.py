@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from penstock.store.postgres.connection import PostgresDatabase
-from penstock.store.postgres.store import PostgresStore, migrate, open_postgres
+from penstock.store.postgres.store import PostgresStore, open_postgres
 from tests.clocks import ManualClock
 from tests.store.driver import StoreDriver
 
@@ -18,9 +18,14 @@ Open = Callable[..., PostgresDriver]
 
 
 @pytest.fixture
+def postgres_url(migrated_url: str) -> str:
+    """Here with our schema in it."""
+    return migrated_url
+
+
+@pytest.fixture
 def open_one(postgres_url: str, clock: ManualClock) -> Iterator[Open]:
     """Opens one more store on the same database."""
-    migrate(postgres_url)
     stores: list[PostgresStore] = []
 
     def open_it(options: str = "", *, lanes: int = 2) -> PostgresDriver:

@@ -67,7 +67,7 @@ def test_many_who_claim_at_once_share_all_out(driver, mail):
     assert set(given) | set(take(driver, mail, "a", "b", "c", limit=100)) == ids
 
 
-@pytest.mark.parametrize("name", ["kinds.claim", "kinds.free_fronts"])
+@pytest.mark.parametrize("name", ["claims_by_kind.claim", "claims_by_kind.free_fronts"])
 def test_a_backlog_of_other_kinds_is_not_read(driver, mail, postgres_url, name):
     for _ in range(20):
         driver.send_many(mail, 500, kind="other")

@@ -6,7 +6,10 @@ from penstock.domain.errors import InvalidRequest, StoreRefused, StoreUnavailabl
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.postgres import store as postgres_store
 from penstock.store.postgres.store import migrate, open_postgres, pending_sql
+from tests import conftest as root
 from tests.store.postgres.helpers import at_once, by_hand
+
+postgres_url = root.postgres_url  # an empty database
 
 DURABLE = {"server_version_num": "130000", "fsync": "on", "full_page_writes": "on"}
 

@@ -9,7 +9,7 @@ from tests.store.postgres.helpers import cut_off, until
 
 
 def test_a_send_wakes_those_who_wait_at_another_node_and_its_own_once(drivers):
-    heard: list[dict[int, int]] = []
+    received: list[dict[int, int]] = []
     here: list[dict[int, int]] = []
     arrived = threading.Event()
     mail = drivers[0].queue()
@@ -18,7 +18,7 @@ def test_a_send_wakes_those_who_wait_at_another_node_and_its_own_once(drivers):
 
     def hear(woken: Mapping[int, int]) -> None:
         if woken.get(mail.queue_no):
-            heard.append(dict(woken))
+            received.append(dict(woken))
             arrived.set()
 
     drivers[1].store.listen(hear)
@@ -26,23 +26,23 @@ def test_a_send_wakes_those_who_wait_at_another_node_and_its_own_once(drivers):
     drivers[0].send_many(mail, 3)
 
     assert arrived.wait(WAIT_S)
-    assert heard == [{mail.queue_no: 3}]
+    assert received == [{mail.queue_no: 3}]
     assert here == [{mail.queue_no: 3}]
 
 
 def test_wake_ups_come_back_after_the_connection_was_cut(drivers, postgres_url):
     for driver in drivers:
         assert driver.store.wakeups.is_listening.wait(WAIT_S)
-    heard = threading.Event()
+    received = threading.Event()
     mail = drivers[0].queue()
-    drivers[1].store.listen(lambda woken: heard.set() if woken.get(mail.queue_no) else None)
+    drivers[1].store.listen(lambda woken: received.set() if woken.get(mail.queue_no) else None)
 
     cut_off(postgres_url)
     until(lambda: drivers[0].send(mail), StoreUnavailable)
 
     def is_heard() -> bool:
         drivers[0].send(mail)
-        return heard.wait(0.1)
+        return received.wait(0.1)
 
     assert any(is_heard() for _ in range(300))
 
@@ -52,10 +52,10 @@ def test_what_is_untold_at_the_end_is_told_before_a_node_goes(open_one):
     mail = first.queue()
     assert second.store.wakeups.is_listening.wait(WAIT_S)
     assert first.store.wakeups.is_listening.wait(WAIT_S)
-    heard = threading.Event()
-    second.store.listen(lambda woken: heard.set() if woken.get(mail.queue_no) else None)
+    received = threading.Event()
+    second.store.listen(lambda woken: received.set() if woken.get(mail.queue_no) else None)
 
     first.send(mail)
     first.store.close()
 
-    assert heard.wait(WAIT_S)
+    assert received.wait(WAIT_S)

@@ -19,7 +19,7 @@ from penstock.runtime.duties import Expirer, Pruner, Reaper
 from penstock.services.directory import FRESH_MS, Directory
 from penstock.store.sqlite import connection as sqlite
 from penstock.store.sqlite import shared_connection as sqlite_plain
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.write_lock import WriteLock
 from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
@@ -68,8 +68,8 @@ def test_the_log_is_left_alone_while_another_process_has_the_store_open(
 def test_nobody_opens_the_store_in_the_turn_of_another(
     open_another: Another, written_again: list[Path], folder: Path
 ) -> None:
-    other = Turns(folder / "penstock.db")
-    other.take()
+    other = WriteLock(folder / "penstock.db")
+    other.acquire()
 
     with pytest.raises(StoreUnavailable):
         open_another(patience_ms=100)
@@ -103,12 +103,12 @@ def test_after_a_write_that_failed_whoever_is_next_settles_the_log(
     written_again.clear()
     with no_large_files(folder), pytest.raises(StoreUnavailable):
         here.submit_send(mail, body=TOO_BIG).result()
-    assert Turns(folder / "penstock.db").is_in_doubt
+    assert WriteLock(folder / "penstock.db").has_failed_sync
 
     sent = there.send(mail)
 
     assert len(written_again) == 1
-    assert not Turns(folder / "penstock.db").is_in_doubt
+    assert not WriteLock(folder / "penstock.db").has_failed_sync
     assert here.claim_ids(mail) == [sent]
     assert len(written_again) == 1
 

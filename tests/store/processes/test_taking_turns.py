@@ -17,9 +17,9 @@ import pytest
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreUnavailable
 from penstock.ports.store import Sent, Session
 from penstock.store.sqlite import shared_connection as sqlite_plain
-from penstock.store.sqlite.busy_wait import Patience
-from penstock.store.sqlite.shared_connection import LogMoves
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.busy_wait import BusyWait
+from penstock.store.sqlite.shared_connection import LogMoveTimer
+from penstock.store.sqlite.write_lock import WriteLock
 from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
@@ -36,16 +36,16 @@ Another = Callable[..., SqlStore]
 
 
 @pytest.fixture
-def places(folder: Path) -> Iterator[Callable[..., Turns]]:
-    made: list[Turns] = []
+def places(folder: Path) -> Iterator[Callable[..., WriteLock]]:
+    made: list[WriteLock] = []
 
-    def one(**options: Any) -> Turns:
-        made.append(Turns(folder / "penstock.db", **options))
+    def one(**options: Any) -> WriteLock:
+        made.append(WriteLock(folder / "penstock.db", **options))
         return made[-1]
 
     yield one
-    for turns in made:
-        turns.close()
+    for lock in made:
+        lock.close()
 
 
 def in_thread(do: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
@@ -72,44 +72,44 @@ def until_somebody_stands_first(folder: Path) -> None:
 
 def test_who_had_a_turn_goes_behind_whoever_waits(places: Any, folder: Path) -> None:
     busy, patient = places(), places()
-    busy.take()
+    busy.acquire()
     thread, answers = in_thread(patient.take)
     eventually(lambda: patient._thread is not None)  # it has looked in passing, and lines up
     until_somebody_stands_first(folder)
 
-    busy.give_back()
+    busy.release()
 
-    assert not busy.take(wait=False)
+    assert not busy.acquire(wait=False)
     thread.join(WAIT_S)
     assert answers == [True]
-    assert not busy.take(wait=False)
-    patient.give_back()
-    assert busy.take(wait=False)
+    assert not busy.acquire(wait=False)
+    patient.release()
+    assert busy.acquire(wait=False)
 
 
 def test_a_wait_that_took_too_long_leaves_the_line_free_for_the_others(
     places: Any, folder: Path
 ) -> None:
     busy, hasty, other = places(), places(patience_ms=1), places()
-    busy.take()
+    busy.acquire()
     with pytest.raises(StoreUnavailable):
-        hasty.take()
+        hasty.acquire()
 
-    busy.give_back()
+    busy.release()
 
-    assert other.take()
-    other.give_back()
-    assert places().take()
+    assert other.acquire()
+    other.release()
+    assert places().acquire()
 
 
 def test_the_same_one_may_wait_again_after_it_took_too_long(places: Any) -> None:
     busy, hasty = places(), places(patience_ms=SOON_MS)
-    busy.take()
+    busy.acquire()
     with pytest.raises(StoreUnavailable):
-        hasty.take()
-    thread, answers = in_thread(lambda: hasty.take(patience_ms=WAIT_S * 1000))
+        hasty.acquire()
+    thread, answers = in_thread(lambda: hasty.acquire(patience_ms=WAIT_S * 1000))
 
-    busy.give_back()
+    busy.release()
 
     thread.join(WAIT_S)
     assert answers == [True]
@@ -124,11 +124,11 @@ def test_where_there_are_no_locks_it_says_so_and_goes_on(
     monkeypatch.setattr("penstock.store.sqlite.write_lock.fcntl.flock", no_locks)
 
     with caplog.at_level(logging.WARNING):
-        turns = places()
+        lock = places()
 
-    assert turns.take()
-    assert turns.come_in()
-    assert not turns.is_in_doubt
+    assert lock.acquire()
+    assert lock.enter()
+    assert not lock.has_failed_sync
     assert "one process only" in caplog.text
 
 
@@ -156,13 +156,13 @@ def test_a_loop_goes_on_while_another_process_has_its_turn(
     driver = StoreDriver(open_another(), ManualClock())
     mail = driver.queue()
     other = places()
-    other.take()
+    other.acquire()
 
     async def send() -> list[Sent | PenstockError]:
         ticket = driver.store.send([a_new_message(mail, now=driver.now)])
         for _ in range(100):
             await asyncio.sleep(0)  # it would stand still here
-        other.give_back()
+        other.release()
         return await ticket
 
     [sent] = asyncio.run(asyncio.wait_for(send(), WAIT_S))
@@ -174,14 +174,14 @@ def test_a_loop_goes_on_while_a_stranger_writes(
     open_another: Another, stranger: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: set[tuple[str, bool]] = set()
-    wait = Patience.wait
+    wait = BusyWait.wait
 
-    def noted(patience: Patience, times: int) -> bool:
+    def noted(patience: BusyWait, times: int) -> bool:
         goes_on = wait(patience, times)
         waits.add((threading.current_thread().name, goes_on))
         return goes_on
 
-    monkeypatch.setattr(Patience, "wait", noted)
+    monkeypatch.setattr(BusyWait, "wait", noted)
     driver = StoreDriver(open_another(), ManualClock())
     mail = driver.queue()
     other = stranger()
@@ -217,8 +217,8 @@ def test_a_stranger_that_keeps_the_store_is_told_of_in_our_words(
 
     assert "locked" not in str(refused.value)
     waiting = places()
-    assert waiting.take(wait=False), "whoever gave up stands in nobody's way"
-    waiting.give_back()
+    assert waiting.acquire(wait=False), "whoever gave up stands in nobody's way"
+    waiting.release()
     other.execute("ROLLBACK")
     assert driver.send(mail)
 
@@ -227,14 +227,14 @@ def test_a_transaction_for_which_nobody_has_taken_a_turn_takes_one(
     places: Any, folder: Path
 ) -> None:
     other = places()
-    db = sqlite_plain.open_settled(folder / "penstock.db", LogMoves(), places())
+    db = sqlite_plain.open_synced(folder / "penstock.db", LogMoveTimer(), places())
 
     db.begin(durable=True)
 
-    assert not other.take(wait=False)
+    assert not other.acquire(wait=False)
     db.rollback()
-    assert other.take(wait=False)
-    other.give_back()
+    assert other.acquire(wait=False)
+    other.release()
     db.close()
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from penstock.domain.queue.queue import Queue
 from penstock.ports.wakeups import Wakeups
-from penstock.store.commit.session import Kind, Request, SqlSession
+from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
 from penstock.store.sqlite import wakeups as sqlite_wakeups
 from penstock.store.sqlite.connection import SqliteDatabase
-from penstock.store.sqlite.shared_connection import LogMoves, PlainSqliteDatabase
+from penstock.store.sqlite.shared_connection import LogMoveTimer, PlainSqliteDatabase
 from penstock.store.sqlite.wakeups import SqliteWakeups
 from penstock.store.store import SqlStore
 from tests.clocks import ManualClock
@@ -114,10 +114,11 @@ def test_what_a_stranger_commits_is_found_by_a_look(
     ear.told.clear()
     path = folder / "penstock.db"
     stranger = SqlSession(
-        SqliteDatabase(path) if has_checksums else PlainSqliteDatabase(path, LogMoves())
+        SqliteDatabase(path) if has_checksums else PlainSqliteDatabase(path, LogMoveTimer())
     )
 
-    stranger.run([Request(Kind.SEND, [a_new_message(mail, now=driver.now)])], durable=True)
+    request = StoreRequest(RequestKind.SEND, [a_new_message(mail, now=driver.now)])
+    stranger.run([request], durable=True)
 
     assert ear.wait_for(mail.queue_no)
     stranger.db.close()
@@ -158,7 +159,9 @@ def test_while_nobody_listens_elsewhere_a_commit_is_told_to_nobody(
     Ear(store)
     open_another()  # it is there, but does not listen
     tellings: list[object] = []
-    monkeypatch.setattr(SqliteWakeups, "_tell", lambda wakeups: tellings.append(wakeups._untold))
+    monkeypatch.setattr(
+        SqliteWakeups, "_send_announcements", lambda wakeups: tellings.append(wakeups._unannounced)
+    )
     mail = driver.queue()
 
     driver.send(mail)

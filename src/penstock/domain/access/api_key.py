@@ -24,13 +24,13 @@ class Role(StrEnum):
 
 
 class Scope(StrEnum):
-    """Which queues a key must be for, beside its role, to be allowed an operation."""
+    """Which queues a key must cover, besides having the role, to be allowed an operation."""
 
-    QUEUE = "queue"  # the queue that the path names, or the one behind a protocol
-    NAMED = "named"  # the queue that the request names in any other way, or that a thing is of
-    FILTERED = "filtered"  # any: the answer covers the queues of the key, and no others
-    NONE = "none"  # it concerns no queue
-    ALL = "all"  # all queues: a key that is for some queues is refused
+    QUEUE = "queue"  # the queue in the path, or the one behind a protocol
+    NAMED = "named"  # a queue that the request or the addressed object names in another way
+    FILTERED = "filtered"  # any: the answer covers only the queues of the key
+    NONE = "none"  # the operation does not concern queues
+    ALL = "all"  # all queues: a key that is limited to some queues is refused
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,39 +41,39 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...] = ("*",)  # shell-style patterns
     created_at: int
     revoked_at: int | None = None
-    signed_with: str | None = None  # fingerprint of a secret file; None: with the store's secret
+    signed_with: str | None = None  # fingerprint of a secret file; None: the store's own secret
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who asks.  Without keys configured, everybody on this machine is `ANYONE`."""
+    """The caller of an operation.  If no keys are configured, every local caller is `ANYONE`."""
 
     name: str
     roles: frozenset[Role]
     queues: tuple[str, ...] = ("*",)
-    key_id: str | None = None  # of the key that was shown
+    key_id: str | None = None  # the key that the caller presented
 
 
 ANYONE = Caller("anyone", frozenset(Role))
 
 
 def hash_secret(secret: str) -> str:
-    # Secrets are 160 random bits, so one fast hash is enough: there is nothing to guess.
+    # Secrets are 160 random bits, so one fast hash is enough.
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def signing_secret(key_id: str, *, secret: bytes) -> str:
-    """For protocols that sign requests instead of showing the key.
+    """Derive the secret for protocols that sign requests instead of sending the key.
 
-    To check a signature takes the secret itself, and of a key's own only a hash is kept; so this
-    one is derived whenever it is needed, and stored nowhere.  `secret`: that of the secret file, or
-    that of the store, which a reader of the database knows.
+    Checking a signature takes the secret itself, and only a hash of the key is stored.  So this
+    secret is derived when needed and never stored.  `secret` comes from the secret file, or else
+    from the store, where a reader of the database can see it.
     """
     mac = hmac.digest(secret, f"signing {key_id}".encode(), "sha256")
     return base64.urlsafe_b64encode(mac[:30]).decode()  # also fits into a URL
 
 
 def fingerprint(secret: bytes) -> str:
-    """Names a secret file without telling its contents."""
+    """Identify a secret file without revealing its contents."""
     return hashlib.sha256(b"penstock secret file " + secret).hexdigest()[:16]
 
 
@@ -86,7 +86,7 @@ def caller_of(key: ApiKey) -> Caller:
 
 
 def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
-    """Return, or raise Forbidden.  Whoever may operate may also read."""
+    """Raise Forbidden unless the caller has the role.  Operators may also read."""
     may = role in caller.roles or (role is Role.READ and Role.OPERATE in caller.roles)
     if not may:
         raise Forbidden(f"this key lacks the role {role.value!r}")
@@ -95,13 +95,13 @@ def allow(caller: Caller, role: Role, queue: str | None = None) -> None:
 
 
 def allow_everywhere(caller: Caller) -> None:
-    """For what concerns all queues.  Raises Forbidden for a key that is for some of them only."""
+    """Raise Forbidden unless the caller's key covers all queues."""
     if is_limited(caller):
-        raise Forbidden("this key is for some queues only, and this concerns them all")
+        raise Forbidden("this operation concerns all queues, and this key is limited to some")
 
 
 def is_limited(caller: Caller) -> bool:
-    """Is the caller's key for some queues only?"""
+    """Whether the caller's key is limited to some queues."""
     return "*" not in caller.queues
 
 

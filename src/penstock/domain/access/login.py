@@ -1,9 +1,9 @@
-"""Logins of people: who showed an API key to the console, and until when that counts.
+"""Console logins: the API key that was presented, and until when the login is valid.
 
-The cookie holds a random token, and the store its hash: a reader of the store cannot make a cookie
-of it, and a login that was ended is ended on every node.  A browser sends a cookie with every
-request, whichever page caused it; so each login has a second text that only our own pages learn,
-and without it the first is worth nothing.
+The cookie holds a random token and the store only its hash, so a reader of the store cannot forge
+a cookie, and a login that was ended is ended on every node.  Browsers send cookies with every
+request, whichever page caused it; so each login has a second token that only our own pages learn,
+and the cookie is useless without it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Login(msgspec.Struct, frozen=True):
 
 
 def hash_token(token: str) -> str:
-    """Tokens are 160 random bits, so one fast hash is enough: there is nothing to guess."""
+    """Tokens are 160 random bits, so one fast hash is enough."""
     return _digest("login", token)
 
 
 def is_valid(login: Login, *, valid_ms: int, now: int) -> bool:
-    """Not over yet, and not made by a clock in the future."""
+    """Whether it has neither ended nor been issued by a clock in the future."""
     return now < login.until_at <= now + valid_ms + MAX_CARRY_MS
 
 
 def page_token(token: str) -> str:
-    """What our own pages send beside the cookie; derived from the token, which is not stored."""
+    """The token that our own pages send besides the cookie; derived from it and not stored."""
     return _digest("page", token)
 
 
@@ -42,7 +42,7 @@ def is_page_token(given: str, token: str) -> bool:
 
 
 def cookie_name(*, secret: bytes) -> str:
-    """Browsers keep cookies by host and not by port: two brokers on a machine must not mix them."""
+    """Browsers keep cookies per host, not per port: two brokers on one machine need two names."""
     return f"penstock_{hmac.digest(secret, b'cookie ', 'sha256').hex()[:8]}"
 
 

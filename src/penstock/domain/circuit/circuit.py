@@ -1,15 +1,15 @@
-"""Circuits: whether requests of a route may be tried, and what their outcomes change.
+"""Circuits: whether requests of a route may be tried, and how their outcomes change that.
 
-               enough samples, ratio of failures ≥ threshold
+               enough outcomes, failure ratio ≥ threshold
     CLOSED ─────────────────────────────────────────────────▶ OPEN ◀──────────┐
-      ▲                                            tick of a duty │            │ a request that was
-      │     a request that was let through succeeds               ▼            │ let through fails
+      ▲                                            tick of a duty │            │
+      │     a probe succeeds                                      ▼            │ a probe fails
       └───────────────────────────────────────────────────── HALF_OPEN ────────┘
 
-Pure, and so small that history can be replayed through it: time comes in, the changed circuit comes
-out.  A circuit never closes by statistics alone; while it is open nothing is tried, so only a
-request that was let through half-open, or a person, closes it.  Closing does not let its queues go:
-it puts them in a line, out of which a duty lets one after the other go.
+Pure, and small enough to replay history through: time comes in, the changed circuit comes out.
+Statistics alone never close a circuit: while it is open nothing is tried, so only a probe or an
+operator closes it.  Closing does not release the queues at once: they are lined up, and a duty
+releases them one after the other.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from penstock.domain.circuit.murmur import murmur3_128
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.limits import MINUTE, SECOND
 
-PROBE_MS = 4 * MINUTE  # so long a single probe keeps others from trying, if nothing is heard of it
-_WAIT_MS = (2 * SECOND, 2 * MINUTE)  # how long jobs wait at least and at most before they ask again
-_TICK_LATE_MS = SECOND  # a duty may be so late
-_BEHIND_MS = 5 * SECOND  # … and whoever has failed comes so long after the others
-_BLANKS = "".join(map(chr, range(33)))  # what gateleen trims
+PROBE_MS = 4 * MINUTE  # a single probe blocks others for this long if its outcome is never reported
+_WAIT_MS = (2 * SECOND, 2 * MINUTE)  # least and longest wait of jobs before they ask again
+_TICK_LATE_MS = SECOND  # how late a duty may be
+_BEHIND_MS = 5 * SECOND  # … and a job that failed waits this much longer than the others
+_BLANKS = "".join(map(chr, range(33)))  # the characters that gateleen trims
 
-Entries = Mapping[str, int]  # by unique id of a request: the instant of its latest attempt
+Entries = Mapping[str, int]  # by request id: the instant of the latest attempt
 
 
 class CircuitState(StrEnum):
@@ -46,11 +46,11 @@ class Outcome(StrEnum):
 
 
 class Permit(StrEnum):
-    """What a request is told before it is tried."""
+    """The answer to a request that wants to be tried."""
 
     GO = "go"
-    PROBE = "probe"  # go; what becomes of it decides about the circuit
-    HOLD = "hold"  # not now: its queue is held until the circuit lets it go
+    PROBE = "probe"  # go; the outcome decides the circuit's next state
+    HOLD = "hold"  # not now: the queue is held until the circuit releases it
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,29 +58,29 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
     state: CircuitState = CircuitState.CLOSED
     fail_ratio: int = 0  # percent
     opened_at: int | None = None
-    reopened: int = 0  # in a row: how often a request that was let through failed
-    is_forced: bool = False  # open because a person says so; no duty and no request changes that
+    reopened: int = 0  # how many probes in a row have failed
+    is_forced: bool = False  # opened by an operator; no duty or request changes that
     generation: int = 0  # grows with every change of state
-    probe_until: int = 0  # where one is tried at a time: until then it is another one's turn
+    probe_until: int = 0  # single probe: until then another request is being tried
 
 
 class Permitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request was told, to be shown when it is known what became of it."""
+    """A permit that was given, to be sent back with the outcome."""
 
     permit: Permit
     pattern: str
     hash: str
     generation: int = (
         -1
-    )  # of the circuit when it was asked; a probe of an older one decides nothing
-    queue_no: int | None = None  # the queue to be held, if there is one
-    is_of_table: bool = True  # the pattern is that of a route of the table, not one of jobs
-    wait_ms: int = 0  # of jobs: so long those wait that are not let through
-    retry_ms: int = 0  # of jobs: so long a probe waits that fails
+    )  # the circuit's generation at that time; probes of older generations decide nothing
+    queue_no: int | None = None  # the queue to hold, if there is one
+    is_of_table: bool = True  # whether the pattern is a route of the table; otherwise jobs name it
+    wait_ms: int = 0  # jobs: how long a job that was not permitted waits
+    retry_ms: int = 0  # jobs: how long a failed probe waits
 
 
 class Reported(msgspec.Struct, frozen=True):
-    """What became of a request that was told whether it may be tried.
+    """The outcome of a request that asked for a permit.
 
     None: it was not tried after all, because it is too old or its worker stops.
     """
@@ -92,7 +92,7 @@ class Reported(msgspec.Struct, frozen=True):
 
 
 class Samples(msgspec.Struct, frozen=True):
-    """What the ratio is made of.  An id that failed and then succeeded stands in both."""
+    """The outcomes in the window.  An id that failed and then succeeded is in both."""
 
     success: Entries = {}
     failure: Entries = {}
@@ -108,12 +108,12 @@ class Tally(msgspec.Struct, frozen=True):
 
     @property
     def fail_ratio(self) -> int:
-        """Percent.  The division comes first, as in the seed: 29 of 100 are 28."""
+        """Percent.  Divides first, as gateleen does: 29 of 100 are 28."""
         return int(self.failures / self.total * 100) if self.failures else 0
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A queue that a circuit holds, and since when, or when it was last let go to try."""
+    """A queue that a circuit holds, and since when, or when it was last released for a probe."""
 
     queue: str
     at: int
@@ -121,7 +121,7 @@ class Held(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=10_000)
 def circuit_hash(pattern: str) -> str:
-    """How a circuit is named outside: 32 hexadecimal digits."""
+    """The circuit's public name: 32 hexadecimal digits."""
     return murmur3_128(pattern.strip(_BLANKS).encode("utf-8", "surrogatepass"))
 
 
@@ -135,24 +135,24 @@ def permit(
         case CircuitState.OPEN:
             return Permit.HOLD
         case CircuitState.HALF_OPEN:
-            # The seed lets all go that are not held; whoever wants one probe at a time says so.
+            # gateleen lets every request pass whose queue is not held; `single_probe` changes that.
             return Permit.HOLD if settings.single_probe and is_probed else Permit.PROBE
         case CircuitState.CLOSED:
             return Permit.GO
 
 
 def of_jobs(settings: BreakerSettings) -> BreakerSettings:
-    """Jobs have no queue that would keep them back, so one at a time is tried in any case."""
+    """The settings for jobs, which always probe one at a time: no queue holds the others back."""
     return settings if settings.single_probe else replace(settings, single_probe=True)
 
 
 def wait_ms(
     circuit: Circuit, settings: BreakerSettings, *, next_tick_at: int | None, now: int
 ) -> int:
-    """How long a job waits that is not let through: until it is worth asking again.
+    """How long a job that was not permitted waits before it asks again.
 
-    `next_tick_at`: when open circuits become half-open.  While a probe is under way the waits grow
-    with the time it takes.  Nobody waits for very long: a person may close the circuit meanwhile.
+    `next_tick_at`: when open circuits become half-open.  While a probe is running the waits grow
+    with the time it takes.  Waits stay short because an operator may close the circuit meanwhile.
     """
     shortest, longest = _WAIT_MS
     if circuit.state is CircuitState.HALF_OPEN:
@@ -167,9 +167,9 @@ def wait_ms(
 
 
 def retry_ms(settings: BreakerSettings) -> int:
-    """How long a job waits that was tried and failed: next time another one is to be tried.
+    """How long a job whose probe failed waits, so that another one is tried next.
 
-    Otherwise one that always fails would keep a circuit open for ever.
+    Otherwise a job that always fails would keep the circuit open for ever.
     """
     task = settings.open_to_half_open
     _, longest = _WAIT_MS
@@ -177,26 +177,26 @@ def retry_ms(settings: BreakerSettings) -> int:
 
 
 def note(samples: Samples, request_id: str, outcome: Outcome, *, now: int) -> Samples:
-    """A new attempt takes the place of an older one of the same request with the same outcome."""
+    """A new attempt replaces an older one of the same request with the same outcome."""
     if outcome is Outcome.SUCCESS:
         return Samples({**samples.success, request_id: now}, samples.failure)
     return Samples(samples.success, {**samples.failure, request_id: now})
 
 
 def tally(samples: Samples, settings: BreakerSettings, *, now: int) -> Tally:
-    """Of the window, its older edge included."""
+    """Count the outcomes in the window, its older edge included."""
     since = now - settings.entries_max_age_ms
     return Tally(_within(samples.success, since), _within(samples.failure, since))
 
 
 def trim(samples: Samples, settings: BreakerSettings) -> Samples:
-    """The latest ones, of each outcome as many as are kept."""
+    """Keep only the latest outcomes of each sort."""
     most = settings.max_queue_sample_count
     return Samples(_latest(samples.success, most), _latest(samples.failure, most))
 
 
 def judge(circuit: Circuit, found: Tally, settings: BreakerSettings, *, now: int) -> Circuit:
-    """The ratio is kept in every state; it opens a closed circuit and never closes one."""
+    """Update the failure ratio, in every state; it opens a closed circuit and never closes one."""
     judged = replace(circuit, fail_ratio=found.fail_ratio)
     is_enough = found.total >= settings.min_queue_sample_count
     is_bad = found.fail_ratio >= settings.error_threshold_percentage
@@ -206,17 +206,17 @@ def judge(circuit: Circuit, found: Tally, settings: BreakerSettings, *, now: int
 
 
 def probe(circuit: Circuit, *, now: int) -> Circuit:
-    """One request is being tried: others wait for it, but not for ever."""
+    """Reserve the circuit for one probe; others wait for it, but not for ever."""
     return replace(circuit, probe_until=now + PROBE_MS)
 
 
 def free_probe(circuit: Circuit) -> Circuit:
-    """Nothing came of the one that was tried: the next one may."""
+    """Let the next request probe, because the last one was not tried after all."""
     return replace(circuit, probe_until=0)
 
 
 def settle(circuit: Circuit, outcome: Outcome, *, now: int) -> Circuit:
-    """What became of a request that was let through half-open; others decide nothing."""
+    """Apply the outcome of a probe; other outcomes decide nothing."""
     if circuit.state is not CircuitState.HALF_OPEN or circuit.is_forced:
         return circuit
     if outcome is Outcome.SUCCESS:
@@ -225,7 +225,7 @@ def settle(circuit: Circuit, outcome: Outcome, *, now: int) -> Circuit:
 
 
 def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit:
-    """The tick of a duty.  In the seed all open circuits move, however lately they have opened."""
+    """Half-open it on the tick of a duty.  gateleen moves all open circuits, however young."""
     if circuit.state is not CircuitState.OPEN or circuit.is_forced:
         return circuit
     if circuit.opened_at is not None and now < circuit.opened_at + open_ms(circuit, settings):
@@ -234,29 +234,29 @@ def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circu
 
 
 def open_ms(circuit: Circuit, settings: BreakerSettings) -> int:
-    """How long it stays open at least: until the next tick in the seed, ever longer if so set."""
+    """How long it stays open at least: until the next tick in gateleen, longer if configured."""
     least = settings.min_open_ms
     if settings.open_growth <= 1:
         return least
-    # Beyond some doublings the limit is reached anyway, and a float is not.
+    # After some doublings the limit is reached anyway, and a float would overflow.
     times = settings.open_growth ** min(circuit.reopened, 64)
     first = max(settings.open_to_half_open.interval_ms, least)
     return int(max(min(first * times, settings.max_open_ms), least))
 
 
 def close(circuit: Circuit) -> Circuit:
-    """Its samples are forgotten, and its queues go into the line of those to be let go."""
+    """Its outcomes are forgotten, and its queues are lined up for release."""
     closed = _changed(circuit, CircuitState.CLOSED)
     return replace(closed, fail_ratio=0, opened_at=None, reopened=0, is_forced=False)
 
 
 def force_open(circuit: Circuit, *, now: int) -> Circuit:
-    """By a person: it stays open until a person closes it."""
+    """Opened by an operator: it stays open until an operator closes it."""
     return replace(_opened(circuit, now=now, reopened=0), is_forced=True)
 
 
 def next_sample(held: Iterable[Held], *, now: int) -> tuple[Held | None, list[Held]]:
-    """The queue that has waited longest is let go to try, and goes to the back of the line."""
+    """Pick the queue that has waited longest for a probe, and put it last."""
     line = sorted(held, key=lambda one: (one.at, one.queue))
     if not line:
         return None, []
@@ -265,12 +265,12 @@ def next_sample(held: Iterable[Held], *, now: int) -> tuple[Held | None, list[He
 
 
 def in_order(held: Iterable[Held]) -> list[str]:
-    """As they are put into the line of those to be let go when their circuit closes."""
+    """The order in which the queues are released after their circuit closes."""
     return [one.queue for one in sorted(held, key=lambda one: (one.at, one.queue))]
 
 
 def unlocks(settings: BreakerSettings, *, tick: int) -> int:
-    """How many queues the n-th tick in a row lets go: one in the seed, ever more if so set."""
+    """How many queues the n-th tick in a row releases: one in gateleen, more if configured."""
     growth = settings.unlock_growth
     return 1 if growth <= 1 else int(min(growth ** min(tick, 64), settings.max_unlocks))
 
@@ -282,11 +282,11 @@ def is_success(status: int) -> bool:
 def outcome_of(
     status: int | None, retries: Mapping[str, str], *, took_ms: int, settings: BreakerSettings
 ) -> tuple[Outcome, bool]:
-    """How a response counts, and whether the request is done with.
+    """How a response counts, and whether the request is finished.
 
-    2xx and 409 are successes.  Any other status is a failure and tried again, unless the sender has
-    said of this status or of its class that it is to be tried 0 times: then it is given up, and
-    counts as a success.  No response at all is a failure.
+    2xx and 409 are successes.  Any other status is a failure and is retried, unless the sender
+    asked for 0 retries of this status or its class: then the request is given up and counts as a
+    success.  No response at all is a failure.
     """
     if status is None:
         return Outcome.FAILURE, False
@@ -299,7 +299,7 @@ def outcome_of(
 
 
 def timed(report: Reported, settings: BreakerSettings) -> Reported:
-    """What went well but took too long is a failure, if so set."""
+    """A slow success counts as a failure, if so configured."""
     if report.outcome is not Outcome.SUCCESS:
         return report
     outcome = _unless_slow(report.took_ms, settings)

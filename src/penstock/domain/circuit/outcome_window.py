@@ -1,9 +1,9 @@
-"""Noting many outcomes at once, exactly as if one had been noted after the other.
+"""Records a batch of outcomes exactly as if they had been recorded one by one.
 
-After every single outcome the seed counts, judges and trims.  Between two outcomes of one batch the
-ratio may cross the threshold and come back, so the batch is replayed here.  All that it needs to
-know of the samples is how many there are, how many of them are too old to count, which of the
-batch's requests are among them, and, where the limit is reached, the oldest ones.
+gateleen counts, judges and trims after every single outcome.  Within a batch the ratio may cross
+the threshold and come back, so the batch is replayed here.  It needs to know how many outcomes
+there are, how many of them are too old to count, which requests of the batch are among them, and,
+where the limit is reached, the oldest ones.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from penstock.domain.circuit.circuit import Circuit, CircuitState, Outcome, Tall
 from penstock.domain.circuit.murmur import murmur3_128
 from penstock.domain.circuit.settings import BreakerSettings
 
-MOST_ID_BYTES = 256  # an index of PostgreSQL takes no rows of more than some 2,700
+MOST_ID_BYTES = 256  # an index row of PostgreSQL holds at most about 2,700 bytes
 
 Batch = Sequence[tuple[str, Outcome]]
 
 
 class Line:
-    """The samples of one outcome: all that noting a batch can touch of them.
+    """The window of one outcome, as far as a batch can touch it.
 
-    `known` has those of the batch's requests that are there, and the oldest ones, as many as may
-    have to go.
+    `known` has the requests of the batch that are in the window, and as many of the oldest as may
+    have to be removed.
     """
 
     def __init__(self, size: int, old: int, known: Mapping[str, int], *, since: int) -> None:
@@ -78,7 +78,7 @@ class Lines(msgspec.Struct, frozen=True):
 def note_all(
     circuit: Circuit, lines: Lines, batch: Batch, settings: BreakerSettings, *, now: int
 ) -> tuple[Circuit, int | None]:
-    """The circuit afterwards, and which outcome of the batch has opened it."""
+    """Return the circuit afterwards, and which outcome of the batch opened it."""
     opened_by = None
     for i, (request_id, outcome) in enumerate(batch):
         lines.of(outcome).note(request_id, now=now)
@@ -92,15 +92,15 @@ def note_all(
 
 
 def to_know(size: int, batch: int, most: int) -> int:
-    """How many of the oldest ones may have to go, or would have if they were not tried again.
+    """How many of the oldest outcomes may have to be removed.
 
-    `batch`: how many different requests are noted.
+    `batch`: the number of different requests in the batch.
     """
     return max(size + batch - most, 0)
 
 
 def sample_id(request_id: str) -> str:
-    """The id as it is kept: long ones shortened, and of characters only those a store takes."""
+    """The id as it is stored: shortened, and without characters that a store rejects."""
     text = request_id.encode("utf-8", "replace").decode().replace("\0", "")
     if len(text.encode()) <= MOST_ID_BYTES:
         return text

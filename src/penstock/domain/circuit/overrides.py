@@ -1,7 +1,7 @@
-"""Settings of single circuits: some of the breaker's settings, in place of the defaults.
+"""Overrides of the breaker's settings for single circuits.
 
-Only settings that concern one circuit.  The three tasks and the pace of unholding concern all
-circuits together, and have no override.
+Only settings that concern one circuit: the three tasks and the rate of unholding are the same for
+all circuits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_ROUTE_CHARS = 8_192
 class BreakerOverrides(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A field that is not set has the breaker's default."""
+    """A field that is not set keeps the breaker's default."""
 
     circuit_check_enabled: types.CircuitCheck | UnsetType = UNSET
     statistics_update_enabled: types.StatisticsUpdate | UnsetType = UNSET
@@ -38,7 +38,7 @@ class BreakerOverrides(
     single_probe: types.SingleProbe | UnsetType = UNSET
 
     def values(self) -> dict[str, Any]:
-        """Those that are set."""
+        """The values that are set."""
         found = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in found.items() if value is not UNSET}
 
@@ -52,7 +52,7 @@ def merged(defaults: BreakerSettings, overrides: BreakerOverrides) -> BreakerSet
 
 
 def read(values: Mapping[str, Any]) -> BreakerOverrides:
-    """Raises InvalidRequest for unknown names and values out of range."""
+    """Parse overrides.  Raises InvalidRequest for unknown names and values out of range."""
     shared = sorted(name for name in values if name in _SHARED)
     if shared:
         raise InvalidRequest(f"{', '.join(shared)}: the same for all circuits; change the defaults")
@@ -65,12 +65,12 @@ def read(values: Mapping[str, Any]) -> BreakerOverrides:
 
 
 def changed(changes: Mapping[str, Any], before: BreakerOverrides) -> BreakerOverrides:
-    """Those that are named; the others as they were.  Raises InvalidRequest."""
+    """Apply the named changes and keep the others.  Raises InvalidRequest."""
     return read(before.values() | dict(changes))
 
 
 def check_route(route: str) -> str:
-    """Return it, or raise InvalidRequest: the pattern of a rule, or the route that jobs name."""
+    """Return the pattern of a rule, or the route that jobs name; or raise InvalidRequest."""
     if not 1 <= len(route) <= MAX_ROUTE_CHARS or "\0" in route:
         raise InvalidRequest(f"a route has 1 to {MAX_ROUTE_CHARS} characters, none of them NUL")
     return route

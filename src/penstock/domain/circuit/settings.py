@@ -1,6 +1,6 @@
-"""The settings of the circuit breaker: gateleen's, with its defaults, and some beyond.
+"""The settings of the circuit breaker: gateleen's with its defaults, and our additions.
 
-Those beyond gateleen's are off or neutral by default, so that its behaviour stays exact.
+The additions are off or neutral by default, so that gateleen's behaviour stays exact.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     unlock_probes: Annotated[
         BreakerTask, Meta(description="Releases one queue of each half-open circuit as a probe.")
     ] = BreakerTask()
-    # Beyond gateleen's.
+    # Additions to gateleen's settings.
     unlock_growth: Annotated[
         float, Meta(description="Growth factor of queues released per run of unlock_queues.")
     ] = 1.0
@@ -78,7 +78,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 def changed(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSettings:
-    """Those that are named, also parts of tasks; others as they were.  Raises InvalidRequest."""
+    """Apply the named changes, also to parts of tasks, keep the others.  Raises InvalidRequest."""
     wanted = msgspec.to_builtins(before)
     for name, value in changes.items():
         is_part = isinstance(value, dict) and isinstance(wanted.get(name), dict)
@@ -90,7 +90,7 @@ def changed(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSetti
 
 
 def check(settings: BreakerSettings) -> BreakerSettings:
-    """Return them, or raise InvalidRequest that names the first value out of range."""
+    """Return them, or raise InvalidRequest for the first value out of range."""
     _within("error_threshold_percentage", settings.error_threshold_percentage, 0, 100)
     for name in ("entries_max_age_ms", "min_queue_sample_count", "max_queue_sample_count"):
         _within(name, getattr(settings, name), 0, MAX_INT)

@@ -1,8 +1,8 @@
-"""Which addresses nothing is ever sent to, whatever a route says.
+"""Addresses that deliveries never reach, whatever a route says.
 
-Behind link-local addresses clouds serve the secrets of their machines; a route, or a name that
-resolves to such an address, must not turn a delivery into a request for them.  An address that
-carries another one (IPv4-mapped or -compatible, 6to4, NAT64, Teredo) is denied if any of them is.
+Clouds serve their machines' secrets at link-local addresses; neither a route nor a name that
+resolves to such an address may turn a delivery into a request for them.  An address that embeds
+another one (IPv4-mapped or -compatible, 6to4, NAT64, Teredo) is denied if either is.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]*")
 
 
 class Refused(OSError):
-    """The connection is not made; an OSError, because that is what not to connect is."""
+    """The address is denied.  An OSError, so that callers handle it like a failed connection."""
 
 
 class Guard:
@@ -57,12 +57,12 @@ class Guard:
         for one in {address, *_carried_by(address)}:
             for network in self._denied:
                 if one.version == network.version and one in network:
-                    raise Refused(f"nothing is sent to {host}: it lies in {network}")
+                    raise Refused(f"deliveries to {host} are denied: it is in {network}")
         return host
 
 
 def is_within(host: str, among: Sequence[Network]) -> bool:
-    """Is it an address in one of the networks?  A mapped IPv4 address counts as the IPv4 one."""
+    """Whether it is an address in one of the networks; a mapped IPv4 address counts as IPv4."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -78,10 +78,10 @@ def networks(text: str) -> list[Network]:
 
 
 def literal(host: str) -> Address | None:
-    """The address that a URL's host stands for in any notation a resolver takes.
+    """The address that a URL's host stands for, in any notation that a resolver accepts.
 
-    None: the host is a name.  Raises ValueError for a host that can be neither: what ends in a
-    number is an address (`2852039166`, `0xa9.0376.43518`), and no name.
+    None: the host is a name.  Raises ValueError for a host that is neither: what ends in a number
+    is an address (`2852039166`, `0xa9.0376.43518`).
     """
     if host.startswith("["):
         return ipaddress.IPv6Address(host[1:-1])
@@ -90,7 +90,7 @@ def literal(host: str) -> Address | None:
         return None
     numbers = [_number(part) for part in parts]
     *first, last = numbers
-    # The last number fills all bytes that the others leave.
+    # The last number fills the remaining bytes.
     bits = 8 * (_MAX_PARTS - len(first))
     if len(parts) > _MAX_PARTS or any(one > 0xFF for one in first) or last >> bits:
         raise ValueError(f"{host[:100]!r} is not an address")
@@ -100,7 +100,7 @@ def literal(host: str) -> Address | None:
 
 
 def _number(part: str) -> int:
-    """As C reads it: `0x` begins a hexadecimal and `0` an octal number."""
+    """As C reads it: `0x` starts a hexadecimal and `0` an octal number."""
     if not _NUMBER.fullmatch(part) or len(part) > 40:
         raise ValueError(f"{part[:40]!r} is not a number in an address")
     if part[:2] in ("0x", "0X"):

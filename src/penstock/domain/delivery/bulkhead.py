@@ -1,17 +1,17 @@
-"""How routes share the places of a node's pool: one that hangs must not starve the others.
+"""How routes share the slots of a node's pool, so that one that hangs does not starve the others.
 
-A place is one request under way.  A route may take a further place while it has fewer than a
-multiple of those that stay free beyond a reserve (a dynamic threshold, as switches share buffers):
+A slot is one request under way.  A route may take a further slot while it has fewer than a multiple
+of those that stay free beyond a reserve (a dynamic threshold, as switches share buffers):
 
     mine + 1 <= share * (free - reserve)
 
-Of 200 places, with a share of 4, one busy route takes 144, and the next one may take 29 of those
-that are left.  The reserve is for routes that have nothing under way: each of them may take one
-place as long as there is any.  Where there is only one route it may take all places.
+Of 200 slots, with a share of 4, one busy route takes 144, and the next one may take 29 of those
+that are left.  The reserve is for routes without a request under way: each of them may take one
+slot as long as any is free.  A single route may take all slots.
 
-A route whose requests stay without an answer keeps its places until they time out, so its share
-shrinks with the part of its requests that are slow, of those under way and of the latest that
-ended.  When all of them are it may have 36 of 200 places; quick answers bring its share back.
+A route whose requests hang keeps its slots until they time out, so its share shrinks with the
+fraction of its requests that are slow, of those under way and of the latest that ended.  If all are
+slow it may have 36 of 200 slots; quick answers restore its share.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ import msgspec
 
 from penstock.domain.limits import SECOND
 
-PATIENCE_MS = 10 * SECOND  # without an answer for so long, a request is slow
+PATIENCE_MS = 10 * SECOND  # a request without an answer for this long is slow
 WIDE = 4.0
 NARROW = 0.25
-_RESERVE = 10  # one place in so many
-_WEIGHT = 1 / 16  # of the latest request that ended, in how slow its route is
+_RESERVE = 10  # one slot in this many
+_WEIGHT = 1 / 16  # of the latest request that ended, in the slowness of its route
 _FORGOTTEN = 0.01
 
 
 class _Load(msgspec.Struct):
-    """What a route has under way, and how it went lately."""
+    """The requests of a route that are under way, and how slow it was lately."""
 
-    slow_at: dict[int, int] = {}  # by request: from when on it is slow
-    hanging: float = 0.0  # which part of those under way is slow
-    slowness: float = 0.0  # which part of those that ended lately was
+    slow_at: dict[int, int] = {}  # by request: when it becomes slow
+    hanging: float = 0.0  # fraction of the requests under way that are slow
+    slowness: float = 0.0  # fraction of the latest ended requests that were slow
 
     @property
     def share(self) -> float:
@@ -52,7 +52,7 @@ class Bulkhead:
         self._now = 0
 
     def begin_step(self, *, now: int) -> None:
-        """From here on it is this late, and some of what is under way may have become slow."""
+        """Advance the time: some requests under way may have become slow."""
         self._now = now
         for route, load in list(self._loads.items()):
             if load.slow_at:
@@ -68,8 +68,8 @@ class Bulkhead:
     ) -> int:
         """How many more requests the route may begin.
 
-        `limit`: its own, if it has one.  `wanted` and `total`: places that are as good as taken,
-        by this route and by all of them.
+        `limit`: the route's own limit, if it has one.  `wanted` and `total`: slots about to be
+        taken, by this route and by all routes.
         """
         load = self._loads.get(route, _IDLE)
         mine = wanted + len(load.slow_at)
@@ -84,12 +84,12 @@ class Bulkhead:
 
     def enter(self, request: int, route: str, *, timeout_ms: int) -> None:
         load = self._loads.setdefault(route, _Load())
-        # One with a short time-out is given up before it is slow by the general measure.
+        # A request with a short time-out is given up before the general measure calls it slow.
         load.slow_at[request] = self._now + min(PATIENCE_MS, timeout_ms // 2)
         self._routes[request] = route
 
     def leave(self, request: int, *, is_ended: bool) -> None:
-        """`is_ended`: it was sent and has ended; otherwise it does not count as slow or quick."""
+        """`is_ended`: it was sent and has ended; otherwise it counts as neither slow nor quick."""
         route = self._routes.pop(request, None)
         if route is None:
             return

@@ -1,7 +1,7 @@
-"""A delivery: an HTTP request that waits in a queue until it is pushed to where its route leads.
+"""A delivery: an HTTP request that waits in a queue until it is pushed to its route's URL.
 
-It is an ordinary message.  All deliveries of a queue have the same group, so that the first of them
-keeps the others back, also while it waits to be tried again: strictly in order, one at a time.
+It is an ordinary message.  All deliveries of a queue have the same group, so they are pushed
+strictly in order, one at a time: the first one blocks the others, also while it waits for a retry.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ KIND = "delivery"
 METHODS = ("DELETE", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")  # those that can be queued
 MAX_REQUEST_ID_CHARS = 256  # as many as a label of a message has
 
-# Headers that mean something to one connection only.  Handed on, they could make a request end
-# somewhere else for the endpoint than for us.
+# Headers of a single connection.  Forwarded, they could make a request end somewhere else for the
+# endpoint than for us.
 OF_THE_CONNECTION = frozenset(
     {
         "connection",
@@ -43,7 +43,7 @@ OF_THE_CONNECTION = frozenset(
 Header = tuple[str, str]
 
 _REQUEST_ID = ("x-rp-unique_id", "x-rp-unique-id")
-_EXPIRE_AFTER = ("x-queue-expire-after", "x-expire-after")  # the first one that says something
+_EXPIRE_AFTER = ("x-queue-expire-after", "x-expire-after")  # the first one with a value counts
 _RETRY = "x-queue-retry-"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 _MAX_INT = 2**31 - 1
@@ -51,28 +51,28 @@ _NEVER = -1
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """As it stands in the message's body: JSON, the payload in base64."""
+    """As stored in the message's body: JSON, with the payload in base64."""
 
     method: str
-    uri: str  # path and query, as they came
+    uri: str  # path and query, as received
     headers: tuple[Header, ...] = ()
     payload: bytes | None = None
     queued_at: int
     # How the circuit tells requests apart.  UNSET: as gateleen does, by headers or the URI; None:
-    # every message is a request of its own; a text: what its sender calls it.
+    # every message is a request of its own; a text: the sender's id.
     unique_id: str | UnsetType | None = UNSET
 
     def header(self, name: str) -> str | None:
-        """The value of the first one of this name, which is in small letters."""
+        """The value of the first header with this name, given in lower case."""
         return next((text for given, text in self.headers if given.lower() == name), None)
 
     @property
     def request_id(self) -> str:
-        """The sender's own id, or where it goes."""
+        """The sender's own id, or else the URI."""
         return self.unique_id or self._id_in_headers or short_id(self.uri)
 
     def counted_as(self, message_id: str) -> str:
-        """The id that the circuit counts its attempts by."""
+        """The id under which the circuit counts its attempts."""
         if self.unique_id is None:
             return self._id_in_headers or message_id
         return self.request_id
@@ -93,7 +93,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def retries(self) -> dict[str, str]:
-        """By status ("404") or class of it ("4xx"): how often the sender wants it tried again."""
+        """By status ("404") or class ("4xx"): how many retries the sender wants."""
         pairs = ((name.lower(), text) for name, text in self.headers)
         return {name[len(_RETRY) :]: text for name, text in pairs if name.startswith(_RETRY)}
 
@@ -111,15 +111,15 @@ def to_body(delivery: Delivery) -> str:
 
 
 def from_body(body: str) -> Delivery:
-    """Raises InvalidRequest: anybody may send anything to a queue."""
+    """Raises InvalidRequest: a queue may hold messages of any sender."""
     try:
         return _read.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"this message holds no delivery: {error}") from None
+        raise InvalidRequest(f"this message is not a delivery: {error}") from None
 
 
 def queue_settings() -> QueueSettings:
-    """Of a queue that is made for deliveries: nothing is ever given up by itself."""
+    """The settings of a queue for deliveries: no delivery is ever given up by itself."""
     return QueueSettings(
         ordering=Ordering.GROUP, max_attempts=None, max_crashes=None, labels={LABEL: "true"}
     )
@@ -130,7 +130,7 @@ def is_for_deliveries(queue: Queue) -> bool:
 
 
 def short_id(text: str) -> str:
-    """As it is, or if it is long its beginning and a digest of it, so that no two are the same."""
+    """Shorten a long id to its beginning and a digest, so that ids stay distinct."""
     if len(text) <= MAX_REQUEST_ID_CHARS:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -138,7 +138,7 @@ def short_id(text: str) -> str:
 
 
 def content_key(uri: str, payload: bytes | None) -> str:
-    """The same for the same request to the same place."""
+    """Equal for equal requests to the same URI."""
     return hashlib.sha256(uri.encode() + b"\n" + (payload or b"")).hexdigest()
 
 

@@ -1,11 +1,11 @@
-r"""Regular expressions that people write: matched within a bound, whatever they and the text are.
+r"""Regular expressions of users, matched within a time bound whatever they and the text are.
 
 Patterns run in RE2, whose time grows with the length of the text and never exponentially.  RE2 has
 no look-around, backreferences, possessive or atomic groups; patterns with those run in a
-backtracking engine that gives up at a deadline.  Python's own `re` has no deadline and keeps the
-interpreter busy meanwhile: one `(a+)+b` would stop every other request of the process.
+backtracking engine that gives up at a deadline.  Python's own `re` has no deadline and blocks the
+interpreter: one `(a+)+b` would stop every other request of the process.
 
-The syntax is Java's as far as the engines have it, because rules come from gateleen.
+The syntax is Java's as far as the engines support it, because rules come from gateleen.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import regex
 
 from penstock.domain.errors import InvalidRequest
 
-DEADLINE_MS = 25  # of one match by the backtracking engine
+DEADLINE_MS = 25  # for one match in the backtracking engine
 _CACHED = 20_000  # twice as many patterns as a table of routes may have
 
-Groups = tuple[str, ...]  # the whole text, then the groups; one that took no part is empty
+Groups = tuple[str, ...]  # the whole text, then the groups; one that did not match is empty
 
 # As in Java: a name may follow `(?<` without a P.  A look-behind has `=` or `!` there.
 _JAVA_GROUP = re.compile(r"\(\?<(?=[A-Za-z])")
 _PREFIX = re.compile(r"[A-Za-z0-9_/~-]*")
-_ANY_BYTE = r"\C"  # of RE2 alone: it would cut characters in two
+_ANY_BYTE = r"\C"  # RE2 only: it would split characters
 
 
 class InvalidPattern(ValueError):
@@ -34,7 +34,7 @@ class InvalidPattern(ValueError):
 
 
 class Pattern:
-    """One compiled pattern; it always has to match a whole text."""
+    """A compiled pattern; it must match the whole text."""
 
     __slots__ = ("_is_linear", "_prefix", "_regexp", "groups", "text")
 
@@ -48,7 +48,7 @@ class Pattern:
         try:
             if _ANY_BYTE in text:
                 raise re2.error(_ANY_BYTE)
-            # Bytes, because with texts most of the time goes into counting characters.
+            # Bytes, because with text most of the time goes into counting characters.
             self._regexp = re2.compile(translated.encode(), options)
         except (re2.error, UnicodeEncodeError):
             self._is_linear = False
@@ -56,7 +56,7 @@ class Pattern:
         self.groups: int = self._regexp.groups
 
     def fullmatch(self, text: str) -> Groups | None:
-        """Raises InvalidRequest if the deadline passes before the answer is known."""
+        """Raises InvalidRequest if the deadline passes first."""
         if not text.startswith(self._prefix):
             return None
         return self._linear(text) if self._is_linear else self._backtracking(text)
@@ -95,7 +95,7 @@ def _backtracking(translated: str) -> regex.Pattern[str]:
 
 
 def _literal_prefix(text: str) -> str:
-    """What every match begins with: most patterns of a long table are ruled out by it."""
+    """The literal text that every match starts with; it rules out most patterns of a long table."""
     if "|" in text:
         return ""
     found = _PREFIX.match(text)

@@ -1,8 +1,8 @@
 r"""Routes: where a queued request goes.
 
-A table of routes is an ordered list; a request belongs to the first one whose pattern matches its
-whole URI, query included.  `$1`, `$2` … in the URL of a route stand for the groups of its pattern.
-How a table is written, as one JSON text, is told in `domain/delivery/route_rules.py`.
+A route table is an ordered list; a request belongs to the first route whose pattern matches its
+whole URI, query included.  `$1`, `$2` … in a route's URL stand for the groups of its pattern.
+`domain/delivery/route_rules.py` parses the JSON form of a table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.domain.delivery.uri import has_dot_segment
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.domain.limits import SECOND
 
-DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for what it has queued
+DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for queued requests
 
 Headers = list[tuple[str, str]]
 
@@ -34,28 +34,28 @@ _REFERENCE = re.compile(r"<([^<>]+)>")
 
 class HeaderMode(StrEnum):
     SET = "set"
-    COMPLETE = "complete"  # only if it is not there
-    OVERRIDE = "override"  # only if it is there
+    COMPLETE = "complete"  # only if it is absent
+    OVERRIDE = "override"  # only if it is present
 
 
 class HeaderRule(msgspec.Struct, frozen=True):
-    """What is done with one header before a request goes out."""
+    """A change to one header before a request goes out."""
 
     name: str
-    value: str | None  # None: it is taken away; `<other>` stands for the value of another header
+    value: str | None  # None: the header is removed; `<other>`: the value of another header
     mode: HeaderMode = HeaderMode.SET
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str
     url: str
-    methods: frozenset[str] = frozenset()  # none: all
+    methods: frozenset[str] = frozenset()  # empty: all
     headers: tuple[HeaderRule, ...] = ()
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     concurrency: int | None = None  # requests under way at the same time
-    retry_intervals_ms: tuple[int, ...] = ()  # after the 1st, 2nd … failure; the last one stays
+    retry_intervals_ms: tuple[int, ...] = ()  # after the 1st, 2nd … failure; the last one repeats
     signing_secrets: tuple[str, ...] = ()
-    statuses: tuple[tuple[str, int], ...] = ()  # what is made of the answers of the backend
+    statuses: tuple[tuple[str, int], ...] = ()  # how statuses of the backend are translated
     metric_name: str | None = None
     description: str | None = None
 
@@ -72,7 +72,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         return method is None or not self.methods or method.upper() in self.methods
 
     def target(self, uri: str) -> str:
-        """Where a request with this URI goes; raises InvalidRequest."""
+        """The URL for a request with this URI; raises InvalidRequest."""
         found = compiled(self.pattern).fullmatch(uri)
         if found is None:
             raise RouteNotFound(uri)
@@ -81,7 +81,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         port = url["port"]
         if port is not None:
             port = _filled(port, found)
-            # Otherwise whoever sends a request could name any host, as in `80@elsewhere`.
+            # Otherwise the sender of a request could name any host, as in `80@elsewhere`.
             if not _is_port(port):
                 raise InvalidRequest(f"{port[:40]!r} of {uri[:200]!r} is not a port")
         path = _filled(url["path"] or "/", found)
@@ -97,7 +97,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         return wanted
 
     def status_of(self, status: int) -> int:
-        """A status of the backend as it counts for us."""
+        """The backend's status, translated by the route's rules."""
         for pattern, meant in self.statuses:
             if compiled(pattern).fullmatch(str(status)) is not None:
                 return meant
@@ -105,21 +105,21 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RouteTable:
-    """Routes in order.  Made once, asked often."""
+    """Routes in order.  Built once, matched often."""
 
     def __init__(self, routes: Sequence[Route] = ()) -> None:
         self.routes = tuple(routes)
-        # Compiled here, where a table is made, and not when the first request asks for it.
+        # Compiled while the table is built, not when the first request needs it.
         self._patterns = [compiled(route.pattern) for route in self.routes]
         self._by_hash = {route.hash: route for route in reversed(self.routes)}
 
     @property
     def patterns(self) -> dict[str, str]:
-        """By the hashes of their circuits."""
+        """Patterns by the hashes of their circuits."""
         return {key: route.pattern for key, route in self._by_hash.items()}
 
     def match(self, uri: str, *, method: str | None = None) -> Route | None:
-        """The first that fits.  Circuits go by the URI alone, whatever the methods of a route."""
+        """The first route that matches.  Circuits match by URI alone, whatever the methods."""
         for route, pattern in zip(self.routes, self._patterns, strict=True):
             if route.takes(method) and pattern.fullmatch(uri) is not None:
                 return route
@@ -130,15 +130,15 @@ class RouteTable:
 
 
 def check_route(route: Route) -> Route:
-    """Return it, or raise InvalidRequest that says what is wrong."""
+    """Return it, or raise InvalidRequest with the reason."""
     try:
         pattern = compiled(route.pattern)
     except InvalidPattern as error:
-        raise InvalidRequest(f"it is not a regular expression: {error}") from None
+        raise InvalidRequest(f"the pattern is not a regular expression: {error}") from None
     url = _URL.fullmatch(route.url)
     if url is None:
         raise InvalidRequest(
-            "url is http:// or https://, a host without groups, maybe a port, and a path"
+            "// or https://, a host without groups, maybe a port, and a path"
             f", not {route.url[:200]!r}"
         )
     for mark in _MARK.findall(route.url):
@@ -153,9 +153,9 @@ def check_route(route: Route) -> Route:
 
 
 def check_endpoint(route: Route, guard: Guard) -> None:
-    """Raise InvalidRequest if nothing could ever be sent where a new route leads.
+    """Raise InvalidRequest if deliveries could never reach a new route's URL.
 
-    Rules that are stored already are not held to this: they load, and their deliveries fail.
+    Stored rules are not checked again: they load, and their deliveries fail.
     """
     url = _URL.fullmatch(route.url)
     assert url is not None, "it was checked when the route was made"
@@ -168,7 +168,7 @@ def check_endpoint(route: Route, guard: Guard) -> None:
         address = literal(url["host"])
         if address is not None:
             guard.check(str(address))
-            # HTTP clients disagree about other notations, and ours takes only some of them.
+            # HTTP clients disagree about other notations, and ours accepts only some of them.
             if address.version == 4 and url["host"] != str(address):
                 raise InvalidRequest(f"url has the host {url['host']}: write it as {address}")
     except (ValueError, Refused) as error:
@@ -188,7 +188,7 @@ def _filled(text: str, found: Groups) -> str:
 
 
 def _group(digits: str, groups: int) -> tuple[int, str]:
-    """As Java reads it: `$12` is group 1 and a 2 where there are less than twelve groups."""
+    """As Java reads it: `$12` is group 1 followed by a 2 if there are fewer than twelve groups."""
     if int(digits) <= groups:
         return int(digits), ""
     first = int(digits[0])
@@ -196,7 +196,7 @@ def _group(digits: str, groups: int) -> tuple[int, str]:
 
 
 def _clean(path: str) -> str:
-    """A URI that came in has no such characters; one that was written by hand might."""
+    """Escape characters that a received URI cannot have but a handwritten one may."""
     return "".join(c if c > " " and c != "\x7f" else f"%{ord(c):02X}" for c in path)
 
 

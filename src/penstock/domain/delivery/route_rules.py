@@ -1,11 +1,10 @@
-"""The rules of routes as they are written: one JSON object in gateleen's form, pattern → rule.
+"""The JSON form of a route table: one object in gateleen's form, pattern → rule.
 
     {"/stripe/(.*)": {"url": "https://api.example.com/v1/$1", "methods": ["POST"], "timeout": 30}}
 
-It is taken as a whole or not at all.  What gateleen knows and we have no use for, because it is
-about reading (GETs are not queued) or about its own logs, is passed over.  What would change where
-a request goes or what it carries, and is not done here, is refused: silently doing something else
-would be worse.
+A table is accepted as a whole or not at all.  gateleen's properties about reading (GETs are not
+queued) or about its own logs are ignored.  Properties that would change where a request goes or
+what it carries, and that are not supported here, are refused rather than silently dropped.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ _PASSED_OVER = {
     "deltaOnBackend": bool,
 }
 _NOT_DONE = {
-    "storage": "there is no resource storage here",
-    "profile": "user profiles are not known here",
+    "storage": "resource storage is not supported",
+    "profile": "user profiles are not supported",
     "proxyOptions": "requests are sent without a proxy",
-    "oAuthId": "tokens are not fetched here",
-    "headersFilter": "the headers of a request do not choose its route",
+    "oAuthId": "fetching tokens is not supported",
+    "headersFilter": "routing by headers is not supported",
 }
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _KNOWN = {
@@ -60,14 +59,14 @@ _KNOWN = {
 
 
 def parse_rules(text: str) -> RouteTable:
-    """The table, or InvalidRequest that names the rule and what is wrong with it."""
+    """Return the table, or raise InvalidRequest with the rule and the reason."""
     try:
         rules = json.loads(text, object_pairs_hook=_without_twins)
-        json.dumps(rules, ensure_ascii=False).encode()  # escapes can write half a character
+        json.dumps(rules, ensure_ascii=False).encode()  # escapes can encode half a character
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"rules are not valid JSON: {error}") from None
     if not isinstance(rules, dict):
-        raise InvalidRequest("rules are one JSON object: pattern → rule")
+        raise InvalidRequest("rules must be one JSON object: pattern → rule")
     if len(rules) > MAX_ROUTES:
         raise InvalidRequest(f"at most {MAX_ROUTES} rules, not {len(rules)}")
     routes = [_named(pattern, rule) for pattern, rule in rules.items()]
@@ -76,7 +75,7 @@ def parse_rules(text: str) -> RouteTable:
 
 
 def check_endpoints(table: RouteTable, guard: Guard) -> None:
-    """Raise InvalidRequest that names the first rule whose deliveries could never arrive."""
+    """Raise InvalidRequest for the first rule whose deliveries could never arrive."""
     for route in table.routes:
         try:
             check_endpoint(route, guard)
@@ -89,7 +88,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise InvalidRequest(f"{twin[:200]!r} stands there twice")
+        raise InvalidRequest(f"{twin[:200]!r} is there twice")
     return found
 
 
@@ -102,9 +101,9 @@ def _named(pattern: str, rule: Any) -> Route:
 
 def _route(pattern: str, rule: Any) -> Route:
     if not pattern.strip() or len(pattern) > MAX_PATTERN_CHARS or NUL in pattern:
-        raise InvalidRequest(f"a pattern has 1 to {MAX_PATTERN_CHARS} characters, none a NUL")
+        raise InvalidRequest(f"a pattern has 1 to {MAX_PATTERN_CHARS} characters, none of them NUL")
     if not isinstance(rule, dict):
-        raise InvalidRequest("a rule is an object")
+        raise InvalidRequest("a rule must be an object")
     _refuse_others(rule)
     route = Route(
         pattern=pattern,
@@ -129,9 +128,9 @@ def _refuse_others(rule: Mapping[str, Any]) -> None:
                 raise InvalidRequest(f"{name}: {_NOT_DONE[name]}")
         elif name in _PASSED_OVER:
             if not isinstance(value, _PASSED_OVER[name]):
-                raise InvalidRequest(f"{name} is not of the right type")
+                raise InvalidRequest(f"{name} has the wrong type")
         elif name not in _KNOWN:
-            raise InvalidRequest(f"{name[:100]!r} is not known")
+            raise InvalidRequest(f"{name[:100]!r} is not a known property")
 
 
 def _url(rule: Mapping[str, Any]) -> str:
@@ -143,7 +142,7 @@ def _url(rule: Mapping[str, Any]) -> str:
     if host is None:
         if path is None:
             raise InvalidRequest("url is missing")
-        raise InvalidRequest("path alone is a place on gateleen's own server: say the whole url")
+        raise InvalidRequest("path alone would be on gateleen's own server: give the whole url")
     scheme = _text(rule, "scheme") or "http"
     port = rule.get("port")
     where = f":{_int(rule, 'port', 0, 1, 65_535)}" if port is not None else ""
@@ -155,12 +154,12 @@ def _methods(rule: Mapping[str, Any]) -> frozenset[str]:
     names = frozenset(name.upper() for name in _texts(rule, "methods"))
     unknown = sorted(names - METHODS)
     if unknown:
-        raise InvalidRequest(f"methods: {unknown[0][:40]!r} is none")
+        raise InvalidRequest(f"methods: {unknown[0][:40]!r} is not a method that can be queued")
     return names
 
 
 def _concurrency(rule: Mapping[str, Any]) -> int | None:
-    """gateleen limits the connections, of which each carries one request at a time."""
+    """gateleen limits connections, each of which carries one request at a time."""
     if "concurrency" in rule:
         return _int(rule, "concurrency", 0, 1, 100_000)
     if "connectionPoolSize" in rule:
@@ -172,9 +171,9 @@ def _intervals(rule: Mapping[str, Any]) -> tuple[int, ...]:
     """In seconds, as vertx-redisques has them."""
     found = rule.get("retryIntervals", [])
     if not isinstance(found, list) or not all(map(_is_int, found)):
-        raise InvalidRequest("retryIntervals is a list of seconds")
+        raise InvalidRequest("retryIntervals must be a list of seconds")
     if len(found) > 100 or not all(1 <= seconds <= DAY // SECOND for seconds in found):
-        raise InvalidRequest("retryIntervals has at most 100, each from 1 second to a day")
+        raise InvalidRequest("retryIntervals takes at most 100 values, each from 1 second to a day")
     return tuple(seconds * SECOND for seconds in found)
 
 
@@ -194,10 +193,12 @@ def _secrets(rule: Mapping[str, Any]) -> tuple[str, ...]:
 def _statuses(rule: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     found = rule.get("translateStatus") or {}
     if not isinstance(found, dict):
-        raise InvalidRequest("translateStatus is an object: pattern → status")
+        raise InvalidRequest("translateStatus must be an object: pattern → status")
     for pattern, status in found.items():
         if not _is_int(status) or not 100 <= status <= 599:
-            raise InvalidRequest(f"translateStatus: {pattern[:40]!r} becomes no status")
+            raise InvalidRequest(
+                f"translateStatus: {pattern[:40]!r} needs a status from 100 to 599"
+            )
     return tuple(found.items())
 
 
@@ -211,35 +212,35 @@ def _headers(rule: Mapping[str, Any]) -> tuple[HeaderRule, ...]:
     elif isinstance(given, list) and "headers" in rule:
         made += map(_header_function, given)
     else:
-        raise InvalidRequest("headers is an object, or a list of {header, value, mode}")
+        raise InvalidRequest("headers must be an object, or a list of {header, value, mode}")
     return tuple(made)
 
 
 def _header_function(given: Any) -> HeaderRule:
     if not isinstance(given, dict) or not given.keys() <= {"header", "value", "mode"}:
-        raise InvalidRequest("of headers each is {header, value, mode}")
+        raise InvalidRequest("each of headers must be {header, value, mode}")
     if not {"header", "value"} <= given.keys() or not isinstance(given["header"], str):
-        raise InvalidRequest("of headers each has a header and a value")
+        raise InvalidRequest("each of headers needs a header and a value")
     mode = given.get("mode")
     if mode not in (None, HeaderMode.COMPLETE, HeaderMode.OVERRIDE):
-        raise InvalidRequest(f"mode is complete or override, not {mode!r}")
+        raise InvalidRequest(f"mode must be complete or override, not {mode!r}")
     return _header(given["header"], given["value"], HeaderMode(mode or HeaderMode.SET))
 
 
 def _header(name: str, value: Any, mode: HeaderMode) -> HeaderRule:
     if not _TOKEN.fullmatch(name):
-        raise InvalidRequest(f"{name[:100]!r} is no name of a header")
+        raise InvalidRequest(f"{name[:100]!r} is not a header name")
     if value is not None and (not isinstance(value, str) or re.search(r"[\r\n\0]", value)):
-        raise InvalidRequest(f"the value of header {name} is no text of one line")
+        raise InvalidRequest(f"the value of header {name} must be text on one line")
     return HeaderRule(name, value, mode)
 
 
 def _authorization(given: Any) -> HeaderRule:
     if not isinstance(given, dict) or given.keys() != {"username", "password"}:
-        raise InvalidRequest("basicAuth has a username and a password")
+        raise InvalidRequest("basicAuth needs a username and a password")
     user, password = given["username"], given["password"]
     if not isinstance(user, str) or not isinstance(password, str) or ":" in user:
-        raise InvalidRequest("basicAuth: both are texts, and the username has no colon")
+        raise InvalidRequest("basicAuth: both must be text, the username without a colon")
     token = base64.b64encode(f"{user}:{password}".encode()).decode()
     return HeaderRule("Authorization", f"Basic {token}")
 
@@ -248,7 +249,7 @@ def _check_metric_names(routes: list[Route]) -> None:
     seen: set[str] = set()
     for route in routes:
         if route.metric_name in seen:
-            raise InvalidRequest(f"metricName {route.metric_name!r} stands there twice")
+            raise InvalidRequest(f"metricName {route.metric_name!r} is used twice")
         if route.metric_name is not None:
             seen.add(route.metric_name)
 
@@ -256,23 +257,23 @@ def _check_metric_names(routes: list[Route]) -> None:
 def _text(rule: Mapping[str, Any], name: str) -> str | None:
     value = rule.get(name)
     if value is not None and not isinstance(value, str):
-        raise InvalidRequest(f"{name} is a text")
+        raise InvalidRequest(f"{name} must be text")
     if name == "metricName" and value == "":
-        raise InvalidRequest("metricName is not empty")
+        raise InvalidRequest("metricName must not be empty")
     return value
 
 
 def _texts(rule: Mapping[str, Any], name: str) -> tuple[str, ...]:
     value = rule.get(name) or []
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise InvalidRequest(f"{name} is a list of texts")
+        raise InvalidRequest(f"{name} must be a list of texts")
     return tuple(value)
 
 
 def _int(rule: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:
     value = rule.get(name, default)
     if not _is_int(value) or not low <= value <= high:
-        raise InvalidRequest(f"{name} is a number from {low} to {high}, not {value!r}")
+        raise InvalidRequest(f"{name} must be a number from {low} to {high}, not {value!r}")
     return int(value)
 
 

@@ -1,9 +1,8 @@
 """Signed deliveries, by the Standard Webhooks specification (standardwebhooks.com).
 
-Who receives one can tell that it comes from us, that nobody changed it, and that it is not an old
-one sent again: the signature covers an id, which is the same for every attempt, an instant, and the
-payload.  Several secrets give several signatures, so that a secret can be replaced while both are
-known to the other side.
+The receiver can verify that a delivery comes from us, was not changed, and is not a replay: the
+signature covers an id, which is the same for every attempt, an instant, and the payload.  Several
+secrets give several signatures, so that a secret can be replaced while the receiver knows both.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ HEADERS = frozenset({ID, TIMESTAMP, SIGNATURE})
 
 _PREFIX = "whsec_"
 _VERSION = "v1"
-_LEAST_BYTES, _MOST_BYTES = 24, 64  # of a secret, as the specification says
+_LEAST_BYTES, _MOST_BYTES = 24, 64  # of a secret, by the specification
 
 
 def key_of(secret: str) -> bytes:
-    """What stands behind a secret; raises InvalidRequest, without telling it."""
+    """The key behind a secret; raises InvalidRequest, without revealing it."""
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except (binascii.Error, ValueError):
@@ -42,7 +41,7 @@ def key_of(secret: str) -> bytes:
 def sign(
     secrets: Sequence[str], *, message_id: str, now: int, payload: bytes
 ) -> list[tuple[str, str]]:
-    """The three headers; `now` in milliseconds, as everywhere.  Raises InvalidRequest."""
+    """The three headers; `now` in milliseconds.  Raises InvalidRequest."""
     timestamp = str(now // 1000)
     signed = b".".join((message_id.encode(), timestamp.encode(), payload))
     signatures = (f"{_VERSION},{_signature(key_of(one), signed)}" for one in secrets)

@@ -1,8 +1,8 @@
-"""URIs of deliveries: which of them cannot be sent without surprise.
+"""URIs of deliveries that cannot be sent safely.
 
 A dot segment (`..`) means one place to the pattern of a route and another to a backend that
-resolves it: `/orders/../admin` fits a route for `/orders/(.*)`.  Such URIs are refused before
-any pattern sees them.  Segments are looked at the way backends decode them: `%2e` is a dot, `%2f`,
+resolves it: `/orders/../admin` matches a route for `/orders/(.*)`.  Such URIs are refused before
+any pattern sees them.  Segments are decoded the way backends decode them: `%2e` is a dot, `%2f`,
 `\\` and `%5c` separate segments, parameters after `;` do not belong to a segment, and what is
 encoded twice is decoded twice.
 """
@@ -33,7 +33,7 @@ def check_uri(uri: str) -> str:
 
 
 def has_dot_segment(uri: str) -> bool:
-    """Whether its path has one; dots in the query are not segments."""
+    """Whether the path has one; dots in the query are not segments."""
     path = uri.partition("?")[0].encode("utf-8", "surrogatepass")
     for _ in range(_MAX_DECODINGS):
         if any(part.partition(b";")[0] in _DOTS for part in _SEPARATOR.split(path)):

@@ -1,11 +1,11 @@
-"""Up to which number everything is there, where numbers are taken before they are committed.
+"""Up to which number all rows are visible, where numbers are taken before the commit.
 
-On a store with several writers a row may appear behind one with a greater number: its transaction
-took the number first and was committed later.  Whoever reads on from the greatest number seen would
-miss it for ever.  So a look tells two things, in this order: the greatest numbers, and who is
-writing at that moment.  When all of those have ended, nothing can appear below the numbers of that
-look any more.  Pure; where there is one writer, nobody is ever seen writing, and a look settles at
-once.
+On a store with several writers a row may appear below one with a greater number: its transaction
+took the number first and committed later.  A reader that continues from the greatest number seen
+would miss it for ever.  So a look reads two things, in this order: the greatest numbers, and the
+transactions that are writing.  When all of those have ended, nothing can appear below the numbers
+of that look.  Pure; with a single writer there are no such transactions, and every look is final
+at once.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Cut = TypeVar("Cut")
 
 class _Pending(msgspec.Struct, Generic[Cut]):
     cut: Cut
-    writers: Set[str]  # those of them that have not ended
+    writers: Set[str]  # those that have not ended
 
 
 class Settling(Generic[Cut]):
-    """Two looks are waited for at a time: the oldest, and the latest, which will be next."""
+    """Waits for two looks at a time: the oldest, and the latest, which comes next."""
 
     def __init__(self) -> None:
         self._pending: list[_Pending[Cut]] = []
 
     def look(self, cut: Cut, writers: Set[str]) -> Cut | None:
-        """The latest cut that is settled now, if one is that was not before."""
+        """Return the latest cut that became final with this look, if any."""
         settled = None
         waiting = []
         for earlier in self._pending:

@@ -1,11 +1,11 @@
-"""The tables of the lake as plain data: what the archiver writes and the pipeline reads.
+"""The tables of the lake as data: what the archiver writes and the pipeline reads.
 
     <lake>/<table>/dt=2026-01-31/<table>-<from>-<to>.parquet                 appended tables
     <lake>/<table>/dt=2026-01-31/snapshot_no=7/<table>-<from>-<to>.parquet   tables of snapshots
 
-Every row stands in the lake once.  `dt` is the day (UTC) of the instant that the table goes by; a
-file holds the rows with the numbers `from` to `to` of its table and day, and never changes.  Names
-that begin with `_` or `.` are not for readers, as everywhere in the world of Parquet.
+Every row is in the lake once.  `dt` is the day (UTC) of the table's instant column; a file holds
+the rows with the numbers `from` to `to` of its table and day, and never changes.  Readers ignore
+names that begin with `_` or `.`, as is usual for Parquet.
 
 Instants are milliseconds since 1970 (UTC).
 """
@@ -21,7 +21,7 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.limits import DAY
 
 SCHEMA_VERSION = 1  # written into every file; columns are only ever added, and then nullable
-VERSION_KEY = "penstock.schema_version"  # the key of it in the metadata of a file
+VERSION_KEY = "penstock.schema_version"  # its key in the metadata of a file
 
 
 class Type(StrEnum):
@@ -36,7 +36,7 @@ class Column(msgspec.Struct, frozen=True):
     type: Type
     is_nullable: bool
     meaning: str
-    repeats: bool = False  # a text of which there are few: kept as a dictionary
+    repeats: bool = False  # few distinct values: stored as a dictionary
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The names of the folders between table and files, outermost first."""
+        """The partition columns between table and files, outermost first."""
         return ("dt", "snapshot_no") if self.of_snapshots else ("dt",)
 
 
@@ -193,15 +193,15 @@ BACKLOG = Table(
         _QUEUE_NO,
         _QUEUE,
         _long("waiting", "not due yet"),
-        _long("ready", "due, and nobody has them"),
-        _long("leased", "somebody has them"),
+        _long("ready", "due and not leased"),
+        _long("leased", "leased"),
         _long("dead", "dead, at rest in this queue"),
         _long("sent_total", "arrivals since the queue was made: sends, redrives, dead letters"),
         _long("done_total", "ended as done"),
         _long("dead_total", "ended as dead"),
         _long("cancelled_total", "ended as cancelled"),
         _long("failed_total", "attempts that failed"),
-        _long("expired_total", "leases that ran out"),
+        _long("expired_total", "leases that expired"),
         _long("claimed_total", "claims"),
     ),
 )
@@ -224,10 +224,10 @@ SNAPSHOTS = Table(
         *_SNAPSHOT_COLUMNS,
         _text("state", "waiting, ready, leased or dead", repeats=True),
         *_LABELS,
-        _long("order_no", "place in line"),
+        _long("order_no", "place in the queue"),
         _long("sent_at", "when it was sent"),
         _long("due_at", "when it may be claimed; of a leased one: when its lease runs out"),
-        _long_or_null("expires_at", "when it is of no use any more"),
+        _long_or_null("expires_at", "when it expires unclaimed"),
         _long_or_null("first_leased_at", "first claim"),
         _long_or_null("leased_at", "last claim"),
         _text_or_null("leased_by", "the worker that has it or had it last", repeats=True),
@@ -267,7 +267,7 @@ TABLES = {t.name: t for t in (HISTORY, BODIES, ATTEMPTS, FACTS, BACKLOG, SNAPSHO
 
 
 class Range(msgspec.Struct, frozen=True, order=True):
-    """Rows of a table, by their numbers; both ends are in it."""
+    """Rows of a table by number, both ends included."""
 
     from_no: int
     to_no: int
@@ -277,17 +277,17 @@ _FILE = re.compile(r"([a-z]+)-(\d{19})-(\d{19})\.parquet")
 
 
 def dt_of(instant: int) -> str:
-    """The value of the partition for an instant: its day in UTC, as 2026-01-31."""
+    """The partition value of an instant: its day in UTC, as 2026-01-31."""
     return moment_of(instant).date().isoformat()
 
 
 def dt_of_day(day: int) -> str:
-    """The same for days since 1970."""
+    """The same for a day number since 1970."""
     return dt_of(day * DAY)
 
 
 def folder(table: Table, dt: str, *, snapshot_no: int | None = None) -> str:
-    """Where files of a table stand, below the lake."""
+    """The folder of a table's files, relative to the lake."""
     inner = "" if snapshot_no is None else f"/snapshot_no={snapshot_no}"
     return f"{table.name}/dt={dt}{inner}"
 
@@ -297,7 +297,7 @@ def file_name(table: Table, rows: Range) -> str:
 
 
 def range_of(table: Table, name: str) -> Range | None:
-    """What a file of this name holds; None: it is not one of ours."""
+    """The rows that a file of this name holds; None: it is not ours."""
     match = _FILE.fullmatch(name)
     if match is None or match[1] != table.name:
         return None

@@ -1,9 +1,9 @@
-"""How far the archive is: a mark per source and day, moved in two steps around each file.
+"""Progress of the archive: a mark per source and day, moved in two steps around each file.
 
-First the store remembers which rows the next file will hold (`planned_no`), then the file gets its
-name, then the mark moves (`done_no`).  Rows below a settled number never change, and the name of a
-file follows from its rows.  So whoever comes after a kill, at whatever moment, writes the same file
-again or finds the mark moved: no row is missed, and none stands in two files.
+First the store records which rows the next file will hold (`planned_no`), then the file gets its
+name, then the mark moves (`done_no`).  Rows below a final number never change, and the name of a
+file follows from its rows.  So after a kill, at any moment, the next archiver writes the same file
+again or finds the mark moved: no row is missed, and none is in two files.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from msgspec.structs import replace
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range, Table
 
-ALL_DAYS = -1  # for sources that are one table, and not one of each day
+ALL_DAYS = -1  # for sources that are one table instead of one per day
 ROWS_PER_FILE = 1_000_000
-SETTLED_AFTER_DAYS = 1  # so long after its end nobody adds to a day any more
+SETTLED_AFTER_DAYS = 1  # no node adds to a day this long after its end
 
 
 class Source(StrEnum):
-    """What is read on by number, in the order in which it is written out.
+    """The numbered sources, in the order in which they are archived.
 
-    The counters come last: whoever finds a sample of them in the lake finds their history there.
+    Counters come last, so that the lake has the history of every sample it has.
     """
 
     HISTORY = "history"
@@ -43,18 +43,18 @@ class Source(StrEnum):
 
 
 Place = tuple[Source, int]  # a source and its day
-Cut = Mapping[Place, int]  # the greatest numbers of one moment
+Cut = Mapping[Place, int]  # the greatest numbers at one moment
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """The fields stand in the order of the columns."""
+    """Fields are in column order."""
 
     source: Source
     day: int
     done_no: int = 0  # everything up to here is in the lake
     planned_no: int = 0  # and up to here it is about to be
     rows_total: int = 0
-    is_closed: bool = False  # nothing comes any more
+    is_closed: bool = False  # no more rows will be added
     moved_at: int = 0
 
     @property
@@ -70,7 +70,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def plan(mark: Mark, *, upto: int, most: int) -> Mark:
-    """What comes next; a plan that is there already is kept to, whatever has come since."""
+    """Plan the next file; an existing plan stays, whatever has been added since."""
     if mark.planned is not None or upto <= mark.done_no:
         return mark
     return replace(mark, planned_no=min(upto, mark.done_no + most))
@@ -81,22 +81,22 @@ def done(mark: Mark, *, rows: int, now: int) -> Mark:
 
 
 def is_over(day: int, *, today: int) -> bool:
-    """Nobody's clock is in that day any more."""
+    """Whether the day is over on every node."""
     return day + SETTLED_AFTER_DAYS < today
 
 
-class Archived(msgspec.Struct, frozen=True):
-    """What may be forgotten because it is in the lake."""
+class Forgettable(msgspec.Struct, frozen=True):
+    """What the store may forget because the lake has it."""
 
     facts_no: int
     samples_no: int
     days: frozenset[int] | None  # None: all of them
 
 
-EVERYTHING = Archived(2**62, 2**62, None)
+EVERYTHING = Forgettable(2**62, 2**62, None)
 
 
-def archived(marks: Iterable[Mark]) -> Archived:
+def forgettable(marks: Iterable[Mark]) -> Forgettable:
     by_place = {mark.place: mark for mark in marks}
     closed = [
         {day for (s, day), m in by_place.items() if s is source and m.is_closed}
@@ -105,4 +105,5 @@ def archived(marks: Iterable[Mark]) -> Archived:
     ]
     facts = by_place.get((Source.FACTS, ALL_DAYS), Mark(Source.FACTS, ALL_DAYS))
     samples = by_place.get((Source.BACKLOG, ALL_DAYS), Mark(Source.BACKLOG, ALL_DAYS))
-    return Archived(facts.done_no, samples.done_no, frozenset.intersection(*map(frozenset, closed)))
+    days = frozenset.intersection(*map(frozenset, closed))
+    return Forgettable(facts.done_no, samples.done_no, days)

@@ -1,11 +1,11 @@
-"""Targets of service, as people write them: `mail wait 5s 99.9; * wait 1m 99; * success 99.5`.
+"""Service level targets as users write them: `mail wait 5s 99.9; * wait 1m 99; * success 99.5`.
 
-    QUEUE wait DURATION PERCENT      so many are claimed within that time of their sending
-    QUEUE service DURATION PERCENT   so many are done within that time of their last claim
-    QUEUE total DURATION PERCENT     so many are done within that time of their sending
-    QUEUE success PERCENT            so many do not die
+    QUEUE wait DURATION PERCENT      are claimed within that time of being sent
+    QUEUE service DURATION PERCENT   are done within that time of their last claim
+    QUEUE total DURATION PERCENT     are done within that time of being sent
+    QUEUE success PERCENT            do not end up dead
 
-A queue is a name or a pattern with `*`; of several that fit, the first one counts.
+A queue is a name or a pattern with `*`; of several that match, the first one counts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_targets(text: str) -> tuple[Target, ...]:
-    """Raises InvalidRequest that names the part which is not understood."""
+    """Raises InvalidRequest with the part that cannot be parsed."""
     return tuple(_read(part) for part in text.split(";") if part.strip())
 
 
@@ -55,8 +55,8 @@ def _read(part: str) -> Target:
     has_limit = objective != Objective.SUCCESS
     if objective not in list(Objective) or len(words) != (4 if has_limit else 3):
         raise InvalidRequest(
-            f"{part.strip()[:80]!r} is no target; write QUEUE wait|service|total DURATION PERCENT, "
-            "or QUEUE success PERCENT"
+            f"{part.strip()[:80]!r} is not a target: write QUEUE wait|service|total DURATION "
+            "PERCENT, or QUEUE success PERCENT"
         )
     try:
         limit_ms = duration_ms(words[2]) if has_limit else None

@@ -1,4 +1,4 @@
-"""The tables that the pipeline makes of history: their names, and what is told of them."""
+"""The tables that the pipeline computes from history."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GoldRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of the newest days first, each day in the order in which it was written."""
+    """Rows, the newest days first, each day in the order in which it was written."""
 
     columns: list[str]
     rows: list[list[Any]]
@@ -41,11 +41,11 @@ class GoldRows(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_table(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise InvalidRequest("a table has small letters, digits and _ in its name")
+        raise InvalidRequest("a table name has lower-case letters, digits and _")
     return name
 
 
 def check_day(name: str, text: str) -> str:
     if not _DAY.fullmatch(text):
-        raise InvalidRequest(f"{name} is a day like 2031-12-24")
+        raise InvalidRequest(f"{name} must be a day like 2031-12-24")
     return text

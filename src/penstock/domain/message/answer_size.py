@@ -1,4 +1,4 @@
-"""How much one answer holds, in bytes of message bodies."""
+"""How many messages fit into one answer, by the bytes of their bodies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def count_fitting(sizes: Iterable[int], max_bytes: int) -> int:
-    """As many messages as fit, in their order; the first one in any case, or nothing would move."""
+    """Count the messages that fit, in order; always at least the first, or nothing would move."""
     total = count = 0
     for size in sizes:
         total += size

@@ -1,7 +1,7 @@
-"""Claims that can be repeated: the same key gives the same messages under the same leases.
+"""Repeatable claims: the same key returns the same messages under the same leases.
 
-For whoever asked and did not hear the answer.  It works as long as nothing has happened to any of
-the messages; an act on one of them shows that the answer was heard.
+For callers that did not receive the answer.  It works as long as none of the messages has changed;
+an act on one of them shows that the answer arrived.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_KEY_CHARS = 128
 
 
 class Given(msgspec.Struct, frozen=True, array_like=True):
-    """What a claim has given, in its order."""
+    """What a claim returned, in its order."""
 
     leases: tuple[tuple[int, int], ...]  # message_no, lease_no
     leased_at: int
@@ -34,12 +34,12 @@ class Given(msgspec.Struct, frozen=True, array_like=True):
 
 
 def repeat(given: Given, found: Mapping[int, Message], *, now: int, lease_ms: int) -> list[Message]:
-    """The same once more, the leases counted anew; or ClaimNotRepeatable."""
+    """The same messages once more, with renewed leases; or raise ClaimNotRepeatable."""
     messages = [found.get(message_no) for message_no, _ in given.leases]
     again: list[Message] = []
     for (_, lease_no), message in zip(given.leases, messages, strict=True):
         if message is None or not _is_untouched(message, lease_no, given, now=now):
-            raise ClaimNotRepeatable("something has happened to what this claim had given")
+            raise ClaimNotRepeatable("a message of this claim has changed since")
         again.append(replace(message, due_at=now + lease_ms))
     return again
 
@@ -48,6 +48,6 @@ def _is_untouched(message: Message, lease_no: int, given: Given, *, now: int) ->
     is_held = message.state is State.LEASED and message.lease_no == lease_no
     is_as_given = message.leased_at == given.leased_at and message.due_at == given.due_at
     is_quiet = message.started_at is None and message.progress is None
-    # Whoever begins past the deadline would be timed out at its first extension.
+    # A holder that begins past the deadline would be timed out at its first extension.
     is_in_time = now < given.due_at and not is_overdue(message, now=now)
     return is_held and is_as_given and is_quiet and is_in_time

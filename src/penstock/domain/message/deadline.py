@@ -1,8 +1,8 @@
-"""How long one attempt may take, where its sender has said so.
+"""How long one attempt may take, where the sender has set a limit.
 
-A lease says how soon its holder must be heard of, this says when it is enough; neither cuts the
-other short.  Only a holder that is there can have taken too long: one that is silent is gone, and
-what it held comes back.
+A lease ends when its holder is silent for too long, a deadline when the attempt takes too long;
+neither shortens the other.  Only a holder that still reports can have taken too long: one that is
+silent is gone, and its message is redelivered.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def deadline(message: Message) -> int | None:
-    """When the attempt under way has taken too long."""
+    """When the running attempt has taken too long."""
     if message.timeout_ms is None:
         return None
     started_at = message.leased_at if message.started_at is None else message.started_at

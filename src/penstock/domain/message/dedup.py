@@ -1,4 +1,4 @@
-"""When a dedup key comes free that is not taken for a while, but until something happens."""
+"""When a dedup key that is held until an event, and not for a time window, becomes free."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.domain.queue.queue import DedupUntil
 
 
 def frees_key(before: Message, after: Message) -> bool:
-    """Does this change give back the key?  What ends or leaves its queue unclaimed does, too."""
+    """Whether this change frees the key; a message that ends or leaves its queue unclaimed does."""
     if before.dedup_until is None:
         return False
     if before.dedup_until is DedupUntil.CLAIMED:

@@ -1,4 +1,4 @@
-"""What a sender asks for, and how it becomes a message."""
+"""Drafts: what a sender asks for, and how it becomes a message."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
 
 
 def _as_a_job(message: Message, draft: Draft) -> Message:
-    """With what few messages say, apart from the others for the sake of their speed."""
+    """Add the rarely used fields; kept apart so that ordinary sends stay fast."""
     until = None if draft.dedup_until is DedupUntil.WINDOW else draft.dedup_until
     if until is not None and message.dedup_key is None:
         raise InvalidRequest("dedup_until needs a dedup_key")
@@ -90,7 +90,7 @@ def _as_a_job(message: Message, draft: Draft) -> Message:
 
 
 def content_key(body: str) -> str:
-    """The SHA-256 of what the sender meant: of a JSON string its text, of other JSON as written."""
+    """The SHA-256 of the content: of a JSON string its text, of other JSON the text as written."""
     meant = _text.decode(body) if body.startswith('"') else body
     return hashlib.sha256(meant.encode()).hexdigest()
 

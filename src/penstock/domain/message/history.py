@@ -1,4 +1,4 @@
-"""What is remembered: an ending per finished message, an attempt per lease that did not end so."""
+"""History: an ending per finished message, an attempt per lease that did not finish its message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AttemptOutcome(StrEnum):
     CRASHED = "crashed"
 
 
-# What counts as a failure: the holder was there, and the attempt came to nothing.
+# Failures: the holder was there, and the attempt came to nothing.
 FAILURES = frozenset({AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED})
 OUTCOME_OF = {
     Verb.FAIL: AttemptOutcome.FAILED,
@@ -85,7 +85,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which endings are wanted; `from_at <= finished_at < to_at`, newest first."""
+    """Which endings to return; `from_at <= finished_at < to_at`, newest first."""
 
     id: str | None = None
     queue: str | None = None
@@ -104,7 +104,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
 def attempt(
     message: Message, outcome: AttemptOutcome, *, now: int, error: str | None = None
 ) -> Attempt:
-    """The line of history for a lease that ended without finishing its message."""
+    """The history of a lease that ended without finishing its message."""
     return Attempt(
         id=message.id,
         message_no=message.message_no,

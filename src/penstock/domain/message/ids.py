@@ -5,7 +5,7 @@ from __future__ import annotations
 ID_DIGITS = 19  # random hexadecimal digits that an id takes
 ID_CHARS = 36
 
-# The digit that begins the fourth group also says which variant of UUID it is: 10xx in binary.
+# The first digit of the fourth group also encodes the UUID variant: 10xx in binary.
 _VARIANT = {digit: "89ab"[int(digit, 16) & 0b11] for digit in "0123456789abcdef"}
 
 

@@ -1,4 +1,4 @@
-"""What a holder may do with its lease, as data; and the receipt that proves the lease outside."""
+"""Acts of a lease holder as data, and the receipt that proves a lease to the outside."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Verb(StrEnum):
     CRASH = "crash"
 
 
-# Acts whose loss in a power cut costs a redelivery at most, so they need not wait for the disk.
+# Losing one of these in a power cut costs at most a redelivery, so they need not wait for the disk.
 FORGETTABLE = frozenset({Verb.EXTEND, Verb.RELEASE})
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """What a receipt stands for.
+    """The lease that a receipt stands for.
 
-    The instant belongs to it: claims do not wait for the disk, so after a power cut the same
-    lease_no may be given again, and the holder from before must not be taken for the new one.
+    The instant is part of it: claims do not wait for the disk, so after a power cut the same
+    lease_no may be given out again, and the previous holder must not be taken for the new one.
     """
 
     message_no: int
@@ -60,19 +60,19 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
     lease: Lease
     verb: Verb
     now: int
-    # fail, time_out: own back-off; release, snooze: how long; extend: new lease
+    # fail, time_out: own back-off; release, snooze: delay; extend: new lease
     delay_ms: int | None = None
     text: str | None = None  # fail, time_out, crash: the error; others: the reason
     dice: float = 0.5
-    is_late_ok: bool = False  # complete, extend: taken until somebody else claims the message
+    is_late_ok: bool = False  # complete, extend: accepted until another worker claims the message
     progress: str | None = None  # extend: JSON text, kept until the next attempt
     is_start: bool = False  # extend: the message's time is counted from now
 
 
 def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
-    """Whoever extends past the deadline is there and has taken too long: that is a time-out.
+    """Turn an extension past the deadline into a time-out.
 
-    Not if work begins only now: its time is counted from here.
+    Not if work starts only now: its time is counted from here.
     """
     starts = act.is_start and message.started_at is None
     if act.verb is not Verb.EXTEND or starts or not is_overdue(message, now=act.now):
@@ -81,14 +81,14 @@ def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
 
 
 def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
-    """The message after the act, or LeaseLost."""
+    """The message after the act; raises LeaseLost."""
     if message.leased_at != act.lease.leased_at:
         raise LeaseLost(message.id)
     no, now = act.lease.lease_no, act.now
-    # A dead letter in another queue is nobody's, although it has not been claimed there.
+    # A dead letter in another queue has no holder, although it has not been claimed there.
     is_late_ok = act.is_late_ok and message.queue_no == act.lease.queue_no
     if act.verb is Verb.EXTEND and is_late_ok:
-        # Its place among those that may be held at the same time is somebody else's by now.
+        # Its slot among the messages that may be leased at the same time has been given away.
         settings = queue.settings
         is_late_ok = settings.max_leased is None and settings.max_leased_per_group is None
     match act.verb:
@@ -143,14 +143,14 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
 
 
 def receipt(lease: Lease, *, secret: bytes) -> str:
-    """Opaque text that only a claim can have given: signed, so that nobody guesses another's."""
+    """Opaque text that only a claim can have returned: signed, so that it cannot be guessed."""
     plain = _PLAIN.pack(lease.message_no, lease.lease_no, lease.queue_no, lease.leased_at)
     mac = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
     return base64.urlsafe_b64encode(plain + mac).decode().rstrip("=")
 
 
 def read_receipt(text: str, *, secret: bytes) -> Lease:
-    """The lease behind the text, or LeaseLost: a forged receipt is as good as a stale one."""
+    """The lease of a receipt, or LeaseLost: a forged receipt counts as a stale one."""
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError):
@@ -159,7 +159,7 @@ def read_receipt(text: str, *, secret: bytes) -> Lease:
         raise LeaseLost
     plain, mac = raw[: _PLAIN.size], raw[_PLAIN.size :]
     expected = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
-    # Comparing in constant time keeps the signature from being guessed byte by byte.
+    # A comparison in constant time keeps the signature from being guessed byte by byte.
     if not hmac.compare_digest(mac, expected):
         raise LeaseLost
     return Lease(*_PLAIN.unpack(plain))

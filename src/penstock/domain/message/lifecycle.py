@@ -1,4 +1,4 @@
-"""Message lifecycle: the one place that says how a message may change.
+"""Message lifecycle: the one place that defines how a message may change.
 
                  claim                 complete
     READY ─────────────────▶ LEASED ───────────────▶ DONE
@@ -9,8 +9,8 @@
      └─ WAITING ◀────────────────┴──────────▶ CANCELLED
         (not due yet: a delay, a back-off, a snooze)
 
-Pure: time, chance and settings come in as values, the changed message comes out.  Every act on a
-lease is fenced by `lease_no`, which grows with each claim and is never reset.
+Pure: time, randomness and settings come in as values, the changed message comes out.  Every act on
+a lease is fenced by `lease_no`, which grows with each claim and is never reset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.domain.queue.fair_share import NO_TURN
 from penstock.domain.queue.group_limit import NO_GATE, OPEN
 from penstock.domain.queue.queue import DedupUntil, Queue, Redelivery
 
-NEXT_ORDER = 0  # "give it the next number": the store does when it saves the message
+NEXT_ORDER = 0  # the store assigns the next number when it saves the message
 
 
 class State(StrEnum):
@@ -43,7 +43,7 @@ class State(StrEnum):
 LIVE = frozenset({State.WAITING, State.READY, State.LEASED})
 IN_LINE = frozenset({State.WAITING, State.READY})
 
-# Reasons we give ourselves; acts by people and handlers bring their own text.
+# Reasons that we give ourselves; operators and handlers bring their own text.
 EXHAUSTED = "attempts_exhausted"
 EXPIRED = "expired"
 PURGED = "purged"
@@ -55,14 +55,14 @@ WORKER_DIED = "the worker died with it"
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """The part of a message that changes.  Body and attributes are kept apart (`Content`).
+    """The part of a message that changes.  Body and attributes are stored apart (`Content`).
 
-    The fields stand in the order of the columns, so that a row becomes a message in one call.
+    Fields are in column order, so that a row becomes a message in one call.
     """
 
     id: str
     queue_no: int
-    due_at: int  # when it may be claimed; of a leased one: when the lease runs out
+    due_at: int  # when it may be claimed; if leased: when the lease expires
     sent_at: int
     message_no: int = 0
     state: State = State.READY
@@ -73,7 +73,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     max_attempts: int | None = None  # its own limit, in place of the queue's
     failures: int = 0
     lease_no: int = 0
-    is_blocked: bool = False  # by an earlier message of its group, or by a limit of its group
+    is_blocked: bool = False  # by an earlier message or a limit of its group
     group: str | None = None
     kind: str | None = None
     entity_id: str | None = None
@@ -84,23 +84,23 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     leased_at: int | None = None
     leased_by: str | None = None
     last_error: str | None = None
-    dead_from: int | None = None  # the queue in which it died, if this is a dead-letter queue
+    dead_from: int | None = None  # the queue it died in, if this is a dead-letter queue
     reason: str | None = None
     size: int = 0
-    body_day: int = 0  # which partition holds its content
+    body_day: int = 0  # the partition that holds its content
     timeout_ms: int | None = None  # how long one attempt may take
     retries_timeouts: bool = False  # False: an attempt that takes too long is its last
-    started_at: int | None = None  # when its holder began, if that was not with the claim
-    crashes: int = 0  # workers that died with it
-    dedup_until: DedupUntil | None = None  # None: the window, or it holds its key no longer
-    progress: str | None = None  # JSON text of its holder, in this attempt
-    route: str | None = None  # whose circuit workers ask before they run it; no claim goes by it
-    turn: int = NO_TURN  # in a fair queue: its place, before order_no
-    gate: int = NO_GATE  # where groups are limited: OPEN or SHUT
+    started_at: int | None = None  # when its holder began, if later than the claim
+    crashes: int = 0  # workers that died while they held it
+    dedup_until: DedupUntil | None = None  # None: the time window, or it no longer holds its key
+    progress: str | None = None  # JSON text from its holder, in this attempt
+    route: str | None = None  # workers ask this circuit before they run it; claims ignore it
+    turn: int = NO_TURN  # in a fair queue: its position, before order_no
+    gate: int = NO_GATE  # where groups are limited: ADMITTED or HELD_BACK
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):
-    """What the sender said, never changed: the body as JSON text, and texts beside it."""
+    """What the sender sent, never changed: the body as JSON text, and texts beside it."""
 
     body: str
     attributes: dict[str, str] | None = None
@@ -108,18 +108,18 @@ class Content(msgspec.Struct, frozen=True, gc=False):
 
 
 def is_expired(message: Message, *, now: int) -> bool:
-    """In line, and too old to be of use; while somebody is at work on it, it is not."""
+    """Whether it is queued and past its expiry; a leased message does not expire."""
     return message.state in IN_LINE and message.expires_at is not None and message.expires_at <= now
 
 
 def is_claimable(message: Message, *, now: int, in_a_row: bool = False) -> bool:
-    """`in_a_row`: whoever claims it has all those of its group that stand before it."""
+    """`in_a_row`: the same claim takes all earlier messages of its group."""
     in_front = message.state is State.READY and (in_a_row or not message.is_blocked)
     return in_front and not is_expired(message, now=now)
 
 
 def run(group: Iterable[Message], *, now: int) -> list[Message]:
-    """Of the live messages of a group in their order, those that one claim may take in a row."""
+    """The messages of a group that one claim may take in a row, given its live ones in order."""
     return list(takewhile(lambda m: is_claimable(m, now=now, in_a_row=True), group))
 
 
@@ -149,13 +149,13 @@ def claim(
 
 
 def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Message:
-    """Late is fine until the message is brought back; if `is_late_ok`, until the next claim."""
+    """Accepted late until the message is redelivered; if `is_late_ok`, until the next claim."""
     held = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
     return replace(held, state=State.DONE, reason=None)
 
 
 def complete_by_hand(message: Message, *, reason: str | None = None) -> Message:
-    """An operator knows that it is done; only while nobody holds it."""
+    """An operator knows that it is done; only while it is not leased."""
     return replace(_mine_or_free(message, None), state=State.DONE, reason=reason)
 
 
@@ -169,7 +169,7 @@ def fail(
     error: str | None = None,
     retry_in_ms: int | None = None,
 ) -> Message:
-    """Back off, or die when no attempt is left."""
+    """Back off, or die if no attempt is left."""
     failures = _held(message, lease_no).failures + 1
     failed = replace(message, failures=failures, last_error=error)
     if _is_exhausted(message, queue):
@@ -189,7 +189,7 @@ def time_out(
     error: str | None = None,
     retry_in_ms: int | None = None,
 ) -> Message:
-    """The attempt took too long: dead, or, if the message is to be tried again, failed."""
+    """The attempt took too long: the message dies, or fails if time-outs are retried."""
     held, error = _held(message, lease_no), error or TOOK_TOO_LONG
     if not message.retries_timeouts:
         return replace(held, state=State.DEAD, reason=TIMED_OUT, last_error=error)
@@ -201,7 +201,7 @@ def time_out(
 def crash(
     message: Message, queue: Queue, *, lease_no: int, now: int, error: str | None = None
 ) -> Message:
-    """Its worker died: back in line at once, but not for ever; it may be what kills them."""
+    """Its worker died: redelivered at once, but not for ever, because it may be what kills them."""
     crashes = _held(message, lease_no).crashes + 1
     crashed = replace(message, crashes=crashes, last_error=error or WORKER_DIED)
     limit = queue.settings.max_crashes
@@ -229,9 +229,9 @@ def snooze(
     delay_ms: int,
     reason: str | None = None,
 ) -> Message:
-    """The handler wants it later: the same as a release, but told apart in history.
+    """The handler postpones it: like a release, but recorded differently in history.
 
-    The reason, if there is one, stands where those look who wonder why it does not get done.
+    The reason, if any, is kept as last error, where operators look for it.
     """
     back = release(message, queue, lease_no=lease_no, now=now, delay_ms=delay_ms)
     return back if reason is None else replace(back, last_error=reason)
@@ -247,16 +247,16 @@ def extend(
     progress: str | None = None,
     is_start: bool = False,
 ) -> Message:
-    """If `is_late_ok`, one that was brought back is leased again, to whoever had it.
+    """If `is_late_ok`, a message that was brought back is leased to its last holder again.
 
-    `is_start`: its time is counted from here, for whoever claims before it can begin.  Only once:
-    to say so again does not give it more time.
+    `is_start`: its time is counted from here, for holders that claim before they can begin.  Only
+    the first one counts.
     """
     mine = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
     starts = is_start and mine.started_at is None
     return replace(
         mine,
-        # It may have been released, which gave the attempt back; who holds it has one.
+        # It may have been released, which gave the attempt back; a holder always has one.
         attempts=max(1, mine.attempts),
         state=State.LEASED,
         due_at=now + lease_ms,
@@ -266,7 +266,7 @@ def extend(
 
 
 def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
-    """The holder is gone: back in line at once, or dead when that was the last attempt."""
+    """The holder is gone: redelivered at once, or dead if that was the last attempt."""
     if message.state is not State.LEASED or message.due_at > now:
         raise WrongState(f"the lease on message {message.id} has not run out")
     if _is_exhausted(message, queue):
@@ -275,7 +275,7 @@ def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
 
 
 def fall_due(message: Message, queue: Queue, *, now: int) -> Message:
-    """A delayed message joins the line when it falls due; one that comes back has its place."""
+    """A delayed message joins the queue when it falls due; a redelivered one keeps its place."""
     if message.state is not State.WAITING or message.due_at > now:
         raise WrongState(f"message {message.id} is not due")
     has_place = message.first_leased_at is not None or message.gate == OPEN
@@ -291,7 +291,7 @@ def bury(
     lease_no: int | None = None,
     is_running_ok: bool = False,
 ) -> Message:
-    """By its lease holder, or by an operator: `is_running_ok` takes it from the lease holder."""
+    """By its lease holder or an operator; `is_running_ok` lets an operator take a leased one."""
     free = _mine_or_free(message, lease_no, is_running_ok=is_running_ok)
     return replace(free, state=State.DEAD, reason=reason)
 
@@ -303,9 +303,9 @@ def cancel(
     lease_no: int | None = None,
     is_running_ok: bool = False,
 ) -> Message:
-    """By its lease holder, or by an operator: `is_running_ok` takes it from the lease holder.
+    """By its lease holder or an operator; `is_running_ok` lets an operator take a leased one.
 
-    The lease holder is fenced: whatever it does with its lease from now on is `lease_lost`.
+    The lease holder is fenced: its later acts raise `lease_lost`.
     """
     if message.state is State.DEAD and lease_no is None:
         return replace(message, state=State.CANCELLED)
@@ -314,7 +314,7 @@ def cancel(
 
 
 def expire(message: Message, *, now: int) -> Message:
-    """Too old to be of use: cancelled."""
+    """Cancelled, because it is past its expiry."""
     if not is_expired(message, now=now):
         raise WrongState(f"message {message.id} has not expired")
     return replace(message, state=State.CANCELLED, reason=EXPIRED)
@@ -322,7 +322,7 @@ def expire(message: Message, *, now: int) -> Message:
 
 def reschedule(message: Message, *, due_at: int, now: int) -> Message:
     if message.state not in IN_LINE:
-        raise WrongState(f"message {message.id} is {message.state}; only one in line can be moved")
+        raise WrongState(f"message {message.id} is {message.state}; only queued ones can be moved")
     return replace(message, due_at=due_at, state=_state_at(due_at, now))
 
 
@@ -353,7 +353,7 @@ def _held(message: Message, lease_no: int) -> Message:
 
 
 def _still_mine(message: Message, lease_no: int) -> Message:
-    """In line again or not: nobody else has had it since."""
+    """Whether redelivered or not: no other holder has had it since."""
     if message.state not in LIVE or message.lease_no != lease_no:
         raise LeaseLost(message.id)
     return message

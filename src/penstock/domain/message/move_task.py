@@ -1,4 +1,4 @@
-"""Move tasks: messages brought out of a queue in the background, at a limited rate.
+"""Move tasks: messages moved out of a queue in the background, at a limited rate.
 
     RUNNING ──────▶ COMPLETED    nothing is left of what was there at the start
        │  └───────▶ FAILED       a queue is gone, or messages had no way back
@@ -6,7 +6,7 @@
     CANCELLING ───▶ CANCELLED    what was moved stays moved
 
 Pure: time comes in as a value, the changed task comes out.  A task earns credit as time passes and
-pays for every message with it; so the rate holds however often, and by whomever, it is advanced.
+pays for every message with it, so the rate holds however often, and by whichever node, it advances.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from penstock.domain.limits import SECOND
 from penstock.domain.queue import rate as pace
 from penstock.domain.queue.rate import Bucket, Rate
 
-CHUNK = 250  # messages per step: a transaction that short keeps nobody waiting
+CHUNK = 250  # messages per step: short transactions do not block others
 MAX_PER_SECOND = 10_000
-KEPT_PER_SOURCE = 10  # ended tasks, for people to look at
+KEPT_PER_SOURCE = 10  # ended tasks that are kept for operators
 
 # Why a task failed.
 QUEUE_NOT_FOUND = "queue_not_found"  # its source, its target, or a queue that messages died in
@@ -42,7 +42,7 @@ ACTIVE = frozenset({MoveState.RUNNING, MoveState.CANCELLING})
 
 
 class MoveTask(msgspec.Struct, frozen=True):
-    """The fields stand in the order of the columns; the names of the queues come last."""
+    """Fields are in column order; the names of the queues come last."""
 
     task_id: str
     source_no: int
@@ -53,7 +53,7 @@ class MoveTask(msgspec.Struct, frozen=True):
     moved: int
     before_no: int  # messages with a place from here on came after the start
     credit: int
-    paced_at: int  # up to when the credit is reckoned
+    paced_at: int  # the instant up to which the credit is computed
     started_at: int
     ended_at: int | None
     reason: str | None
@@ -81,7 +81,7 @@ def allowance(task: MoveTask, *, now: int) -> int:
 
 
 def next_at(task: MoveTask, *, now: int) -> int:
-    """When the next step is worth its while: a tenth of a second's worth, at least one message."""
+    """When the next step is worthwhile: after a tenth of a second's worth, at least one message."""
     rate = task.max_per_second
     if not task.is_active or rate is None:
         return now
@@ -89,7 +89,7 @@ def next_at(task: MoveTask, *, now: int) -> int:
 
 
 def advance(task: MoveTask, *, now: int, moved: int) -> MoveTask:
-    """A step that moved so many."""
+    """Account for a step that moved this many messages."""
     bucket = Bucket(0, max(task.paced_at, now))
     if task.max_per_second is not None:
         bucket = pace.spend(_bucket(task), _rate(task.max_per_second), moved, now=now)
@@ -146,7 +146,7 @@ def new_task(
 
 
 def _rate(max_per_second: int) -> Rate:
-    # A pause is not made up for with a burst: beyond a fifth of a second's worth nothing is saved.
+    # A pause is not made up for with a burst: at most a fifth of a second's worth is saved.
     return Rate(max_per_second, SECOND, max(1, max_per_second // 5))
 
 

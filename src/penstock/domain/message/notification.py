@@ -1,9 +1,9 @@
 """Notifications: messages for a set time, and what may be changed while they wait for it.
 
-A notification is an ordinary message.  What it has beside a due date is kept as attributes, which
-go with the body wherever that goes: to the handler, to a dead-letter queue, into history.  The date
-it was recorded for is among them, because `due_at` of a message is the next instant at which
-something happens to it: the end of a lease, the end of a back-off.
+A notification is an ordinary message.  What it has besides a due date is kept as attributes, which
+stay with the body: for the handler, in a dead-letter queue, in history.  The date it was recorded
+for is among them, because `due_at` of a message is the next instant at which something happens to
+it: the end of a lease, the end of a back-off.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from penstock.domain.message.retry import MAX_DELAY_MS
 from penstock.domain.queue.queue import Queue
 
 PLANNED_AT = "notification.due_at"  # the date it was recorded for, or moved to; ms since the epoch
-USER_TOKEN = "notification.user_token"  # of whoever recorded it
-FUTURE_TOKEN = "notification.future_user_token"  # for what the handler does
+USER_TOKEN = "notification.user_token"  # of its recorder
+FUTURE_TOKEN = "notification.future_user_token"  # for the handler's own work
 OWN = frozenset({PLANNED_AT, USER_TOKEN, FUTURE_TOKEN})
 
 MAX_TOKEN_CHARS = 256
@@ -32,7 +32,7 @@ MAX_RETRIES = 100
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be different about a notification; what is None stays."""
+    """The changes to a notification; None leaves a value as it is."""
 
     due_at: int | None = None
     body: str | None = None  # JSON text
@@ -41,10 +41,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetrySchedule:
-    """When a handler that fails is tried again: `RetrySchedule(["1h", "1d"])`.
+    """When a failing handler is retried: `RetrySchedule(["1h", "1d"])`.
 
-    The n-th retry is due at the original date plus the n-th duration; past the end it is given up.
-    Durations are not added up: an hour and a day after the date it was recorded for.
+    The n-th retry is due at the original date plus the n-th duration; after the last one the
+    notification is given up.  Durations do not add up: an hour and a day after the original date.
     """
 
     __slots__ = ("offsets_ms",)
@@ -60,17 +60,17 @@ class RetrySchedule:
         return f"RetrySchedule({[duration_text(offset) for offset in self.offsets_ms]})"
 
     def retry_in_ms(self, *, planned_at: int, failures: int, now: int) -> int | None:
-        """How long from now until the retry after that many failures; None: there is none left."""
+        """How long until the retry after this many failures; None: no retry is left."""
         if failures > len(self.offsets_ms):
             return None
         return max(0, planned_at + self.offsets_ms[failures - 1] - now)
 
 
 def planned(draft: Draft, *, due_at: int, user_token: str | None, future_token: str) -> Draft:
-    """A draft with the attributes that make a notification; raises InvalidRequest."""
+    """Add the attributes of a notification to a draft; raises InvalidRequest."""
     given = draft.attributes or {}
     if not OWN.isdisjoint(given):
-        raise InvalidRequest("attributes that begin with 'notification.' are a notification's own")
+        raise InvalidRequest("attributes that begin with 'notification.' are reserved")
     own = {PLANNED_AT: str(due_at), FUTURE_TOKEN: future_token}
     if user_token is not None:
         if not 0 < len(user_token) <= MAX_TOKEN_CHARS or NUL in user_token:
@@ -80,9 +80,9 @@ def planned(draft: Draft, *, due_at: int, user_token: str | None, future_token: 
 
 
 def planned_at(attributes: dict[str, str] | None) -> int | None:
-    """The date it was recorded for; None if it is no notification."""
+    """The date it was recorded for; None if it is not a notification."""
     text = (attributes or {}).get(PLANNED_AT, "")
-    # Anybody may write attributes: not all of what looks like a number is an instant.
+    # Any sender may write attributes: not all that looks like a number is an instant.
     is_number = len(text) <= len(str(MAX_INSTANT)) and text.isascii() and text.isdigit()
     return int(text) if is_number and int(text) <= MAX_INSTANT else None
 
@@ -90,9 +90,9 @@ def planned_at(attributes: dict[str, str] | None) -> int | None:
 def change(
     message: Message, content: Content, queue: Queue, wanted: Change, *, now: int, limits: Limits
 ) -> NewMessage:
-    """A message in line with another date, body or tags; once it is leased, it is refused."""
+    """Change date, body or tags of a queued message; raises WrongState once it is leased."""
     if message.state not in IN_LINE:
-        text = f"message {message.id} is {message.state}; only one in line can be changed"
+        text = f"message {message.id} is {message.state}; only a queued message can be changed"
         raise WrongState(text)
     tags = tuple(tag for tag in (message.tag1, message.tag2) if tag is not None)
     draft = Draft(
@@ -103,7 +103,7 @@ def change(
         trace=content.trace,
         delay_ms=0,
     )
-    # Judged like a new one: what would not be taken today does not come in by the back door.
+    # Checked like a new one, so that a change cannot bypass today's limits.
     checked = send(draft, queue, now=now, message_id=message.id, limits=limits)
     new = checked.message
     after = replace(

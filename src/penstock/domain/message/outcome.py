@@ -1,4 +1,4 @@
-"""What a handler may say about its job in place of "done".  Returned or raised, it is the same."""
+"""Outcomes other than "done" that a handler may return or raise."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from penstock.domain.message.draft import check_delay
 
 
 class Outcome(Exception):
-    """Base of all; whatever else a handler returns means that the job is done."""
+    """Base class; any other return value means that the job is done."""
 
 
 class Retry(Outcome):
-    """This attempt failed; try again after that time, or as the job's back-off says."""
+    """This attempt failed; retry after the given time, or by the job's back-off."""
 
     def __init__(self, after: Duration | None = None, *, error: object = None) -> None:
         super().__init__("to be tried again" if error is None else str(error))
@@ -19,7 +19,7 @@ class Retry(Outcome):
 
 
 class Snooze(Outcome):
-    """Not now: the job comes back after that time, and this attempt does not count."""
+    """Not now: the job becomes due after the given time, and this attempt does not count."""
 
     def __init__(self, delay: Duration) -> None:
         super().__init__(f"snoozed for {delay}")
@@ -27,7 +27,7 @@ class Snooze(Outcome):
 
 
 class Cancel(Outcome):
-    """Not needed any more: the job ends here, on purpose."""
+    """No longer needed: the job ends here, on purpose."""
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "cancelled by its handler")
@@ -35,7 +35,7 @@ class Cancel(Outcome):
 
 
 class Bury(Outcome):
-    """Trying again is of no use: the job is dead at once, whatever attempts are left."""
+    """Retrying is pointless: the job dies at once, whatever attempts are left."""
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "buried by its handler")
@@ -43,7 +43,7 @@ class Bury(Outcome):
 
 
 def instance_of(result: object) -> object:
-    """The result of a handler; a returned class counts as `raise` counts it: `return Cancel`.
+    """Return a handler's result; a returned outcome class counts as an instance: `return Cancel`.
 
     A class that needs arguments (Snooze) becomes the TypeError of calling it without any.
     """

@@ -55,7 +55,7 @@ def delay_ms(backoff: Backoff, *, failures: int, dice: float) -> int:
 
 
 def check(backoff: Backoff) -> Backoff:
-    """Return it, or raise InvalidRequest for values that make no sense."""
+    """Return it, or raise InvalidRequest for values out of range."""
     match backoff:
         case Fixed():
             _check_delay("delay_ms", backoff.delay_ms)
@@ -79,7 +79,7 @@ def check(backoff: Backoff) -> Backoff:
 def _grown(backoff: Exponential, failures: int) -> float:
     try:
         return backoff.first_ms * backoff.factor ** (failures - 1)
-    except OverflowError:  # hundreds of failures: more than a float can hold, and than any maximum
+    except OverflowError:  # hundreds of failures: beyond any float, and any maximum
         return backoff.max_ms if backoff.first_ms else 0
 
 

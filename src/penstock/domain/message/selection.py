@@ -1,4 +1,4 @@
-"""Which messages of a queue are meant, by what they are: for looking, and for acting on many."""
+"""Selects messages of a queue by their fields, for reading and for acting on many."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = (State.READY, State.WAITING, State.LEASED, State.DEAD)
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is said must fit; `sent_from <= sent_at < sent_before`."""
+    """All given fields must match; `sent_from <= sent_at < sent_before`."""
 
     state: State = State.READY
     kind: str | None = None
@@ -39,37 +39,37 @@ class BulkAct(StrEnum):
     RESCHEDULE = "reschedule"
 
 
-# What each act can be done to; the rest is refused one by one.
+# The states that each act applies to; other messages are refused one by one.
 TAKES: dict[BulkAct, frozenset[State]] = {
     BulkAct.COMPLETE: lifecycle.IN_LINE,
     BulkAct.CANCEL: lifecycle.IN_LINE | {State.DEAD},
     BulkAct.BURY: lifecycle.IN_LINE,
-    BulkAct.REDRIVE: lifecycle.IN_LINE | {State.DEAD},  # in line: dead letters
+    BulkAct.REDRIVE: lifecycle.IN_LINE | {State.DEAD},  # queued: dead letters
     BulkAct.RESCHEDULE: lifecycle.IN_LINE,
 }
 
 
-# With is_running_ok these also end what is leased.
+# With is_running_ok these also end leased messages.
 ENDS_RUNNING = frozenset({BulkAct.CANCEL, BulkAct.BURY})
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """An act by hand on many messages."""
+    """An operator's act on many messages."""
 
     act: BulkAct
     reason: str | None = None
     due_at: int | None = None
-    is_running_ok: bool = False  # cancel, bury: also those that are leased
+    is_running_ok: bool = False  # cancel, bury: also leased messages
 
 
 def check_order(order: Order, state: State | None) -> Order:
-    """Raises InvalidRequest; `state` of those that are meant, if that is known."""
+    """Raises InvalidRequest; `state` of the selected messages, if known."""
     if (order.due_at is None) is (order.act is BulkAct.RESCHEDULE):
         raise InvalidRequest("due_at and delay_ms belong to reschedule, which needs one of them")
     if order.reason is not None and order.act in (BulkAct.REDRIVE, BulkAct.RESCHEDULE):
-        raise InvalidRequest(f"{order.act} takes no reason")
+        raise InvalidRequest(f"{order.act} does not take a reason")
     if order.is_running_ok and order.act not in ENDS_RUNNING:
-        raise InvalidRequest(f"{order.act} takes no is_running_ok: it is for cancel and bury")
+        raise InvalidRequest(f"{order.act} does not take is_running_ok; cancel and bury do")
     running = {State.LEASED} if order.is_running_ok else set()
     if state is not None and state not in TAKES[order.act] | running:
         raise InvalidRequest(f"{order.act} is not for messages that are {state}")
@@ -77,7 +77,7 @@ def check_order(order: Order, state: State | None) -> Order:
 
 
 def apply(order: Order, message: Message, home: Queue, *, now: int) -> Message:
-    """The message afterwards; raises WrongState.  `home` is where a dead one goes back to."""
+    """The message afterwards; raises WrongState.  A dead message returns to `home`."""
     match order.act:
         case BulkAct.COMPLETE:
             return lifecycle.complete_by_hand(message, reason=order.reason)
@@ -93,7 +93,7 @@ def apply(order: Order, message: Message, home: Queue, *, now: int) -> Message:
 
 
 def place_of(message: Message) -> tuple[int, int, int, int]:
-    """Where a page ended, in the order in which that state is looked at."""
+    """Where a page ended, in the order of that state's pages."""
     match message.state:
         case State.READY:
             return int(message.is_blocked), message.priority, message.turn, message.order_no

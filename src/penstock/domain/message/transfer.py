@@ -1,4 +1,4 @@
-"""From one queue to another: dead letters, redrives, moves.  Pure, as all of the lifecycle."""
+"""Transfers between queues: dead letters, redrives, moves.  Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.domain.queue.queue import Queue
 
 
 def redrive(message: Message, target: Queue, *, now: int) -> Message:
-    """A new life in `target`: behind all that wait there, with all its attempts before it."""
+    """A new life in `target`: behind all queued messages, with all its attempts."""
     if message.state is not State.DEAD and (
         message.state not in IN_LINE or message.dead_from is None
     ):
@@ -21,9 +21,9 @@ def redrive(message: Message, target: Queue, *, now: int) -> Message:
 
 
 def move(message: Message, target: Queue, *, now: int) -> Message:
-    """To another queue: a dead one with a new life, one that waits for its turn as if sent there.
+    """Move to another queue: a dead message starts anew, a queued one arrives as if sent there.
 
-    An ordinary message keeps its expiry date, unless `target` keeps it for a shorter time.
+    A queued message keeps its expiry, unless `target` has a shorter retention.
     """
     if message.state is State.DEAD or message.dead_from is not None:
         return redrive(message, target, now=now)
@@ -34,13 +34,13 @@ def move(message: Message, target: Queue, *, now: int) -> Message:
 
 
 def dead_letter(message: Message, target: Queue, *, now: int) -> Message:
-    """A dead message as it stands in the dead-letter queue of the queue it died in."""
+    """A dead message as it is in the dead-letter queue of the queue it died in."""
     moved = _moved(message, target, now=now)
     return replace(moved, dead_from=message.queue_no, reason=message.reason)
 
 
 def expiry(queue: Queue, *, now: int, wanted: int | None = None) -> int | None:
-    """The sooner of what the sender asked for and what the queue keeps."""
+    """The sooner of the sender's expiry and the queue's retention."""
     if queue.settings.retention_ms is None:
         return wanted
     kept = now + queue.settings.retention_ms
@@ -58,7 +58,7 @@ def _moved(message: Message, target: Queue, *, now: int) -> Message:
         attempts=0,
         failures=0,
         crashes=0,
-        dedup_until=None,  # its key was that of the life, or of the queue, which it leaves
+        dedup_until=None,  # its key belonged to the previous life or queue
         turn=NO_TURN,
         gate=NO_GATE,
     )

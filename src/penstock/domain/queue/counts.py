@@ -1,4 +1,4 @@
-"""Counters of a queue.  At every commit: sent = waiting + ready + leased + the totals of ends."""
+"""Counters of a queue.  At every commit: sent = waiting + ready + leased + totals of endings."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import msgspec
 
 
 class Counts(msgspec.Struct):
-    """Also used as a change (a delta) while a transaction runs, hence not frozen."""
+    """Also used as a delta while a transaction runs, hence not frozen."""
 
     waiting: int = 0
     ready: int = 0
     leased: int = 0
-    dead: int = 0  # at rest, waiting for a redrive
+    dead: int = 0  # waiting for a redrive
     sent_total: int = 0  # every arrival: sends, redrives, dead letters moved in
     done_total: int = 0
     dead_total: int = 0
     cancelled_total: int = 0
     failed_total: int = 0
-    expired_total: int = 0  # leases that ran out
+    expired_total: int = 0  # leases that expired
     claimed_total: int = 0
 
     @property

@@ -1,10 +1,10 @@
-"""Fair share between the groups of a queue, decided when a message takes its place in line.
+"""Fair share between the groups of a queue, decided when a message joins the queue.
 
-Start-time fair queueing: every message gets a turn, and claims go by it.  The turns of a group
-follow each other at a distance that is the smaller the greater its weight; so of groups that all
-have something in line each gets a share by its weight, whoever sent how much.  A group that was
-away begins where the line is by now: nobody saves up.  Whatever stands in line can be claimed, so
-nobody idles because of it.  Pure: the store keeps the numbers.
+Start-time fair queueing: every message gets a fair position, and claims follow it.  The positions
+of a group are spaced more closely the greater its weight; so groups that all have queued messages
+share by their weights, however much each has sent.  A group that was away starts at the present
+position: nothing is saved up.  Every queued message can be claimed, so no worker idles because of
+fairness.  Pure: the store keeps the numbers.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections.abc import Mapping
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import NUL
 
-NO_TURN = 0  # of a message in a queue that is not fair, or that has not joined the line yet
+NO_TURN = 0  # the queue is not fair, or the message has not joined it yet
 FIRST_TURN = 1
-STEP = 1_000_000  # from turn to turn of a group of weight 1
+STEP = 1_000_000  # distance between positions of a group of weight 1
 MAX_WEIGHT = 1_000
 MAX_WEIGHTS = 1_000
-NOBODY = ""  # the group of all messages without one: no label is that short
+NOBODY = ""  # the group of messages without one: labels are never empty
 
 
 def next_turn(passed: int, finish: int) -> int:
-    """The turn of the next message of a group.
+    """The fair position of a group's next message.
 
-    `passed`: how far the line is, the greatest turn that was claimed.  `finish`: where the group's
-    last message has left off.
+    `passed`: the greatest position that was claimed.  `finish`: where the group's last
+    message ends.
     """
     return max(passed, finish, FIRST_TURN)
 

@@ -1,8 +1,8 @@
-"""Counters as they were at the end of each minute, and the graphs that are made of them.
+"""Counters of queues, sampled every minute, and the graphs drawn from them.
 
-A sample holds what was there at its instant and all there ever was until then, so samples between
-two others can be forgotten without making what happened between those two any less.  Queues in
-which nothing changes are not sampled: what is not told is as it was.
+A sample holds the state at its instant and the totals since the beginning, so samples between two
+others can be dropped without changing the sums between those two.  Queues without changes are not
+sampled: a missing sample means no change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE
 
-ALL = 0  # in place of a queue's number: all queues together
+ALL = 0  # stands for all queues together
 MOST_POINTS = 500
 MAX_STEP_MS = 366 * DAY
 MINUTES_KEPT_MS = 3 * DAY  # after that the last sample of each hour is enough
@@ -31,9 +31,9 @@ TOTALS = (
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """Of some messages that were done: until they were claimed, and from then until they were done.
+    """Times of finished messages: until they were claimed, and from then until they were done.
 
-    The first counts from the instant of sending, so a delay that was wished for is in it.
+    The first counts from the send, so a requested delay is included.
     """
 
     wait_p50_ms: int | None = None
@@ -43,7 +43,7 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """The fields stand in the order of the columns."""
+    """Fields are in column order."""
 
     queue_no: int
     minute_at: int
@@ -64,9 +64,13 @@ class Sample(msgspec.Struct, frozen=True):
     work_p50_ms: int | None = None
     work_p95_ms: int | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.waiting or self.ready or self.leased or self.dead)
+
 
 class Step(msgspec.Struct, frozen=True):
-    """The samples of one step of a graph: the last of them, and what the others add to it."""
+    """The samples of one step of a graph: the last one, and what the others add to it."""
 
     step_no: int  # the first one begins at the epoch
     last: Sample
@@ -74,7 +78,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a graph: what was there at its end, and what happened in it."""
+    """One step of a graph: the state at its end, and what happened in it."""
 
     at: int  # where it begins
     waiting: int
@@ -88,13 +92,13 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int:
-    """The smallest value that so many percent do not exceed."""
+    """The smallest value that the given percentage of values do not exceed."""
     place = max(0, -(-len(ordered) * percent // 100) - 1)
     return ordered[place]
 
 
 def latency_of(times: Sequence[tuple[int, int]]) -> Latency:
-    """Of pairs of how long a message waited and how long the work on it took."""
+    """From pairs of waiting time and working time."""
     if not times:
         return Latency()
     waits = sorted(wait for wait, _ in times)
@@ -105,7 +109,7 @@ def latency_of(times: Sequence[tuple[int, int]]) -> Latency:
 
 
 def choose_step(from_at: int, to_at: int, step_ms: int | None = None) -> int:
-    """The finest that makes a graph of at most MOST_POINTS; raises InvalidRequest."""
+    """The finest step that gives at most MOST_POINTS; raises InvalidRequest."""
     if not from_at < to_at:
         raise InvalidRequest("from must be before to")
     if step_ms is None:
@@ -132,10 +136,10 @@ def points(
     to_at: int,
     step_ms: int,
 ) -> list[Point]:
-    """One for each step from the first that something is known of; what is not told is as it was.
+    """One point for each step from the first known one; a missing step repeats the one before.
 
-    `before` is the last sample before them.  If there is none, either the queue `is_new` (it was
-    empty when others were sampled), or nobody knows what happened in the first step.
+    `before` is the last sample before them.  Without one, either the queue `is_new` (it was empty
+    when others were sampled), or what happened in the first step is unknown.
     """
     by_no = {step.step_no: step for step in steps}
     known = before

@@ -1,4 +1,4 @@
-"""What may be wrong with a queue at one moment: for operators, who want to see that first."""
+"""Problems of queues that operators should see first."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from penstock.domain.limits import MINUTE
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue
 
-HANGING_AFTER_MS = PATIENCE_MS  # an attempt to deliver that takes so long is without an answer
-STUCK_AFTER_MS = 5 * MINUTE  # so long the next in line may wait before it is called stuck
+HANGING_AFTER_MS = PATIENCE_MS  # a delivery without an answer for this long hangs
+STUCK_AFTER_MS = 5 * MINUTE  # the next message may wait this long before the queue counts as stuck
 OLD_TRANSACTION_AFTER_MS = MINUTE
-OLD_TRANSACTION_AFTER = 100_000  # transactions since, where no time is known
+OLD_TRANSACTION_AFTER = 100_000  # transactions since, if no time is known
 
 
 class Problem(StrEnum):
-    """The worst first."""
+    """Worst first."""
 
     FULL = "full"  # sends are refused
-    HELD = "held"  # by a circuit, and it has messages, due or not
-    STUCK = "stuck"  # the next in line could have been claimed long ago
+    HELD = "held"  # by a circuit, with messages, due or not
+    STUCK = "stuck"  # the next message could have been claimed long ago
     DEAD = "dead"  # messages were given up here
     DEAD_LETTERS = "dead_letters"  # … or elsewhere, and have come here
-    PAUSED = "paused"  # by an operator, and something is in line
+    PAUSED = "paused"  # by an operator, with queued messages
 
 
 class Glance(msgspec.Struct, frozen=True):
-    """A queue as it is at one moment."""
+    """A queue at one moment."""
 
     queue: Queue
     counts: Counts
     oldest_ready_at: int | None = None
-    takes_letters: bool = False  # dead messages of another queue come here
+    takes_letters: bool = False  # another queue uses it as its dead-letter queue
 
 
 class HangingRoute(msgspec.Struct, frozen=True):
-    """A route whose endpoint leaves attempts to deliver without an answer."""
+    """A route whose endpoint leaves deliveries without an answer."""
 
     pattern: str
     deliveries: int  # under way for too long
@@ -49,12 +49,12 @@ class HangingRoute(msgspec.Struct, frozen=True):
 class TransactionKind(StrEnum):
     SESSION = "session"
     STANDBY = "standby"  # one that reports its own queries
-    PREPARED = "prepared"  # a prepared transaction, for which no session is needed
+    PREPARED = "prepared"  # a prepared transaction, which needs no session
     SLOT = "slot"  # a replication slot
 
 
 class OldTransaction(msgspec.Struct, frozen=True):
-    """What keeps the database from removing deleted rows, over which claims have to step."""
+    """What keeps the database from removing deleted rows, which claims must step over."""
 
     kind: TransactionKind
     transactions: int  # of the whole server since then
@@ -62,7 +62,7 @@ class OldTransaction(msgspec.Struct, frozen=True):
     name: str | None = None  # of a prepared transaction or a slot
     application: str | None = None
     user: str | None = None
-    since: int | None = None  # None: not known
+    since: int | None = None  # None: unknown
 
     @property
     def label(self) -> str:
@@ -100,7 +100,7 @@ def _found(glance: Glance, now: int) -> Iterable[Problem]:
 
 
 def worst_first(found: Iterable[tuple[Glance, tuple[Problem, ...]]]) -> list[Glance]:
-    """Among equals those with more messages."""
+    """Among equals, queues with more messages first."""
     order = list(Problem)
 
     def rank(one: tuple[Glance, tuple[Problem, ...]]) -> tuple[int, int, str]:

@@ -1,4 +1,4 @@
-"""Queues: their names, their settings, and what a queue is at one moment."""
+"""Queues: names, settings, and present state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
 
 MAX_WAIT_MS = HOUR  # of a claim, whatever a node's own limit is
 MAX_TEXTS = 50  # labels, and as many annotations
-MAX_ANNOTATION_CHARS = 64 * 1024  # of all together: every transaction reads a queue's settings
+MAX_ANNOTATION_CHARS = 64 * 1024  # in total: every transaction reads a queue's settings
 
 
 class Ordering(StrEnum):
@@ -29,20 +29,20 @@ class Ordering(StrEnum):
 
 
 class Redelivery(StrEnum):
-    FRONT = "front"  # a message that comes back keeps its place in line
-    BACK = "back"  # … goes behind all that wait now
+    FRONT = "front"  # a redelivered message keeps its place
+    BACK = "back"  # … goes behind all queued messages
 
 
 class DedupScope(StrEnum):
     QUEUE = "queue"
-    GROUP = "group"  # the same key in different groups makes no duplicate
+    GROUP = "group"  # the same key in different groups is not a duplicate
 
 
 class DedupUntil(StrEnum):
-    """How long a message keeps its dedup key to itself."""
+    """How long a message holds its dedup key."""
 
-    WINDOW = "window"  # for the queue's window, whatever becomes of the message
-    CLAIMED = "claimed"  # until somebody claims it for the first time, or it ends before
+    WINDOW = "window"  # for the queue's window, whatever happens to the message
+    CLAIMED = "claimed"  # until it is claimed for the first time, or ends before
     ENDED = "ended"  # until it has ended, or has left its queue
 
 
@@ -145,7 +145,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     changed_at: int = 0
     is_paused: bool = False
-    version: int = 1  # grows with every change, so that caches know
+    version: int = 1  # grows with every change, so that caches notice
     held_by: str | None = None  # the circuit that holds it, whatever an operator says
 
     @property
@@ -157,8 +157,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.ordering is Ordering.GROUP
 
     @property
-    def is_steered(self) -> bool:
-        """Whoever comes or goes changes what others may do: one transaction after the other."""
+    def has_limits(self) -> bool:
+        """Each message affects which others may be claimed, so transactions are serialised."""
         settings = self.settings
         return settings.is_fair or settings.limits_claims or settings.limits_groups
 
@@ -173,7 +173,7 @@ def check_name(name: str, *, what: str = "a queue name") -> str:
 
 
 def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
-    """Return them, or raise InvalidRequest that names the first value out of range."""
+    """Return them, or raise InvalidRequest for the first value out of range."""
     _within("lease_ms", settings.lease_ms, 0, 12 * HOUR)
     _within("delay_ms", settings.delay_ms, 0, 366 * DAY)
     _within("retention_ms", settings.retention_ms, SECOND, 3660 * DAY)
@@ -205,7 +205,7 @@ def _check_limits(settings: QueueSettings) -> None:
     check_weights(settings.weights)
     if settings.limits_groups and settings.ordering is Ordering.GROUP:
         raise InvalidRequest(
-            "a queue ordered by group gives one message of a group at a time: it takes neither "
+            "a queue ordered by group handles one message of a group at a time: it takes neither "
             "max_leased_per_group nor rate_per_group"
         )
 
@@ -224,7 +224,9 @@ def _check_texts(name: str, texts: dict[str, str], *, most_chars: int) -> None:
         if NUL in key or NUL in text:
             raise InvalidRequest(f"{name} must not have a NUL in them")
         if len(text) > most_chars:
-            raise InvalidRequest(f"of {name}, {key!r} has {len(text)} characters; {most_chars} fit")
+            raise InvalidRequest(
+                f"{name}: {key!r} has {len(text)} characters; at most {most_chars} fit"
+            )
 
 
 def _check_together(annotations: dict[str, str]) -> None:

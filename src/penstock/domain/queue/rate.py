@@ -1,9 +1,9 @@
-"""Rates: at most so many in a time, some of them at once.
+"""Rates: at most a number of messages per period, with a burst.
 
-A bucket earns credit as time passes and pays for every message with it; beyond a burst nothing is
-saved.  So a rate holds however often, and by whomever, it is asked: in any `t` milliseconds no more
-than `burst + limit · t / per_ms`.  Whole numbers only: a message costs `per_ms`, a millisecond
-earns `limit`.  Pure: time comes in as a value.
+A bucket earns credit as time passes and pays for every message with it; at most a burst is saved.
+So a rate holds however often, and by whichever node, it is asked: in any `t` milliseconds at most
+`burst + limit · t / per_ms`.  Whole numbers only: a message costs `per_ms`, a millisecond earns
+`limit`.  Pure: time comes in as a value.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Bucket(msgspec.Struct, frozen=True):
     credit: int
-    paced_at: int  # up to when the credit is reckoned
+    paced_at: int  # the instant up to which the credit is computed
 
 
 def check_rate(name: str, rate: Rate | None, *, most_burst: int) -> None:
-    """Raises InvalidRequest that names the first value out of range."""
+    """Raises InvalidRequest for the first value out of range."""
     if rate is None:
         return
     _within(f"{name}.limit", rate.limit, MAX_LIMIT)
@@ -50,12 +50,12 @@ def credit(bucket: Bucket, rate: Rate, *, now: int) -> int:
 
 
 def available(bucket: Bucket, rate: Rate, *, now: int) -> int:
-    """How many may come now."""
+    """How many messages may be claimed now."""
     return max(0, credit(bucket, rate, now=now) // rate.per_ms)
 
 
 def available_at(bucket: Bucket, rate: Rate, count: int, *, now: int) -> int:
-    """When so many, a burst at most, may come together; now, if they may already."""
+    """When this many, at most a burst, may be claimed together; now, if they already may."""
     missing = count * rate.per_ms - credit(bucket, rate, now=now)
     return now + max(0, -(-missing // rate.limit))
 
@@ -66,7 +66,7 @@ def spend(bucket: Bucket, rate: Rate, count: int, *, now: int) -> Bucket:
 
 
 def full_at(bucket: Bucket, rate: Rate) -> int:
-    """From when on the bucket says no more than a full one."""
+    """When the bucket is full."""
     return available_at(bucket, rate, rate.burst, now=bucket.paced_at)
 
 

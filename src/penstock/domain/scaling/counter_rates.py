@@ -1,14 +1,14 @@
-"""Rates from counters that only grow: what they have grown by since the last look, per second."""
+"""Rates per second from growing counters: the growth since the last look."""
 
 from __future__ import annotations
 
 import msgspec
 
-_SHORTEST_MS = 500  # over less than that a rate says nothing
+_SHORTEST_MS = 500  # over a shorter time a rate is meaningless
 
 
 class Measured(msgspec.Struct, frozen=True):
-    counted: object  # whose counters they are; another one's begin anew
+    counted: object  # whose counters they are; another owner's start anew
     at: int
     consumed: int
     sent: int
@@ -19,7 +19,7 @@ class Measured(msgspec.Struct, frozen=True):
 def measure(
     last: Measured | None, counted: object, *, consumed: int, sent: int, now: int
 ) -> Measured:
-    """With the first look there is no rate yet."""
+    """The first look has no rate yet."""
     if last is None or last.counted != counted:
         return Measured(counted, now, consumed, sent)
     if now - last.at < _SHORTEST_MS:

@@ -1,7 +1,7 @@
-"""Fleets: what the autoscaler is told of workers, of where their work waits, and of who runs them.
+"""Fleets: the autoscaler's configuration of workers, their sources of work and their managers.
 
-One file says it all (docs/autoscaling.md).  The names are those of its keys; durations may be
-written there as "10s".
+It comes from one file (docs/autoscaling.md).  Field names are its keys; durations may be written
+there as "10s".
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from penstock.domain.scaling.fleet_sources import (
 from penstock.domain.scaling.pressure import PressureLimits
 from penstock.domain.scaling.recommendation import MOST_REPLICAS, Profile
 
-DEFAULT = "default"  # the profile that must be there
+DEFAULT = "default"  # the profile that must exist
 
 Words = Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
-# ---- who runs the workers
+# ---- managers of the workers
 
 
 class Processes(Spec, frozen=True, kw_only=True, tag="processes"):
-    """Processes of this machine: `penstock worker` for an `app`, or any program to `run`."""
+    """Processes on this machine: `penstock worker` for an `app`, or any program to `run`."""
 
     app: Text | None = None  # as for penstock worker: module:attribute
     run: tuple[Text, ...] = ()
     slots: AtLeastOne | None = None
-    queues: tuple[Text, ...] = ()  # none: the fleet's
-    arguments: tuple[str, ...] = ()  # more of penstock worker's
+    queues: tuple[Text, ...] = ()  # empty: the fleet's
+    arguments: tuple[str, ...] = ()  # further arguments of penstock worker
     url: Text | None = None  # where the workers get their jobs; None: the autoscaler's own store
-    folder: Text | None = None  # they start in; None: the autoscaler's
+    folder: Text | None = None  # their working folder; None: the autoscaler's
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    start_ms: NotNegative | None = None  # so long a new one counts as starting at most
-    drain_ms: NotNegative = MINUTE  # so long a busy one may take to finish when it is too many
-    keep: bool = False  # they stay when the autoscaler ends
+    start_ms: NotNegative | None = None  # a new one counts as starting for at most this long
+    drain_ms: NotNegative = MINUTE  # how long a surplus worker may take to finish its work
+    keep: bool = False  # leave them running when the autoscaler exits
 
     def __post_init__(self) -> None:
         if (self.app is None) == (not self.run):
-            raise ValueError("say either app or run")
+            raise ValueError("set either app or run")
         if self.run and (self.slots or self.queues or self.arguments or self.url):
             raise ValueError("slots, queues, arguments and url go with app, not with run")
 
 
 class Command(Spec, frozen=True, kw_only=True, tag="command"):
-    """Programs of yours, as argument lists; {fleet} {wanted} {current} {change} are filled in."""
+    """The user's programs, as argument lists; {fleet} {wanted} {current} {change} are filled in."""
 
     scale: Words
     count: Words
@@ -68,7 +68,7 @@ class Kubernetes(Spec, frozen=True, kw_only=True, tag="kubernetes"):
     name: Text
     resource: Literal["deployment", "statefulset"] = "deployment"
     namespace: Text = "default"
-    most: AtLeastOne = 100  # whatever the fleet's max says
+    most: AtLeastOne = 100  # whatever the fleet's max is
     kubeconfig: Text | None = None  # None: the cluster it runs in, or else ~/.kube/config
     context: Text | None = None
     spare_busy: bool = False  # idle pods go first: needs the right to patch pods
@@ -76,9 +76,9 @@ class Kubernetes(Spec, frozen=True, kw_only=True, tag="kubernetes"):
 
 
 class External(Spec, frozen=True, kw_only=True, tag="external"):
-    """Somebody else asks what is wanted (KEDA) and sees to it."""
+    """Another system (KEDA) reads the wanted number and applies it."""
 
-    on_roll: bool = True  # they are known from the registry; no: what is wanted is believed
+    on_roll: bool = True  # count registered workers; false: assume that the wanted number runs
 
 
 ReplicasSpec = Processes | Command | Kubernetes | External
@@ -88,25 +88,25 @@ ReplicasSpec = Processes | Command | Kubernetes | External
 
 
 class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: str = ""  # the table's
+    name: str = ""  # the name of its table
     queue: Text | None = None
-    queues: tuple[Text, ...] = ()  # in its place: several
+    queues: tuple[Text, ...] = ()  # instead of queue: several
     source: str = OWN
     profile: str = DEFAULT
     min: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] = 0
     max: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
     interval_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = 10 * SECOND
     cooldown_runs: NotNegative = 0
-    cooldown_up_runs: NotNegative | None = None  # None: as the one above
+    cooldown_up_runs: NotNegative | None = None  # None: the same as cooldown_runs
     cooldown_down_runs: NotNegative | None = None
     cooldown_up_ms: NotNegative = 0
     cooldown_down_ms: NotNegative = 0
-    steady_ms: NotNegative = 5 * MINUTE  # what was needed so long ago may be needed again
-    keep_up: bool = True  # no fewer than what arrives needs
+    steady_ms: NotNegative = 5 * MINUTE  # what was needed this long ago may be needed again
+    keep_up: bool = True  # never fewer than arrivals need
     yield_order: NotNegative | None = None  # None: never stopped under pressure
-    patience_ms: NotNegative = 210 * SECOND  # so long requested ones may take to appear
-    routes: tuple[Text, ...] = ()  # circuits on the way of its work
-    schedule: tuple[Period, ...] = ()  # other limits at some times
+    patience_ms: NotNegative = 210 * SECOND  # how long requested workers may take to appear
+    routes: tuple[Text, ...] = ()  # circuits that its work passes through
+    schedule: tuple[Period, ...] = ()  # other limits at certain times
     replicas: ReplicasSpec
 
     def __post_init__(self) -> None:
@@ -120,7 +120,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.queues or (self.queue or "",)
 
     def at(self, now: int) -> Fleet:
-        """With the limits that are in force."""
+        """With the limits in force at this time."""
         if not self.schedule:
             return self
         least, most = limits_at(self.min, self.max, self.schedule, now=now)
@@ -130,16 +130,16 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class AlertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     enabled: bool = True
     every_ms: AtLeastOne = 20 * MINUTE
-    url: Text | None = None  # told to the log in any case
+    url: Text | None = None  # alerts are logged in any case
 
 
 class Fleets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that one file says.  Of one group one autoscaler acts at a time, on whatever machine."""
+    """The whole file.  For each group, one autoscaler acts at a time, on whichever machine."""
 
     group: Text = DEFAULT
     refresh_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = (
         5 * SECOND
-    )  # how often the file is looked at
+    )  # how often the file is checked
     deadline_ms: AtLeastOne = 30 * SECOND  # for sources and managers to answer
     profiles: dict[str, Profile] = {}
     sources: dict[str, SourceSpec] = {}

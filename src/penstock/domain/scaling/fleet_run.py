@@ -1,8 +1,8 @@
-"""One run of a fleet: from what was read to what is done, as a value in and a value out.
+"""One run of a fleet: from readings to a decision, as a value in and a value out.
 
 In this order: a fleet yields to pressure whatever else holds; counts that changed by themselves
-must be told twice; a fleet that was scaled just now cools down; workers that were asked for are
-waited for; then the analyser recommends, circuits forbid, and the governor limits.
+must be seen twice; a fleet that was just scaled cools down; requested workers are waited for; then
+the analyser recommends, circuits forbid, and the governor limits.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from penstock.domain.scaling.recommendation import (
 )
 from penstock.domain.scaling.thrashing import Memory, least_needed, remember
 
-FLAPPING = 3  # so many odd counts in a row are told as trouble
+FLAPPING = 3  # this many unexplained counts in a row are reported as trouble
 
 
 class Cause(StrEnum):
-    """Why a run came to its end before the governor.  Stable, as `scaling.Reason` is."""
+    """Why a run ended before the governor.  Stable, as `scaling.Reason` is."""
 
     PRESSURE = "pressure"
     COUNT_CHANGED = "count_changed"
@@ -44,7 +44,7 @@ class Cause(StrEnum):
 
 
 class Way(StrEnum):
-    """How it stands on the way of a fleet's work: the worst of its circuits."""
+    """The worst state of the circuits that a fleet's work passes through."""
 
     FREE = "free"
     HALF_OPEN = "half_open"
@@ -61,19 +61,19 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetState(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered from run to run; kept in the store, so that any node can go on with it."""
+    """State between runs; kept in the store, so that any node can continue."""
 
     window: Window = Window()
-    replicas: Replicas | None = None  # as they were told last
-    expected: int | None = None  # what was asked for last
+    replicas: Replicas | None = None  # as last reported
+    expected: int | None = None  # what was requested last
     odd_counts: int = 0
-    cooling_runs: int = 0  # still to be left out
+    cooling_runs: int = 0  # runs still to be skipped
     cooling_until: int = 0
-    # When workers were asked for that the manager has on request and that do not run yet.
+    # When workers were requested that the manager knows of but that do not run yet.
     missing_since: int | None = None
     memory: Memory = Memory()
     desired: int | None = None
-    wanted: int | None = None  # the last that was decided
+    wanted: int | None = None  # the last decision
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_made(self) -> bool:
-        """Otherwise there is nothing new, and what was wanted before still is."""
+        """Otherwise nothing is new, and the last wanted number still holds."""
         return self.inputs is not None and self.inputs.needed is not None
 
 
@@ -113,12 +113,12 @@ def run(
         state,
         replicas=told,
         odd_counts=before.odd_counts + 1 if is_odd else 0,
-        # Once the request is met, or withdrawn, the wait is over for good: a later fall of the
+        # Once the request is met or withdrawn, the wait is over for good: a later fall of the
         # count is a change like any other.
         missing_since=before.missing_since if _lacks(told) else None,
     )
     if reading.yields:
-        # Also those that are only waited for.
+        # Also those that are still waited for.
         return _ended(state, reading, Cause.PRESSURE, change=-max(told.total, told.requested))
     if is_odd:
         return _ended(state, reading, Cause.COUNT_CHANGED)
@@ -132,7 +132,7 @@ def run(
 
 
 def scaled(state: FleetState, decision: Decision, fleet: Fleet, *, now: int) -> FleetState:
-    """After it was really done."""
+    """After the change was made."""
     is_up = decision.change > 0
     runs = fleet.cooldown_up_runs if is_up else fleet.cooldown_down_runs
     pause_ms = fleet.cooldown_up_ms if is_up else fleet.cooldown_down_ms
@@ -147,23 +147,23 @@ def scaled(state: FleetState, decision: Decision, fleet: Fleet, *, now: int) -> 
 
 
 def attempted(state: FleetState, decision: Decision) -> FleetState:
-    """After it failed, or nobody knows: some of it may have been done."""
+    """After the change failed or its outcome is unknown: part of it may have been made."""
     return msgspec.structs.replace(state, expected=decision.wanted)
 
 
 def is_short(state: FleetState, told: Replicas, fleet: Fleet, *, now: int) -> bool:
-    """Those that were asked for have not appeared, and patience is at its end."""
+    """Requested workers have not appeared, and patience has run out."""
     since = state.missing_since
     return since is not None and now - since >= fleet.patience_ms and _lacks(told)
 
 
 def found_short(state: FleetState) -> FleetState:
-    """It was told, and is not waited for any longer."""
+    """It was reported, and is not waited for any longer."""
     return msgspec.structs.replace(state, missing_since=None, expected=None)
 
 
 def gives_one(state: FleetState) -> tuple[FleetState, Decision]:
-    """One of its workers makes room for those of another fleet."""
+    """One of its workers makes room for another fleet."""
     assert state.replicas is not None
     decision = _decision(Reading(replicas=state.replicas), Cause.MAKING_ROOM, change=-1)
     changed = msgspec.structs.replace(state, expected=decision.wanted, wanted=decision.wanted)
@@ -200,7 +200,7 @@ def _analysed(
 
 
 def _on_this_way(recommended: Recommendation, way: Way, told: Replicas) -> tuple[int, str]:
-    """No more workers for what may not be tried; for a circuit that is to be tried, one."""
+    """No more workers while a circuit is open; one while it is half-open."""
     if recommended.change > 0 and way is Way.OPEN:
         return 0, Cause.CIRCUIT_OPEN
     if recommended.change > 0 and way is Way.HALF_OPEN and told.total:
@@ -216,7 +216,7 @@ def _steadied(change: int, why: str, told: Replicas, least: int) -> tuple[int, s
 
 
 def _desired(recommended: Recommendation, told: Replicas, state: FleetState) -> int | None:
-    """As the seed reckons it, but a run that only gathers samples desires what the last one did."""
+    """As autoscale-core computes it, but a run that only gathers samples keeps the last value."""
     if recommended.change:
         return max(0, told.running + recommended.change)
     return state.desired if recommended.inputs.needed is None else told.total
@@ -232,7 +232,7 @@ def _remembering(
 
 
 def _is_explained(state: FleetState, told: Replicas) -> bool:
-    """Nothing has changed, or it lies on the way to what was asked for."""
+    """Nothing has changed, or the count is on its way to what was requested."""
     if state.replicas is None:
         return True
     before = state.replicas.total

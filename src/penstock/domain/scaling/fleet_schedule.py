@@ -1,8 +1,8 @@
 """Limits of a fleet by the clock: at least five workers on weekdays from 8 to 18 in Berlin.
 
 A period lasts from the first instant at which the clocks of its zone show `from` until the last at
-which they show `to`.  So one that daylight saving repeats a part of goes on without a break, and
-one whose begin is skipped begins right after the gap.
+which they show `to`.  So a period that daylight saving partly repeats continues without a break,
+and one whose start is skipped starts right after the gap.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _DAY_MINUTES = 24 * 60
 
 
 class Period(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    days: Annotated[tuple[str, ...], Meta(min_length=1)] = ("mon-sun",)  # days, or ranges of them
+    days: Annotated[tuple[str, ...], Meta(min_length=1)] = ("mon-sun",)  # days, or ranges of days
     from_: str = msgspec.field(default="00:00", name="from")
-    to: str = "24:00"  # not later than `from`: on the next day
+    to: str = "24:00"  # if not later than `from`: on the next day
     zone: str = "UTC"
     min: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] | None = None  # None: as without the period
     max: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] | None = None
@@ -58,7 +58,7 @@ def is_in_force(period: Period, *, now: int) -> bool:
 
 
 def limits_at(least: int, most: int, schedule: tuple[Period, ...], *, now: int) -> tuple[int, int]:
-    """Of several periods in force the last one counts, for min and for max each."""
+    """Of several periods in force the last one counts, for min and max separately."""
     for period in schedule:
         if is_in_force(period, now=now):
             least = least if period.min is None else period.min
@@ -103,7 +103,7 @@ def _weekdays(days: tuple[str, ...]) -> set[int]:
 
 
 def _minutes(name: str, text: str) -> int:
-    """Since midnight; raises ValueError."""
+    """Minutes since midnight; raises ValueError."""
     if not _TIME.fullmatch(text):
         raise ValueError(f"{name}: {text!r} is not a time of day; write hours and minutes: 08:30")
     hours, _, minutes = text.partition(":")

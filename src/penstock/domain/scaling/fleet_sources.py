@@ -1,4 +1,4 @@
-"""Where the work of fleets waits: the tables [sources.NAME] of the file of fleets.
+"""Sources of the work of fleets: the tables [sources.NAME] of the fleets file.
 
 What a source can report decides which goals its fleets may have.
 """
@@ -12,8 +12,8 @@ from msgspec import Meta
 
 from penstock.domain.limits import DAY, SECOND
 
-OWN = "own"  # the source that is always there
-MOST = 366 * DAY  # as a duration a year; as a count more than anybody has
+OWN = "own"  # the source that always exists
+MOST = 366 * DAY  # as a duration a year; as a count more than any fleet has
 
 AtLeastOne = Annotated[int, Meta(ge=1, le=MOST)]
 NotNegative = Annotated[int, Meta(ge=0, le=MOST)]
@@ -21,7 +21,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A table of the file that says by its `kind` what it is."""
+    """A table of the file whose `kind` names its type."""
 
 
 class Source(Spec, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Source(Spec, frozen=True, kw_only=True):
 
     @property
     def shares_leased(self) -> bool:
-        """Leased messages are known of all its queues together."""
+        """Leased messages are known only for all its queues together."""
         return False
 
 
@@ -54,7 +54,7 @@ class OwnSource(Source, frozen=True, kw_only=True, tag="own"):
 
 
 class RabbitSource(Source, frozen=True, kw_only=True, tag="rabbitmq"):
-    """The management API of a RabbitMQ; of the password at most one is said."""
+    """The management API of RabbitMQ; at most one form of the password is given."""
 
     endpoint: Text = "http://rabbitmq:15672"
     user: Text = "guest"
@@ -74,16 +74,16 @@ class SqsSource(Source, frozen=True, kw_only=True, tag="sqs"):
     """Amazon SQS, or a server that speaks its protocol."""
 
     region: Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,40}$")] = "us-east-1"
-    endpoint: Text | None = None  # None: AWS's, of the region
+    endpoint: Text | None = None  # None: AWS's, for the region
     account: Annotated[str, Meta(pattern=r"^[0-9]{12}$")] | None = None  # None: that of the key
     access_key_env: Text = "AWS_ACCESS_KEY_ID"
     secret_key_env: Text = "AWS_SECRET_ACCESS_KEY"
-    session_token_env: Text = "AWS_SESSION_TOKEN"  # used where it is set
+    session_token_env: Text = "AWS_SESSION_TOKEN"  # used if it is set
     timeout_ms: AtLeastOne = 5 * SECOND
 
 
 class RedisSource(Source, frozen=True, kw_only=True, tag="redis"):
-    """Lists, as Celery uses them, or streams with a group of consumers."""
+    """Lists, as Celery uses them, or streams with a consumer group."""
 
     url: Text = "redis://localhost:6379/0"
     user: Text | None = None
@@ -92,7 +92,7 @@ class RedisSource(Source, frozen=True, kw_only=True, tag="redis"):
     type: Literal["list", "stream"] = "list"
     group: Text | None = None  # of a stream
     priority_steps: tuple[NotNegative, ...] = (0, 3, 6, 9)  # of Celery's lists
-    leased_key: str | None = None  # what workers hold; None: Celery's; "": not looked at
+    leased_key: str | None = None  # what workers hold; None: Celery's; "": ignored
     timeout_ms: AtLeastOne = 5 * SECOND
 
     @property
@@ -109,7 +109,7 @@ class RedisSource(Source, frozen=True, kw_only=True, tag="redis"):
 
 
 class PrometheusSource(Source, frozen=True, kw_only=True, tag="prometheus"):
-    """Instant queries, each of which gives one number; {queue} is filled in."""
+    """Instant queries, each returning one number; {queue} is filled in."""
 
     endpoint: Text = "http://prometheus:9090"
     user: Text | None = None  # None: the token is a bearer token
@@ -117,7 +117,7 @@ class PrometheusSource(Source, frozen=True, kw_only=True, tag="prometheus"):
     token_env: Text | None = None
     ready_query: Text
     leased_query: Text | None = None
-    consume_query: Text | None = None  # messages a second
+    consume_query: Text | None = None  # messages per second
     publish_query: Text | None = None
     oldest_query: Text | None = None  # seconds
     timeout_ms: AtLeastOne = 5 * SECOND

@@ -1,4 +1,4 @@
-"""What is known of a fleet: kept in the store after each run, so that any node can go on."""
+"""The status of a fleet, stored after each run, so that any node can continue."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from penstock.domain.scaling.fleet_run import Decision, FleetState
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
 
-DECISION = "scaling_decision"  # kinds of facts; of the first three the subject is the fleet
+DECISION = "scaling_decision"  # kinds of facts; the subject of the first three is the fleet
 TROUBLE = "scaling_trouble"
 RECOVERED = "scaling_recovered"
 ALERT = "scaling_alert"  # the subject is the source
 
-_RUNS_MISSED = 3  # and a minute: then whoever looked after the fleet does not any more
+_RUNS_MISSED = 3  # and a minute: then the fleet counts as unattended
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     group: str
-    queue: str  # the first, where there are several
+    queue: str  # the first, if there are several
     source: str
     profile: str
     kind: str  # of replicas
@@ -56,7 +56,7 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision | None = None  # of the last run
     made: Made | None = None
     troubles: tuple[Trouble, ...] = ()
-    queues: tuple[str, ...] = ()  # where there are several
+    queues: tuple[str, ...] = ()  # if there are several
     state: FleetState = FleetState()
 
     @property
@@ -69,7 +69,7 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A fact to be."""
+    """A fact to be recorded."""
 
     kind: str
     subject: str
@@ -77,5 +77,5 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def is_watched(status: FleetStatus, *, now: int) -> bool:
-    """Otherwise nobody looks after it any more, and what is wanted may be wrong."""
+    """Otherwise no autoscaler manages it any more, and the wanted number may be wrong."""
     return abs(now - status.seen_at) <= _RUNS_MISSED * status.interval_ms + MINUTE

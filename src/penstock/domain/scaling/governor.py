@@ -1,7 +1,7 @@
 """A recommendation within limits: the governor of autoscale-core, as pure functions.
 
-Fleets below their minimum come first: while one is, the others get nothing more, and give back a
-tenth each time they ask for more.
+Fleets below their minimum come first: while there is one, the others get nothing more, and give
+back a tenth each time they ask for more.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     fleet: str
     min: int
-    total: int | None = None  # None: not known
-    desired: int | None = None  # what it recommended last, before any limit
-    is_excused: bool = False  # below its minimum for reasons that more room would not mend
+    total: int | None = None  # None: unknown
+    desired: int | None = None  # its last recommendation, before any limit
+    is_excused: bool = False  # below its minimum for reasons that more room would not fix
 
     @property
     def is_served(self) -> bool:
-        """One of which nothing is known does not hold up the others (in the seed it does)."""
+        """A fleet of unknown size does not block the others (in autoscale-core it does)."""
         return self.is_excused or self.total is None or self.total >= self.min
 
     @property
     def satisfaction(self) -> float:
-        """Of what it desires; the smaller, the less it needs what it has."""
+        """The fraction of what it desires; the smaller, the less it needs what it has."""
         if not self.total:
             return math.inf
         return (self.total if self.desired is None else self.desired) / self.total
@@ -47,7 +47,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 class Governed(msgspec.Struct, frozen=True):
     change: int
-    bound: Bound | None = None  # None: as it was recommended
+    bound: Bound | None = None  # None: as recommended
 
 
 def govern(
@@ -65,7 +65,7 @@ def govern(
 
 
 def who_makes_room(asking: Standing, others: Iterable[Standing]) -> Standing | None:
-    """The one that is the least in need of what it has, if it is less so than the one asking."""
+    """The fleet that needs its workers least, if it needs them less than the one that asks."""
     able = [
         other
         for other in others

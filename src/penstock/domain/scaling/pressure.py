@@ -1,8 +1,8 @@
-"""Pressure on a broker: how full its memory and its disks are, and which fleets yield to that.
+"""Pressure on a broker: how full its memory and disks are, and which fleets yield to that.
 
 Levels as in autoscale-core: 0 is none, 3 the worst; the worse of memory and disk counts.  A fleet
-yields at a level up to whose threshold its yield order goes: those with 1 first, then those up to
-3, then those up to 5.  One without a yield order never does.
+yields at the first level whose threshold reaches its yield order: those with 1 first, then those up
+to 3, then those up to 5.  A fleet without a yield order never yields.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Order = Annotated[int, Meta(ge=0, le=10**6)]
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):
-    """The fullest node of a broker counts; None: not told."""
+    """The fullest node of a broker counts; None: not reported."""
 
     memory_percent: Annotated[
         float | None,
@@ -87,7 +87,7 @@ def alerts_due(
     every_ms: int,
     now: int,
 ) -> list[Alert]:
-    """Of memory and of disk, each at most once in `every_ms`; `last`: when they were told."""
+    """For memory and disk, each at most once in `every_ms`; `last`: when they were raised."""
     if pressure is None:
         return []
     found = (

@@ -7,11 +7,11 @@
     no rate, nothing waits, nothing is staged    none
     no rate, but something waits                 at least one, and no fewer than there are
 
-What is asked for at once goes up by no more than `most_up`, and down without a limit.
+At most `most_up` workers are added at once; removals have no limit.
 
-Beside that analyser's goal (a backlog is cleared within so many seconds) there are two more: so
-many messages per worker, for sources that do not report rates, and an age that the oldest message
-should not exceed.  Where several goals are set, the largest number counts.
+Besides that analyser's goal (clear the backlog within so many seconds) there are two more: a number
+of messages per worker, for sources that do not report rates, and an age that the oldest message
+should not exceed.  With several goals, the largest number counts.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from msgspec import Meta
 
 from penstock.domain.errors import ReplicasUnavailable, SourceUnavailable
 
-MOST_REPLICAS = 1_000_000  # more than anybody has: beyond it a number is a mistake
+MOST_REPLICAS = 1_000_000  # beyond this a number is a mistake
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     samples_needed: Annotated[int, Meta(ge=1, le=10_000)] = 10
     backlog_goal_s: Annotated[int, Meta(ge=0, le=10**9)] = 300  # 0: no such goal
-    messages_per_worker: Annotated[int, Meta(ge=1, le=10**9)] | None = None  # in its place
+    messages_per_worker: Annotated[int, Meta(ge=1, le=10**9)] | None = None  # instead of it
     oldest_goal_ms: Annotated[int, Meta(ge=1, le=10**12)] | None = None
     most_up: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
-    count_leased: bool = False  # what is being worked on counts as backlog, too
-    keep_busy: bool = False  # while something is being worked on, one worker stays
+    count_leased: bool = False  # leased messages count as backlog, too
+    keep_busy: bool = False  # while messages are leased, one worker stays
 
     def __post_init__(self) -> None:
         if not (self.backlog_goal_s or self.messages_per_worker or self.oldest_goal_ms):
             raise ValueError(
-                "there is no goal: set backlog_goal_s, messages_per_worker or oldest_goal_ms"
+                "no goal is set: set backlog_goal_s, messages_per_worker or oldest_goal_ms"
             )
 
     @property
@@ -50,7 +50,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Staged(msgspec.Struct, frozen=True):
-    """A queue beside the one that is worked on, whose messages will get there."""
+    """A queue whose messages will arrive in the one that is worked on."""
 
     queue: Annotated[str, Meta(description="The name of the staging queue.")]
     ready: Annotated[int, Meta(description="Messages that wait there.")]
@@ -69,7 +69,7 @@ class QueueLoad(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One look at the queues of a fleet.  Rates are per second; one that is not reported is 0."""
+    """One reading of a fleet's queues.  Rates are per second; one that is not reported is 0."""
 
     ready: Annotated[int, Meta(description="Messages that can be claimed.")]
     leased: Annotated[int, Meta(description="Messages that are leased.")] = 0
@@ -101,22 +101,22 @@ class Replicas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reason(StrEnum):
-    """Why this was recommended.  Stable: they stand in facts and answers."""
+    """Why this was recommended.  Stable: used in facts and answers."""
 
     STARTING = "starting"
     FIRST_MESSAGE = "first_message"
     GATHERING = "gathering"
-    BACKLOG = "backlog"  # more are needed for it
-    OLDEST = "oldest"  # the oldest message waits for longer than the goal
+    BACKLOG = "backlog"  # it needs more workers
+    OLDEST = "oldest"  # the oldest message waits longer than the goal
     LESS_NEEDED = "less_needed"
     IDLE = "idle"
-    BUSY = "busy"  # idle but for what is being worked on
+    BUSY = "busy"  # idle except for leased messages
     NO_RATE_YET = "no_rate_yet"
     STEADY = "steady"
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a recommendation was made of; None: it did not come to that."""
+    """Everything that a recommendation is based on; None: it was not needed."""
 
     running: Annotated[int, Meta(description="Workers that ran.")]
     starting: Annotated[int, Meta(description="Workers that started.")]
@@ -179,7 +179,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """What the analyser remembers: the last samples, and how many since the last decision."""
+    """What the analyser remembers: the last readings, and how many since the last decision."""
 
     samples: tuple[Sample, ...] = ()
     count: int = 0
@@ -188,7 +188,7 @@ class Window(msgspec.Struct, frozen=True):
 def analyse(
     window: Window, sample: Sample, replicas: Replicas, profile: Profile
 ) -> tuple[Window, Recommendation]:
-    """The sample as it is now, with the replicas as they are now."""
+    """Analyse this reading with the present replicas."""
     inputs = _inputs(window, replicas, profile)
     if replicas.starting > 0:
         return window, Recommendation(change=0, reason=Reason.STARTING, inputs=inputs)
@@ -206,9 +206,9 @@ def analyse(
 
 
 def combine(by_queue: Mapping[str, Sample], *, shares_leased: bool = False) -> Sample:
-    """One sample for all queues of a fleet: sums, and the greatest age.
+    """One reading for all queues of a fleet: sums, and the greatest age.
 
-    `shares_leased`: each sample reports the leased messages of all queues together.
+    `shares_leased`: each reading reports the leased messages of all queues together.
     """
     samples = list(by_queue.values())
     if len(samples) == 1:
@@ -229,23 +229,23 @@ def combine(by_queue: Mapping[str, Sample], *, shares_leased: bool = False) -> S
 
 
 def check_sample(sample: Sample) -> Sample:
-    """Return it, or raise SourceUnavailable if it cannot be true."""
+    """Return it, or raise SourceUnavailable if it is impossible."""
     counts = (sample.ready, sample.leased, *(one.ready for one in sample.staged))
     rates = (sample.consume_rate, sample.publish_rate, *(one.publish_rate for one in sample.staged))
     if any(count < 0 for count in counts):
-        raise SourceUnavailable(f"the source tells of {min(counts)} messages, which cannot be")
+        raise SourceUnavailable(f"the source reports {min(counts)} messages, which is impossible")
     if sample.oldest_ms is not None and sample.oldest_ms < 0:
         raise SourceUnavailable(f"the source reports an age of {sample.oldest_ms} ms")
     if not all(math.isfinite(rate) and rate >= 0 for rate in rates):
-        raise SourceUnavailable("the source tells of a rate that is no number, or negative")
+        raise SourceUnavailable("the source reports a rate that is negative or not a number")
     return sample
 
 
 def check_replicas(replicas: Replicas) -> Replicas:
-    """Return them, or raise ReplicasUnavailable if it cannot be true."""
+    """Return them, or raise ReplicasUnavailable if they are impossible."""
     for count in (replicas.running, replicas.starting, replicas.requested):
         if not 0 <= count <= MOST_REPLICAS:
-            raise ReplicasUnavailable(f"the manager tells of {count} replicas, which cannot be")
+            raise ReplicasUnavailable(f"the manager reports {count} replicas, which is impossible")
     return replicas
 
 
@@ -282,8 +282,9 @@ def _needed_by_count(inputs: Inputs, per_worker: int, total: int) -> tuple[int, 
 
 
 def _needed_by_age(inputs: Inputs, goal_ms: int, total: int) -> tuple[int, Reason]:
-    """What waits now is to be taken within the goal.  Where the oldest is too old all the same,
-    one more than there are: unless nothing moves, as in a paused queue, where none would help."""
+    """Waiting messages are to be claimed within the goal.  If the oldest is too old anyway, one
+    more worker, unless nothing moves, as in a paused queue, where none would help.
+    """
     needed, reason = _needed_by_rate(inputs, goal_ms / 1000, total)
     is_moving = bool(inputs.consume_rate or inputs.leased)
     if is_moving and inputs.oldest_ms is not None and inputs.oldest_ms > goal_ms:
@@ -294,13 +295,12 @@ def _needed_by_age(inputs: Inputs, goal_ms: int, total: int) -> tuple[int, Reaso
 def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, Reason]:
     floor = 1 if inputs.average_backlog else 0
     if inputs.rate_per_worker is not None:
-        # The backlog is that of this moment, though the rate is an average, as in
-        # autoscale-workload-rabbit.
+        # The present backlog with an average rate, as in autoscale-workload-rabbit.
         by_goal = (inputs.backlog or 0) / goal_s / inputs.rate_per_worker
         needed = max(floor, math.floor(min(by_goal, MOST_REPLICAS) + 0.5))
         return needed, _direction(needed, total)
     if inputs.consume_rate:
-        return floor, _direction(floor, total)  # nobody is left of those who consumed
+        return floor, _direction(floor, total)  # no consumer is left
     if not floor and not inputs.staged_publish_rate:
         return 0, Reason.IDLE
     return max(1, total), Reason.NO_RATE_YET
@@ -340,7 +340,7 @@ def _with_sample(inputs: Inputs, sample: Sample, profile: Profile) -> Inputs:
 def _with_averages(
     inputs: Inputs, samples: tuple[Sample, ...], replicas: Replicas, profile: Profile
 ) -> Inputs:
-    # As in the seed, staged queues are averaged over all pairs of a sample and a queue.
+    # As in autoscale-workload-rabbit, staged queues are averaged over pairs of reading and queue.
     staged = [one for sample in samples for one in sample.staged]
     consumed = _mean([sample.consume_rate for sample in samples])
     backlog = _mean([_target(sample, profile) for sample in samples])

@@ -1,10 +1,10 @@
-"""No thrashing: what keeps a fleet from losing a worker that it will need again in a moment.
+"""Keeps a fleet from losing a worker that it will need again in a moment.
 
-The analyser looks at the backlog only.  Where a share of a worker would do, it lets one go at each
-second decision and takes it back at the next.  So a fleet gets no smaller than
+The analyser looks at the backlog only.  Where a fraction of a worker would do, it would stop one at
+every second decision and start it again at the next.  So a fleet never shrinks below
 
     the largest number that was needed within the last `steady_ms`, and
-    what it takes to keep up with what arrives, by the rate of a worker that has work all the time.
+    what it takes to keep up with arrivals, by the rate of a fully busy worker.
 
 Neither ever starts a worker.
 """
@@ -18,13 +18,13 @@ import msgspec
 from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.recommendation import Inputs, Recommendation
 
-_FORGET = 0.9  # of what a worker can do, per decision: work may become slower
+_FORGET = 0.9  # of a worker's rate, per decision: work may become slower
 
 
 class Memory(msgspec.Struct, frozen=True):
     """What was needed, and what a worker can do."""
 
-    peaks: tuple[tuple[int, int], ...] = ()  # instants and numbers; each is more than all after it
+    peaks: tuple[tuple[int, int], ...] = ()  # instants and numbers; each exceeds all later ones
     full_rate: float = 0.0  # of one worker while there was a backlog
 
 
@@ -35,7 +35,7 @@ def remember(memory: Memory, said: Recommendation, fleet: Fleet, *, now: int) ->
 
 
 def least_needed(memory: Memory, said: Recommendation, fleet: Fleet, *, now: int) -> int:
-    """Fewer than this there should not be."""
+    """The smallest number of workers to keep."""
     recent = [number for at, number in memory.peaks if now - at < fleet.steady_ms]
     return max(recent, default=0) if not fleet.keep_up else max(*recent, 0, _kept_up(memory, said))
 
@@ -54,5 +54,5 @@ def _peaks(memory: Memory, needed: int, fleet: Fleet, now: int) -> tuple[tuple[i
 
 def _full_rate(memory: Memory, inputs: Inputs) -> float:
     if not inputs.rate_per_worker or not inputs.backlog:
-        return memory.full_rate  # they had to wait for work, so it says nothing
+        return memory.full_rate  # workers had to wait for work, so their rate says nothing
     return max(inputs.rate_per_worker, _FORGET * memory.full_rate)

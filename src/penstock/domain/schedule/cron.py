@@ -1,7 +1,7 @@
-"""Cron expressions, read by cronsim as Debian's cron reads them.
+"""Cron expressions, parsed by cronsim with the rules of Debian's cron.
 
-A fixed time that daylight saving skips is fired right after the gap, one that it repeats is fired
-once, and hourly patterns follow real hours.
+A fixed time that daylight saving skips fires right after the gap, one that it repeats fires once,
+and hourly patterns follow real hours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALIASES = {
 
 
 def instants(expression: str, zone: str, after: int) -> Iterator[int]:
-    """All instants behind `after`, in their order; raises InvalidRequest."""
+    """All instants after `after`, in order; raises InvalidRequest."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise InvalidRequest(f"a cron expression has at most {MAX_EXPRESSION_CHARS} characters")
     start = moment_of(after).astimezone(_zone(zone))
@@ -46,10 +46,10 @@ def instants(expression: str, zone: str, after: int) -> Iterator[int]:
 
 def _behind(found: Iterator[datetime], after: int) -> Iterator[int]:
     last = after
-    with suppress(OverflowError):  # the calendar has ended
+    with suppress(OverflowError):  # the calendar ends
         for moment in found:
             at = instant_of(moment)
-            # A local time that comes twice is told by its first time, even if that has passed.
+            # A repeated local time is reported by its first occurrence, even if that has passed.
             if at > last:
                 last = at
                 yield at

@@ -1,11 +1,11 @@
-"""Which application declared recurring work, and when what it no longer declares is retired.
+"""Which application declared recurring work, and when work that it no longer declares is retired.
 
 Versions of an application run side by side during a deployment, and the old one still declares what
-the new one has dropped.  Each worker is registered with its application's name and a digest of what
-it declares: as long as a worker of the same application is alive with another digest, nothing is
-retired.  So nothing flaps, and what is left at the end is what the remaining version declares.
+the new one has dropped.  Each worker registers with its application's name and a digest of its
+declarations: while a worker of the same application with another digest is alive, nothing is
+retired.  So nothing flaps, and in the end the remaining version's declarations stay.
 
-Work without an owner was made by hand and is never retired.
+Work without an owner was created by an operator and is never retired.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from penstock.domain.worker import Worker, is_alive
 APPLICATION = "penstock.application"
 DECLARES = "penstock.recurring"
 
-RETIRED = "recurring_retired"  # a kind of facts
-# A worker declares before it registers; until then no other worker may judge what it declared.
+RETIRED = "recurring_retired"  # a kind of fact
+# A worker declares before it registers; until then other workers must not judge its declarations.
 YOUNG_MS = MINUTE
 
 
 def labels(owner: str, declared: Iterable[str]) -> dict[str, str]:
-    """For the registration of a worker that declares this."""
+    """The labels of a worker with these declarations."""
     return {APPLICATION: owner, DECLARES: digest(declared)}
 
 
@@ -36,7 +36,7 @@ def digest(declared: Iterable[str]) -> str:
 
 
 def dropped(schedule: Schedule, *, owner: str, declared: Collection[str], now: int) -> bool:
-    """Declared by this application before, and not any more."""
+    """Whether this application declared it before, and no longer does."""
     is_mine = schedule.owner == owner and schedule.name not in declared
     return is_mine and now - schedule.created_at >= YOUNG_MS
 
@@ -44,7 +44,7 @@ def dropped(schedule: Schedule, *, owner: str, declared: Collection[str], now: i
 def is_contested(
     workers: Iterable[Worker], *, owner: str, declared: Iterable[str], now: int
 ) -> bool:
-    """Is another version of the application at work, which may declare what this one does not?"""
+    """Whether another version of the application, with other declarations, is alive."""
     mine = digest(declared)
     return any(
         worker.labels.get(APPLICATION) == owner and worker.labels.get(DECLARES) != mine

@@ -1,7 +1,7 @@
-"""Schedules: when recurring work is sent, and what becomes of firings that were missed or overlap.
+"""Schedules: when recurring work is sent, and how missed and overlapping firings are handled.
 
-    plan(schedule, now) ──▶ which instants are fired, how many are dropped, when to look again
-    settle(schedule, plan) ──▶ the schedule after that
+    plan(schedule, now) ──▶ which instants fire, how many are dropped, when to look again
+    advance(schedule, plan) ──▶ the schedule after that
 
 Pure: `now` comes in.
 """
@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
@@ -22,9 +22,9 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import DedupUntil, check_name
 from penstock.domain.schedule import cron
 
-MAX_MISSED = 1_000  # firings that one look may find; the rest is found by the next
-LATE_MS = MINUTE  # a firing is missed, and not only late, after that
-SCHEDULE = "penstock.schedule"  # attributes of each message that is sent
+MAX_MISSED = 1_000  # firings that one look may find; the next look finds the rest
+LATE_MS = MINUTE  # after that a firing is missed, and not only late
+SCHEDULE = "penstock.schedule"  # attributes of each sent message
 FIRE_AT = "penstock.fire_at"
 
 
@@ -34,7 +34,7 @@ class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unk
 
 
 class Every(msgspec.Struct, frozen=True, tag="every", tag_field="type", forbid_unknown_fields=True):
-    """At whole multiples of the time since 1970, so that all nodes and restarts agree."""
+    """At whole multiples of the interval since 1970, so that all nodes and restarts agree."""
 
     every_ms: int
 
@@ -43,20 +43,20 @@ Rhythm = Cron | Every
 
 
 class CatchUp(StrEnum):
-    """What happens to firings that nobody was there for."""
+    """What happens to firings that were missed because no node was running."""
 
     SKIP = "skip"
-    ONE = "one"  # one firing, the latest, stands for all of them
+    ONE = "one"  # one firing, the latest, for all of them
     ALL = "all"
 
 
 class Overlap(StrEnum):
-    """What a firing does while the one before it has not ended."""
+    """What a firing does while the previous one has not ended."""
 
     ALLOW = "allow"
     SKIP = "skip"
-    WAIT = "wait"  # it is fired when the one before it has ended
-    REPLACE = "replace"  # one that still waits in line is cancelled; one at work is left alone
+    WAIT = "wait"  # it fires when the previous one has ended
+    REPLACE = "replace"  # a queued one is cancelled; a running one is left alone
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,25 +79,11 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dedup_until: DedupUntil | None = None
 
     def draft(self, schedule: str, *, fire_at: int) -> Draft:
-        """The message of one firing, which says what it is a firing of."""
-        told = {SCHEDULE: schedule, FIRE_AT: _told(fire_at)}
-        return Draft(
-            body=self.body,
-            attributes=self.attributes | told,
-            kind=self.kind,
-            entity_id=self.entity_id,
-            tags=self.tags,
-            group=self.group,
-            priority=self.priority,
-            due_at=fire_at,
-            max_attempts=self.max_attempts,
-            expires_in_ms=self.expires_in_ms,
-            timeout_ms=self.timeout_ms,
-            retries_timeouts=self.retries_timeouts,
-            route=self.route,
-            dedup_key=self.dedup_key,
-            dedup_until=self.dedup_until,
-        )
+        """The message of one firing, labelled with its schedule and instant."""
+        values = asdict(self)
+        del values["queue"]
+        values["attributes"] = self.attributes | {SCHEDULE: schedule, FIRE_AT: _to_text(fire_at)}
+        return Draft(**values, due_at=fire_at)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,8 +91,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     fire_at: tuple[int, ...] = ()
     skipped: int = 0
-    next_at: int | None = None  # None: it has no more firings
-    is_held: bool = False  # a firing is due, but the one before it has not ended
+    next_at: int | None = None  # None: no more firings
+    is_held: bool = False  # a firing is due, but the previous one has not ended
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,12 +105,12 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     overlap: Overlap = Overlap.ALLOW
     is_paused: bool = False
     next_at: int | None = None
-    last_at: int | None = None  # the instant of the last firing, as planned
+    last_at: int | None = None  # the planned instant of the last firing
     last_id: str | None = None  # the message that it sent
     fired_total: int = 0
     skipped_total: int = 0
-    last_error: str | None = None  # why the last firing that was due could not be sent
-    owner: str | None = None  # the application that declared it; None: it was made by hand
+    last_error: str | None = None  # why the last due firing could not be sent
+    owner: str | None = None  # the application that declared it; None: created by an operator
 
 
 def check(name: str, rhythm: Rhythm, template: Template) -> None:
@@ -142,16 +128,16 @@ def check_rhythm(rhythm: Rhythm) -> None:
                 raise InvalidRequest(f"every_ms must be from {SECOND} to {366 * DAY}")
         case Cron():
             if next_after(rhythm, 0) is None:
-                raise InvalidRequest(f"{rhythm.expression!r} never comes")
+                raise InvalidRequest(f"{rhythm.expression!r} never fires")
 
 
 def next_after(rhythm: Rhythm, after: int) -> int | None:
-    """The first instant of the rhythm behind `after`; raises InvalidRequest."""
+    """The first instant after `after`; raises InvalidRequest."""
     return next(instants(rhythm, after), None)
 
 
 def instants(rhythm: Rhythm, after: int) -> Iterator[int]:
-    """All instants behind `after`, in their order."""
+    """All instants after `after`, in order."""
     match rhythm:
         case Every(every_ms):
             first = after // every_ms + 1
@@ -174,13 +160,13 @@ def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> Plan:
     next_at = next_after(schedule.rhythm, due[-1])
     fired = _caught_up(schedule.catch_up, due, now)
     if schedule.catch_up is not CatchUp.ALL and next_at is not None and next_at <= now:
-        fired = ()  # more were missed than one look finds; the latest of all stands for them
+        fired = ()  # more were missed than one look finds; the latest stands for all of them
     if schedule.overlap is Overlap.SKIP:
         fired = () if is_busy else fired[-1:]
     elif schedule.overlap is Overlap.REPLACE:
         fired = fired[-1:]
     elif schedule.overlap is Overlap.WAIT:
-        # One now; those behind it have their turn when it has ended.
+        # One now; the others follow when it has ended.
         fired = fired[:1]
         if fired and schedule.catch_up is CatchUp.ALL:
             due = due[: due.index(fired[0]) + 1]
@@ -189,7 +175,7 @@ def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> Plan:
 
 
 def settle(schedule: Schedule, done: Plan, *, sent: Sequence[str]) -> Schedule:
-    """The schedule after its firings were sent; those that the queue did not take stay due."""
+    """The schedule after its firings were sent; those that the queue refused stay due."""
     fired, left = done.fire_at[: len(sent)], done.fire_at[len(sent) :]
     return replace(
         schedule,
@@ -203,7 +189,7 @@ def settle(schedule: Schedule, done: Plan, *, sent: Sequence[str]) -> Schedule:
 
 
 def ran(schedule: Schedule, *, message_id: str, now: int) -> Schedule:
-    """It was run by hand: its own firings go on as if nothing had happened."""
+    """Record a manual run: its own firings continue unchanged."""
     return replace(schedule, last_at=now, last_id=message_id, fired_total=schedule.fired_total + 1)
 
 
@@ -213,9 +199,9 @@ def failed(schedule: Schedule, error: str) -> Schedule:
 
 
 def declared(before: Schedule | None, wanted: Schedule, *, now: int) -> Schedule:
-    """A schedule as its program says it, whether it is new or was there before.
+    """A schedule as its program declares it, new or existing.
 
-    The same words again change nothing: programs say them at every start, and a firing that fell
+    Declaring the same again changes nothing: programs do so at every start, and a firing that fell
     due while none of them ran must not be lost.
     """
     if before is None:
@@ -227,7 +213,7 @@ def declared(before: Schedule | None, wanted: Schedule, *, now: int) -> Schedule
         template=wanted.template,
         catch_up=wanted.catch_up,
         overlap=wanted.overlap,
-        # A change by hand leaves it with the application that declared it.
+        # A manual change leaves it with the application that declared it.
         owner=wanted.owner or before.owner,
         next_at=before.next_at if same else next_after(wanted.rhythm, now),
     )
@@ -239,7 +225,7 @@ def pause(schedule: Schedule, *, now: int) -> Schedule:
 
 
 def resume(schedule: Schedule, *, now: int) -> Schedule:
-    """What a pause held back was held back on purpose: it is not caught up."""
+    """Firings held back by a pause are not caught up."""
     if not schedule.is_paused:
         return schedule
     next_at = next_after(schedule.rhythm, now)
@@ -247,9 +233,9 @@ def resume(schedule: Schedule, *, now: int) -> Schedule:
 
 
 def set_back(schedule: Schedule, *, now: int) -> Schedule:
-    """The store's time was ahead and is not any more.
+    """Adapt to a store time that was ahead and was set back.
 
-    What was fired ahead of its time is fired again in its time: only then its work can be done.
+    What was fired too early fires again at its time: only then can its work be done.
     """
     next_at = next_after(schedule.rhythm, now)
     if schedule.next_at is None or next_at is None or schedule.next_at <= next_at:
@@ -278,6 +264,6 @@ def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
             return (due[-1],) if now - due[-1] <= LATE_MS else ()
 
 
-def _told(instant: int) -> str:
+def _to_text(instant: int) -> str:
     moment = moment_of(instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

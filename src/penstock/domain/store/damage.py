@@ -1,4 +1,4 @@
-"""Pages of a store that cannot be read any more, and what was on them."""
+"""Damaged pages of a store, and what was on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import msgspec
 
 class DamagedPage(msgspec.Struct, frozen=True):
     page_no: int
-    table: str | None = None  # None: not known, or no longer in use
+    table: str | None = None  # None: unknown, or no longer in use
     index: str | None = None  # of the table; None: its rows
     first: int | None = None  # the numbers of the rows that may be on it
     last: int | None = None
@@ -33,9 +33,9 @@ class DamagedPage(msgspec.Struct, frozen=True):
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """What is known of a store that has met damage since it was opened."""
+    """What is known of damage that a store has met since it was opened."""
 
-    pages: tuple[DamagedPage, ...] = ()  # empty: they are still being looked for
+    pages: tuple[DamagedPage, ...] = ()  # empty: the search is still running
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""What a check-up has found: good, worth a look, or wrong."""
+"""Findings of a check-up: good, worth a look, or wrong."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Health of a node: its parts are threads and tasks that run for as long as the node does.
+"""Health of a node: its parts are threads and tasks that run as long as the node does.
 
-A part is in trouble while it has failed and does not run, or when it is stuck: it has work and has
-not finished any of it for too long.
+A part is in trouble if it has failed and does not run, or if it is stuck: it has work and has not
+finished any of it for too long.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 
 class Pulse(msgspec.Struct, frozen=True):
-    """What was observed of a part."""
+    """Observations of a part."""
 
     moves: int  # pieces of work it has finished
     moved_at: int  # when it was last seen to have finished one, or to have none

@@ -15,12 +15,11 @@ from penstock.edge.aweq import answers
 from penstock.edge.aweq import lease_holders as holders
 from penstock.edge.aweq import requests as asked
 from penstock.edge.chunks import bring_all_back
-from penstock.edge.protocol_queue import OwnQueue
+from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
-from penstock.services.directory import Directory
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues
 from penstock.settings.values import AweqSettings
@@ -33,21 +32,22 @@ class AweqApi:
         self,
         messages: Messages,
         queues: Queues,
-        directory: Directory,
         room: WaitingRoom,
         *,
         settings: AweqSettings,
+        reap_interval_ms: int,
         limits: Limits,
     ) -> None:
         self._messages = messages
         self._queues = queues
         self._room = room
         self._settings = settings
+        self._reap_interval_ms = reap_interval_ms
         self._limits = limits
         wanted = QueueSettings(
             lease_ms=settings.lease_ms, max_attempts=None, redelivery=Redelivery.BACK
         )
-        self._queue = OwnQueue(queues, directory, name=settings.queue, settings=wanted)
+        self._queue = ProtocolQueue(queues, messages, name=settings.queue, settings=wanted)
 
     def routes(self) -> list[Route]:
         return [
@@ -74,7 +74,7 @@ class AweqApi:
         async def preflight(request: Request, respond: Respond) -> Response:
             return self._for_pages(answers.options("GET,HEAD" if method == "GET" else method))
 
-        shared: dict[str, Any] = {"path": path, "refuse": refuse, "is_native": False}
+        shared: dict[str, Any] = {"path": path, "refuse": refuse}
         return (
             Route(
                 method=method,
@@ -102,13 +102,7 @@ class AweqApi:
     async def send(self, request: Request) -> Response:
         draft = Draft(body=asked.message(request))
 
-        async def do(queue: Queue) -> Response:
-            [answer] = await self._messages.send([self._messages.draft(queue, draft)])
-            if isinstance(answer, PenstockError):
-                raise answer
-            return answers.sent(answer.id)
-
-        return await self._queue.use(do)
+        return answers.sent((await self._queue.send(draft)).id)
 
     async def receive(self, request: Request) -> Response:
         wanted = asked.count(request, most=self._limits.max_claim)
@@ -158,7 +152,7 @@ class AweqApi:
                 queued=counts.ready + counts.waiting,
                 held=counts.leased,
                 lease_ms=self._settings.lease_ms,
-                reap_interval_ms=self._settings.reap_interval_ms,
+                reap_interval_ms=self._reap_interval_ms,
             )
 
         return await self._queue.use(do)

@@ -66,7 +66,7 @@ class ConsoleApi:
 
     def routes(self) -> list[Route]:
         return [
-            Route(method=method, path=path, handler=handler, is_native=False)
+            Route(method=method, path=path, handler=handler)
             for method, path, handler in (
                 ("GET", "/console", self.page),
                 ("GET", "/console/{page...}", self.page),

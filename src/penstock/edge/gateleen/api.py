@@ -31,7 +31,6 @@ class PushApi:
             role=Role.PRODUCE,
             scope=Scope.NAMED,
             takes_any_media=True,
-            is_native=False,
             refuse=refuse,
         )
         # A HEAD comes to the handler of GET.

@@ -53,7 +53,6 @@ class CircuitApi:
             path=path,
             scope=Scope.ALL,
             takes_any_media=True,
-            is_native=False,
             refuse=refuse,
         )
         if method == "GET":

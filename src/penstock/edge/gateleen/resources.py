@@ -69,7 +69,6 @@ class ResourceApi:
             role=Role.OPERATE,
             scope=Scope.ALL,
             takes_any_media=True,
-            is_native=False,
             refuse=refuse,
         )
         return [

@@ -6,18 +6,17 @@ they are the same for every worker.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 
-from penstock.domain.access.api_key import Role
+from penstock.api.operation import Operation
 from penstock.domain.errors import (
     InvalidRequest,
     LeaseLost,
     MessageNotFound,
     PenstockError,
-    QueueFull,
-    TooManyWaiting,
     WorkerGone,
     WrongState,
 )
@@ -29,7 +28,8 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.worker import Worker
 from penstock.edge.izenda import wire
 from penstock.edge.native import wire_in
-from penstock.edge.protocol_queue import OwnQueue
+from penstock.edge.native.bind import route_of
+from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import Route
 from penstock.edge.waiting_claims import WaitingRoom
@@ -44,12 +44,6 @@ _dequeue = msgspec.json.Decoder(wire.NextTaskIn)
 _outcome = msgspec.json.Decoder(wire.TaskOutcomeIn)
 _progress = msgspec.json.Decoder(wire.TaskProgressIn)
 
-_EXAMPLE = {
-    "jobKind": "SendReport",
-    "jobEntityId": "0b6f3a52-8d1e-4c7e-9a55-2f9f6c1d7e10",
-    "jobData": "weekly",
-}
-
 
 class TaskApi:
     def __init__(
@@ -57,7 +51,7 @@ class TaskApi:
         messages: Messages,
         workers: Workers,
         room: WaitingRoom,
-        queue: OwnQueue,
+        queue: ProtocolQueue,
         task_leases: TaskLeases,
         clock: Clock,
         limits: Limits,
@@ -74,98 +68,27 @@ class TaskApi:
         self._timeout_ms = timeout_ms
 
     def routes(self) -> list[Route]:
-        one = "/v1/tasks/{task}"
         return [
-            self._route(
-                "POST",
-                "/v1/tasks",
-                self.enqueue,
-                Role.PRODUCE,
-                name="enqueueTask",
-                summary="Enqueue a task; the answer means that it is on the disk.",
-                takes=wire.NewTaskIn,
-                example=_EXAMPLE,
-                gives=wire.EnqueuedOut,
-                status=201,
-                refuses=(QueueFull,),
-            ),
-            self._route(
-                "GET",
-                one,
-                self.status,
-                Role.READ,
-                name="getTask",
-                summary="A task: its status, its progress and who works on it.",
-                gives=wire.TaskStatusOut,
-                refuses=(MessageNotFound,),
-            ),
-            self._route(
-                "DELETE",
-                one,
-                self.cancel,
-                Role.OPERATE,
-                name="cancelTask",
-                summary="Cancel a task, queued or being processed; its worker loses it.",
-                gives=wire.TaskEndOut,
-                refuses=(MessageNotFound, WrongState),
-            ),
-            self._route(
-                "POST",
-                "/v1/workers/{worker}/dequeue",
-                self.dequeue,
-                Role.CONSUME,
-                name="dequeueTask",
-                summary="The oldest task for this worker, or null.",
-                takes=wire.NextTaskIn,
-                example={"kinds": ["SendReport"], "wait_ms": 1_000},
-                gives=wire.TaskOut | None,
-                refuses=(WorkerGone, TooManyWaiting),
-            ),
-            self._route(
-                "POST",
-                f"{one}/outcome",
-                self.outcome,
-                Role.CONSUME,
-                name="setTaskOutcome",
-                summary="How a task went, said by the worker that holds it.",
-                takes=wire.TaskOutcomeIn,
-                example={"outcome": "Succeeded", "workerId": "$WORKER"},
-                gives=wire.TaskEndOut,
-                refuses=(MessageNotFound, WorkerGone, LeaseLost),
-            ),
-            self._route(
-                "POST",
-                f"{one}/progress",
-                self.progress,
-                Role.CONSUME,
-                name="setTaskProgress",
-                summary="How far a task is, said by the worker that holds it.",
-                takes=wire.TaskProgressIn,
-                example={"progress": {"percent": 40}, "workerId": "$WORKER"},
-                gives=wire.TaskEndOut,
-                refuses=(MessageNotFound, WorkerGone, LeaseLost),
-            ),
+            self._route(wire.ENQUEUE, self.enqueue),
+            self._route(wire.STATUS, self.status),
+            self._route(wire.CANCEL, self.cancel),
+            self._route(wire.DEQUEUE, self.dequeue),
+            self._route(wire.OUTCOME, self.outcome),
+            self._route(wire.PROGRESS, self.progress),
         ]
 
-    def _route(self, method: str, path: str, do: Any, role: Role, **more: Any) -> Route:
+    def _route(
+        self, operation: Operation[Any], do: Callable[[Request], Awaitable[Response]]
+    ) -> Route:
         async def handle(request: Request, respond: Respond) -> Response:
-            response: Response = await do(request)
-            return response
+            return await do(request)
 
-        name = self._queue.name
-        return Route(method=method, path=path, handler=handle, role=role, queue=name, **more)
+        return route_of(operation, handle, queue=self._queue.name)
 
     async def enqueue(self, request: Request) -> Response:
         wanted = wire_in.decode(_new_task, request.body)
-        draft = wanted.draft(timeout_ms=self._timeout_ms)
-
-        async def do(queue: Queue) -> Response:
-            [answer] = await self._messages.send([self._messages.draft(queue, draft)])
-            if isinstance(answer, PenstockError):
-                raise answer
-            return json_response(wire.EnqueuedOut(answer.id), 201)
-
-        return await self._queue.use(do)
+        sent = await self._queue.send(wanted.draft(timeout_ms=self._timeout_ms))
+        return json_response(wire.EnqueuedOut(sent.id), 201)
 
     async def dequeue(self, request: Request) -> Response:
         wanted = wire_in.decode(_dequeue, request.body)
@@ -248,18 +171,11 @@ class TaskApi:
         return message, self._task_leases.lease_ms(worker, now=self._clock.now())
 
     async def _known(self, task_id: str) -> MessageView:
-        """A task, live or ended; what stands in other queues is none."""
+        """A task, live, ended or in a dead-letter queue; messages of other queues are not tasks."""
         view = await self._messages.get(task_id)
-        if view.queue != self._queue.name and not await self._died_here(view.message):
+        if self._queue.name not in (view.queue, view.dead_from):
             raise MessageNotFound(task_id)
         return view
-
-    async def _died_here(self, message: Message | Ending) -> bool:
-        """Is it a task, in the dead-letter queue that somebody has given to the queue of tasks?"""
-        if not isinstance(message, Message) or message.dead_from is None:
-            return False
-        queue = await self._queue.find()
-        return queue is not None and message.dead_from == queue.queue_no
 
     async def _act(self, act: LeaseAct) -> None:
         """Fenced: if the task was given to somebody else since we looked, nothing happens."""

@@ -1,19 +1,29 @@
-"""Izenda's words: a task has a jobKind, a jobEntityId and jobData, and ends with an outcome."""
+"""Izenda's contract: a task has a jobKind, a jobEntityId and jobData, and ends with an outcome."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from penstock.api.operation import Operation, about
+from penstock.domain.access.api_key import Role
+from penstock.domain.errors import (
+    LeaseLost,
+    MessageNotFound,
+    QueueFull,
+    TooManyWaiting,
+    WorkerGone,
+    WrongState,
+)
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.history import Ending
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import QUARANTINED, TIMED_OUT, Content, Message, State
 from penstock.edge.instants import to_text
 
-FAILED = "failed"  # why a task was given up, where its worker says so
+FAILED = "failed"  # the reason of a message whose worker reported the outcome Failed
 
 _text = msgspec.json.Decoder(str)
 
@@ -54,10 +64,18 @@ _STATES = {
 }
 
 
+TaskId = Annotated[str, about("The id of the task.")]
+TaskStatus = Annotated[Status, about("The status of the task.")]
+JobKind = Annotated[str | None, about("The kind of the task.")]
+EntityId = Annotated[str | None, about("What the task is about.")]
+JobData = Annotated[str | None, about("The input of the task, as text.")]
+WorkerId = Annotated[str, about("The id of the worker that runs the task.")]
+
+
 class NewTaskIn(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    job_kind: str
-    job_entity_id: str | None = None
-    job_data: str | None = None
+    job_kind: Annotated[str, about("The kind of the task; workers name the kinds they handle.")]
+    job_entity_id: EntityId = None
+    job_data: JobData = None
 
     def draft(self, *, timeout_ms: int | None) -> Draft:
         return Draft(
@@ -69,51 +87,127 @@ class NewTaskIn(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class NextTaskIn(msgspec.Struct, forbid_unknown_fields=True):
-    kinds: tuple[str, ...] | None = None
-    wait_ms: int = 0
+    kinds: Annotated[
+        tuple[str, ...] | None,
+        about("Only tasks of these kinds. Defaults to the kinds the worker registered with."),
+    ] = None
+    wait_ms: Annotated[int, about("How long to wait for a task, in milliseconds.")] = 0
 
 
 class TaskOutcomeIn(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    outcome: Outcome
-    worker_id: str
+    outcome: Annotated[Outcome, about("How the task ended.")]
+    worker_id: WorkerId
 
 
 class TaskProgressIn(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    progress: Any
-    worker_id: str
+    progress: Annotated[Any, about("The progress of the task: any JSON value.")]
+    worker_id: WorkerId
 
 
 class EnqueuedOut(msgspec.Struct):
-    id: str
+    id: TaskId
 
 
 class TaskOut(msgspec.Struct, rename="camel"):
-    id: str
-    job_kind: str | None
-    job_entity_id: str | None
-    job_data: str | None
+    id: TaskId
+    job_kind: JobKind
+    job_entity_id: EntityId
+    job_data: JobData
 
 
 class TaskEndOut(msgspec.Struct):
-    id: str
-    status: Status
+    id: TaskId
+    status: TaskStatus
 
 
 class TaskStatusOut(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """A task and how far it is; what it does not have is left out."""
+    """A task and its status; fields without a value are left out."""
 
-    id: str
-    status: Status
-    attempts: int
-    enqueued_at: str
-    job_kind: str | None = None
-    job_entity_id: str | None = None
-    job_data: str | None = None
-    worker_id: str | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
-    progress: msgspec.Raw | None = None
-    error: str | None = None
+    id: TaskId
+    status: TaskStatus
+    attempts: Annotated[int, about("How many times a worker was given the task.")]
+    enqueued_at: Annotated[str, about("When the task was enqueued.")]
+    job_kind: JobKind = None
+    job_entity_id: EntityId = None
+    job_data: JobData = None
+    worker_id: Annotated[str | None, about("The id of the worker that was last given it.")] = None
+    started_at: Annotated[str | None, about("When that worker was given it.")] = None
+    finished_at: Annotated[str | None, about("When the task ended.")] = None
+    progress: Annotated[
+        msgspec.Raw | None, about("The last progress its worker reported: any JSON value.")
+    ] = None
+    error: Annotated[str | None, about("The error of the last failed attempt.")] = None
+
+
+_PATH = "/v1/tasks/{task}"
+
+ENQUEUE = Operation(
+    name="enqueueTask",
+    method="POST",
+    path="/v1/tasks",
+    summary="Enqueue a task. The response is sent once the task is on disk.",
+    role=Role.PRODUCE,
+    request=NewTaskIn,
+    example={
+        "jobKind": "SendReport",
+        "jobEntityId": "0b6f3a52-8d1e-4c7e-9a55-2f9f6c1d7e10",
+        "jobData": "weekly",
+    },
+    answer=EnqueuedOut,
+    status=201,
+    errors=(QueueFull,),
+)
+STATUS = Operation(
+    name="getTask",
+    method="GET",
+    path=_PATH,
+    summary="Retrieve a task with its status, its progress and its worker.",
+    role=Role.READ,
+    answer=TaskStatusOut,
+    errors=(MessageNotFound,),
+)
+CANCEL = Operation(
+    name="cancelTask",
+    method="DELETE",
+    path=_PATH,
+    summary="Cancel a queued or running task; its worker can no longer report an outcome.",
+    role=Role.OPERATE,
+    answer=TaskEndOut,
+    errors=(MessageNotFound, WrongState),
+)
+DEQUEUE = Operation(
+    name="dequeueTask",
+    method="POST",
+    path="/v1/workers/{worker}/dequeue",
+    summary="Give the worker its oldest eligible task, or null.",
+    role=Role.CONSUME,
+    request=NextTaskIn,
+    example={"kinds": ["SendReport"], "wait_ms": 1_000},
+    answer=TaskOut | None,
+    errors=(WorkerGone, TooManyWaiting),
+)
+OUTCOME = Operation(
+    name="setTaskOutcome",
+    method="POST",
+    path=f"{_PATH}/outcome",
+    summary="Report the outcome of a task, as the worker that runs it.",
+    role=Role.CONSUME,
+    request=TaskOutcomeIn,
+    example={"outcome": "Succeeded", "workerId": "$WORKER"},
+    answer=TaskEndOut,
+    errors=(MessageNotFound, WorkerGone, LeaseLost),
+)
+PROGRESS = Operation(
+    name="setTaskProgress",
+    method="POST",
+    path=f"{_PATH}/progress",
+    summary="Report the progress of a task, as the worker that runs it.",
+    role=Role.CONSUME,
+    request=TaskProgressIn,
+    example={"progress": {"percent": 40}, "workerId": "$WORKER"},
+    answer=TaskEndOut,
+    errors=(MessageNotFound, WorkerGone, LeaseLost),
+)
 
 
 def task_out(message: Message, content: Content) -> TaskOut:
@@ -151,7 +245,7 @@ def _status(m: Message | Ending) -> Status:
 
 
 def _data(content: Content) -> str | None:
-    """What was sent by other ways than Izenda's may be any JSON: then it is given as such."""
+    """A task that was sent through another API may have any JSON as body: return that as text."""
     if content.body == "null":
         return None
     return _text.decode(content.body) if content.body.startswith('"') else content.body

@@ -25,24 +25,21 @@ def routes_of(handlers: Handlers) -> Iterator[Route]:
         yield route_of(operation, _bound(operation, handler))
 
 
-def route_of(operation: Operation[Any], handler: http.Handler) -> Route:
-    """For a handler that reads the request itself: hot paths, streams, plain text."""
+def route_of(
+    operation: Operation[Any], handler: http.Handler, *, queue: str | None = None
+) -> Route:
+    """For a handler that reads the request itself: hot paths, streams, plain text.
+
+    `queue`: the queue it works on, where the path does not name one.
+    """
     return Route(
         method=operation.method,
         path=operation.path,
         handler=handler,
         role=operation.role,
         scope=operation.scope,
+        queue=queue,
         name=operation.name,
-        summary=operation.summary,
-        takes=operation.request,
-        example=operation.example,
-        gives=operation.answer,
-        media=operation.media,
-        status=operation.status,
-        also=operation.also,
-        refuses=operation.errors,
-        query=() if operation.query is None else operation.query.__struct_encode_fields__,
         operation=operation,
     )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from typing import Annotated
 
 import msgspec
 
+from penstock.api.operation import about
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
 from penstock.edge.server.request import Response, json_response
@@ -67,12 +69,12 @@ STATUS: dict[type[PenstockError], int] = {
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    code: str
-    message: str
+    code: Annotated[str, about("A stable code that programs may rely on.")]
+    message: Annotated[str, about("An explanation for people; its wording may change.")]
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
-    error: ErrorBody
+    error: Annotated[ErrorBody, about("What went wrong.")]
 
 
 def error_answer(error: PenstockError) -> ErrorAnswer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from types import UnionType
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,31 +25,21 @@ Refuse = Callable[[Request, PenstockError], Response]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """A served operation, with all that the OpenAPI document needs."""
+    """A method and a path: who may call it, and what handles it."""
 
     method: str
-    # "/v1/queues/{queue}/messages"; "{name:pattern}" restricts a parameter; "{name...}" at the end
-    # takes the rest of the path, not unquoted.
+    # "/v1/queues/{queue}/messages"; "{name:pattern}" to match only some segments; "{name...}" at
+    # the end for the rest of the path, undecoded.
     path: str
     handler: Handler
     role: Role | None = None  # None: no key is needed
     scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
-    queue: str | None = None  # its queue, if the path does not name one
+    queue: str | None = None  # the queue it works on, where the path does not name one
     name: str = ""  # the operationId: "sendMessage"
-    summary: str = ""
-    takes: type | None = None  # type of the request's body
-    example: object = None  # a valid body
-    gives: type | UnionType | None = None
-    media: str = "application/json"  # of the response
-    status: int = 200
-    also: tuple[int, ...] = ()  # other success statuses, with the same answer
-    refuses: tuple[type[PenstockError], ...] = ()  # beside those that path, body and role entail
-    query: tuple[str, ...] = ()
-    takes_any_media: bool = False  # clients of other protocols also post forms
-    takes_other_sites: bool = False  # pages of other sites may use it, as AweQ promises
-    is_native: bool = True  # part of the native API and of its OpenAPI document
-    refuse: Refuse | None = None  # None: errors in the format of the native API
-    operation: Operation[Any] | None = None  # of the API contract
+    takes_any_media: bool = False  # clients of other protocols post forms too
+    takes_other_sites: bool = False  # AweQ: the handler checks requests from other sites itself
+    refuse: Refuse | None = None  # renders errors; None: as the native API does
+    operation: Operation[Any] | None = None  # of the contract; None: not in the OpenAPI document
 
     def __post_init__(self) -> None:
         """Refuse an operation without a scope: the queues of the key would not be checked."""

@@ -52,7 +52,6 @@ class SqsApi:
                 handler=self.handle,
                 name=SQS,
                 takes_any_media=True,
-                is_native=False,
                 refuse=self.refuse,
             )
             for path in ("/", "//", _QUEUE_PATH, f"{_QUEUE_PATH}/")

@@ -32,13 +32,13 @@ class Finder:
 
     async def queue(self, asked: Asked) -> Queue:
         """Raises QueueDoesNotExist or AccessDenied."""
-        return await self.named(asked, self._name(asked))
+        return self.known(asked) or await self._load(self._name(asked))
 
     async def named(self, asked: Asked, name: str) -> Queue:
         allow(asked, name)
-        found = self._directory.cached(name)
-        if found is not None:
-            return found
+        return await self._load(name)
+
+    async def _load(self, name: str) -> Queue:
         if not names.is_possible(name):
             raise queue_does_not_exist()
         try:
@@ -55,9 +55,6 @@ class Finder:
 
     def known_name(self, queue_no: int) -> str | None:
         return self._directory.known_name(queue_no)
-
-    def forget(self, queue: Queue) -> None:
-        self._directory.forget(queue.name)
 
     def _name(self, asked: Asked) -> str:
         """Of the queue it is about; raises MissingParameter or QueueDoesNotExist."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 
-from penstock.domain.errors import ClaimNotRepeatable, QueueNotFound
+from penstock.domain.errors import ClaimNotRepeatable
 from penstock.domain.limits import SECOND
 from penstock.domain.message.lifecycle import Content
 from penstock.domain.message.lifecycle import Message as Claimable
 from penstock.domain.queue.queue import Queue
 from penstock.edge.server.errors import unexpected
-from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit, queue_does_not_exist
+from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit
 from penstock.edge.sqs.queue_lookup import Finder
 from penstock.edge.sqs.rules import body, content, digests
 from penstock.edge.sqs.rules import typed_attributes as typed
@@ -56,7 +57,7 @@ class Receiving:
         return Promise(
             ticket,
             lambda claimed: self._received(asked, queue, claimed),
-            lambda error: self._failed(queue, error),
+            partial(self._messages.error_of, queue.name),
         )
 
     async def _receive_slowly(self, asked: Asked) -> ReceiveMessageResult:
@@ -78,16 +79,9 @@ class Receiving:
                 in_a_row=queue.is_ordered,
                 claim_key=given.ReceiveRequestAttemptId,
             )
-        except QueueNotFound as error:
-            self._failed(queue, error)
-            raise queue_does_not_exist() from None
         except ClaimNotRepeatable:
             raise _not_repeatable(given) from None
         return await self._received_from_everywhere(asked, queue, claimed)
-
-    def _failed(self, queue: Queue, error: BaseException) -> None:
-        if isinstance(error, QueueNotFound):
-            self._finder.forget(queue)  # it was removed a moment ago
 
     async def _is_full(self, queue: Queue) -> bool:
         """Are as many in flight as may be, also without those whose timeout is over?"""

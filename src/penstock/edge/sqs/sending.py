@@ -6,16 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from penstock.domain.errors import PenstockError, QueueNotFound
+from penstock.domain.errors import PenstockError
 from penstock.domain.limits import SECOND
-from penstock.domain.message.draft import Draft, NewMessage
+from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue
 from penstock.edge.sqs.errors import (
     SqsError,
     from_core,
     invalid_parameter,
     missing_parameter,
-    queue_does_not_exist,
 )
 from penstock.edge.sqs.queue_lookup import Finder
 from penstock.edge.sqs.rules import batches, body, content, digests, message_attributes
@@ -23,7 +22,6 @@ from penstock.edge.sqs.rules import typed_attributes as typed
 from penstock.edge.sqs.rules.body import Body
 from penstock.edge.sqs.wire.call import Asked, Promise, Promised
 from penstock.edge.sqs.wire.model import (
-    BatchResultErrorEntry,
     MessageAttributeValue,
     SendMessageBatchRequestEntry,
     SendMessageBatchResult,
@@ -32,6 +30,7 @@ from penstock.edge.sqs.wire.model import (
     SendMessageResult,
 )
 from penstock.ports.store import Sent
+from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import Messages
 
 _TRACE_ID = b"x-amzn-trace-id"
@@ -53,26 +52,32 @@ class Sending:
     def send(self, asked: Asked) -> Promised:
         queue = self._finder.known(asked)
         if queue is None:
-            return self._to_unknown(asked, self._send)
+            return self._send_to_unknown(asked)
         return self._send(asked, queue)
+
+    async def _send_to_unknown(self, asked: Asked) -> SendMessageResult:
+        """To a queue that is not in the directory."""
+        promise = self._send(asked, await self._finder.queue(asked))
+        return promise.finish(await promise.ticket)
 
     def _send(self, asked: Asked, queue: Queue) -> Promise[Answers, SendMessageResult]:
         given: SendMessageRequest = asked.input
         attributes, system = given.MessageAttributes, given.MessageSystemAttributes
         checked, size = _measured(given)
         draft = self._draft(asked, queue, given, checked, size, content.too_large)
-        new = self._messages.draft(queue, draft)
         # All but the id is known now, and of the request nothing is kept while the store works.
         result = SendMessageResult(MessageId="", MD5OfMessageBody=digests.of_body(checked.utf8))
         if attributes or system:
             result.MD5OfMessageAttributes = digests.of_attributes(attributes)
             result.MD5OfMessageSystemAttributes = digests.of_attributes(system)
-        return Promise(self._messages.send([new]), partial(self._sent, queue, result))
+        return Promise(
+            self._messages.send_to(queue.name, [draft]), partial(self._sent, queue, result)
+        )
 
     def _sent(self, queue: Queue, result: SendMessageResult, answers: Answers) -> SendMessageResult:
         answer = answers[0]
         if not isinstance(answer, Sent):
-            raise self._refusal(queue, answer)
+            raise from_core(self._messages.error_of(queue.name, answer))
         result.MessageId = answer.id
         if queue.is_ordered:
             result.SequenceNumber = _sequence(answer)
@@ -80,74 +85,34 @@ class Sending:
 
     # --- several ---
 
-    def send_batch(self, asked: Asked) -> Promised:
-        queue = self._finder.known(asked)
-        if queue is None:
-            return self._to_unknown(asked, self._send_batch)
-        return self._send_batch(asked, queue)
-
-    def _send_batch(self, asked: Asked, queue: Queue) -> Promise[Answers, SendMessageBatchResult]:
+    async def send_batch(self, asked: Asked) -> SendMessageBatchResult:
+        queue = await self._finder.queue(asked)
         entries = batches.check(asked.input.Entries, SendMessageBatchRequestEntry)
         measured = [_measured_or_error(entry) for entry in entries]
         batches.check_total(sum(found[1] for found in measured if not isinstance(found, SqsError)))
         if queue.is_ordered:
             for entry in entries:
                 _check_ordered(queue, entry)
-        planned: list[SendMessageBatchResultEntry | BatchResultErrorEntry] = []
-        new: list[NewMessage] = []
+        result = SendMessageBatchResult()
+        accepted: list[tuple[SendMessageBatchRequestEntry, Body]] = []
+        drafts: list[Draft] = []
         for entry, found in zip(entries, measured, strict=True):
-            entry_id = entry.Id or ""
             try:
                 if isinstance(found, SqsError):
                     raise found
-                checked, size = found
-                too_large = content.entry_too_large
-                draft = self._draft(asked, queue, entry, checked, size, too_large)
-                new.append(self._messages.draft(queue, draft))
-            except (SqsError, PenstockError) as error:
-                planned.append(batches.failed(entry_id, from_core(error)))
-                continue
-            planned.append(
-                SendMessageBatchResultEntry(
-                    entry_id,
-                    "",
-                    digests.of_body(checked.utf8),
-                    digests.of_attributes(entry.MessageAttributes),
-                    digests.of_attributes(entry.MessageSystemAttributes),
-                )
-            )
-        return Promise(self._messages.send(new), partial(self._all_sent, queue, planned))
-
-    def _all_sent(
-        self,
-        queue: Queue,
-        planned: list[SendMessageBatchResultEntry | BatchResultErrorEntry],
-        answers: Answers,
-    ) -> SendMessageBatchResult:
-        result = SendMessageBatchResult()
-        left, is_ordered = iter(answers), queue.is_ordered
-        for entry in planned:
-            if isinstance(entry, BatchResultErrorEntry):
-                result.Failed.append(entry)
-                continue
-            answer = next(left)
-            if not isinstance(answer, Sent):
-                result.Failed.append(batches.failed(entry.Id, self._refusal(queue, answer)))
-                continue
-            entry.MessageId = answer.id
-            if is_ordered:
-                entry.SequenceNumber = _sequence(answer)
-            result.Successful.append(entry)
+                drafts.append(self._draft(asked, queue, entry, *found, content.entry_too_large))
+                accepted.append((entry, found[0]))
+            except SqsError as error:
+                result.Failed.append(batches.failed(entry.Id or "", error))
+        answers = await await_steps(self._messages.send_each(queue.name, drafts))
+        for (entry, checked), answer in zip(accepted, answers, strict=True):
+            if isinstance(answer, PenstockError):
+                result.Failed.append(batches.failed(entry.Id or "", from_core(answer)))
+            else:
+                result.Successful.append(_sent_entry(queue, entry, checked, answer))
         return result
 
     # --- shared ---
-
-    async def _to_unknown(
-        self, asked: Asked, send: Callable[[Asked, Queue], Promise[Answers, R]]
-    ) -> R:
-        """To a queue that was not seen a moment ago."""
-        promise = send(asked, await self._finder.queue(asked))
-        return promise.finish(await promise.ticket)
 
     def _draft(
         self,
@@ -186,12 +151,6 @@ class Sending:
             trace=None if system is None and trace is None else _trace(system, trace),
             size=size,
         )
-
-    def _refusal(self, queue: Queue, error: PenstockError) -> SqsError:
-        if isinstance(error, QueueNotFound):
-            self._finder.forget(queue)  # it was removed a moment ago
-            return queue_does_not_exist()
-        return from_core(error)
 
 
 def _measured(given: Entry) -> tuple[Body, int]:
@@ -246,6 +205,21 @@ def _trace(system: Attributes | None, header: bytes | None) -> str | None:
     if header is None or len(header) > message_attributes.LONGEST_TRACE:
         return None
     return header.decode("latin-1")
+
+
+def _sent_entry(
+    queue: Queue, entry: SendMessageBatchRequestEntry, checked: Body, sent: Sent
+) -> SendMessageBatchResultEntry:
+    shown = SendMessageBatchResultEntry(
+        entry.Id or "",
+        sent.id,
+        digests.of_body(checked.utf8),
+        digests.of_attributes(entry.MessageAttributes),
+        digests.of_attributes(entry.MessageSystemAttributes),
+    )
+    if queue.is_ordered:
+        shown.SequenceNumber = _sequence(sent)
+    return shown
 
 
 def _sequence(sent: Sent) -> str | None:

@@ -19,10 +19,11 @@ from penstock.domain.lake import progress as archive
 from penstock.domain.lake.contiguous import Settling
 from penstock.domain.lake.layout import Range
 from penstock.domain.lake.progress import Cut, Mark, Place, Source
-from penstock.domain.limits import DAY, MINUTE
+from penstock.domain.limits import DAY
 from penstock.ports.archive import Lake, LakeFile, LakeRow, Page
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
+from penstock.runtime.minute_counters import Sampler
 
 PAGE = 2_000  # rows of one read
 LOOKS = 10  # so often a run looks whether those that were writing have ended: about 3 s
@@ -50,6 +51,7 @@ class Archiver:
         lake_: Lake,
         clock: Clock,
         *,
+        sampler: Sampler,
         pause: Pause,
         with_bodies: bool = True,
         rows_per_file: int = archive.ROWS_PER_FILE,
@@ -57,6 +59,7 @@ class Archiver:
         self._store = store
         self._lake = lake_
         self._clock = clock
+        self._sampler = sampler
         self._pause = pause
         self._with_bodies = with_bodies
         self._most = rows_per_file
@@ -65,7 +68,7 @@ class Archiver:
     def run(self, progress: Progress = lambda done, total: None) -> Archived:
         """Everything that was there when it began, unless a transaction holds it back."""
         open_lake(self._store, self._lake)
-        sample(self._store, now=self._clock.now())
+        self._sampler.take(self._clock.now())
         cut = self.settled()
         report = _Report()
         if cut is not None:
@@ -246,17 +249,6 @@ def refuse_ahead(lake_: Lake, table: lake.Table, dt: str, rows: Range) -> None:
                 "written yet: the store is an earlier one, put back from a copy; begin a new lake "
                 "in another folder with penstock archive run --anew"
             )
-
-
-def sample(store: Store, *, now: int) -> None:
-    """The counters of all queues, once a minute in the whole cluster."""
-
-    def do(session: Session) -> None:
-        left_ms = MINUTE - now % MINUTE
-        if session.duties.take("backlog sampler", for_ms=left_ms, now=now) is not None:
-            session.archive.take_samples(now=now)
-
-    store.write(do).result()
 
 
 def _done(marks: dict[Place, Mark], place: Place) -> int:

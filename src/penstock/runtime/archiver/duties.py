@@ -7,25 +7,13 @@ from __future__ import annotations
 
 import logging
 
-from penstock.domain.limits import MINUTE
 from penstock.ports.store import Store
-from penstock.runtime.archiver.archiver import Archiver, sample
+from penstock.runtime.archiver.archiver import Archiver
 from penstock.runtime.archiver.snapshots import Snapshots
 
 _LOOK_MS = 1_000  # so long after its time another node takes over
 
 _log = logging.getLogger("penstock.archive")
-
-
-class BacklogSampler:
-    name = "backlog sampler"
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def tick(self, now: int) -> int:
-        sample(self._store, now=now)
-        return now + MINUTE - now % MINUTE
 
 
 class ArchiveDuty:

@@ -21,7 +21,7 @@ import msgspec
 from penstock.domain.errors import ShuttingDown, StoreUnavailable
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.contiguous import Settling
-from penstock.domain.lake.layout import Range, Table
+from penstock.domain.lake.layout import Range, Table, Type
 from penstock.domain.lake.progress import Cut, Source
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import State
@@ -198,8 +198,10 @@ def _as_it_was(ending: LakeRow, body: LakeRow, taken_at: int) -> LakeRow:
         "reason": None,
         "dedup_key": values["held_key"],
         "dedup_until": None if values["held_key"] is None else "ended",
-        "retries_timeouts": False,
     }
+    for column in lake.SNAPSHOTS.columns:
+        if column.type is Type.BOOL:
+            values.setdefault(column.name, False)
     return tuple(values.get(column.name) for column in lake.SNAPSHOTS.columns)
 
 

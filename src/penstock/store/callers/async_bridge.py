@@ -1,7 +1,7 @@
-"""Our statements are plain calls; a caller's connection may belong to an event loop.
+"""Runs our synchronous statements on a caller's connection that belongs to an event loop.
 
-They run in a thread, and each one is handed to the loop and waited for.  A thread for each call,
-not some for all: one that waits for a lock must not keep the one that holds it from going on.
+They run in a thread, which hands each one to the loop and waits for it.  A new thread for each
+call, not a pool: a call that waits for a lock must not block the call that holds it.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from penstock.supervision.threads import start_logged
 T = TypeVar("T")
 
 
-class Bridge:
+class AsyncBridge:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._is_cancelled = False
         self._is_stopped = False
 
     async def run(self, what: Callable[[], T]) -> T:
-        """Call it in a thread; it waits for the loop with `wait`."""
+        """Call `what` in a thread; it uses `wait` to run coroutines on the loop."""
         done: asyncio.Future[T] = self._loop.create_future()
         start_logged("penstock-tx", lambda: self._work(what, done))
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
-            # The connection must be free again before the caller goes on with it.
+            # The connection must be free again before the caller uses it.
             self._is_cancelled = True
             while not done.done():
-                await _settled(done)
+                await _wait_until_done(done)
             if not done.cancelled():
                 done.exception()
             raise
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """From the thread: have the loop do it.
+        """Called in the thread: run a coroutine on the loop.
 
-        After a cancellation the first statement fails, and those that take all back come through.
+        After a cancellation the first statement fails; those that roll back succeed.
         """
         if self._is_cancelled and not self._is_stopped:
             self._is_stopped = True
@@ -58,8 +58,8 @@ class Bridge:
             self._loop.call_soon_threadsafe(_answer, done, answer)
 
 
-async def _settled(done: asyncio.Future[Any]) -> None:
-    with suppress(asyncio.CancelledError):  # once more changes nothing
+async def _wait_until_done(done: asyncio.Future[Any]) -> None:
+    with suppress(asyncio.CancelledError):  # a second cancellation changes nothing
         await asyncio.wait([done])
 
 

@@ -1,87 +1,107 @@
-"""Send, act and write in the caller's own transaction: it counts exactly if the caller commits."""
+"""Send, act and write in the caller's own transaction: it takes effect if the caller commits."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from penstock.domain.errors import InvalidRequest, PenstockError, ShuttingDown, StoreUnavailable
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct
 from penstock.ports.store import Acted, Sent, Session
-from penstock.store.callers.async_bridge import Bridge
-from penstock.store.callers.caller_database import CallerDatabase
+from penstock.store.callers.async_bridge import AsyncBridge
 from penstock.store.callers.recognition import SQLITE3, async_connection, plain_connection
 from penstock.store.callers.sqlite_caller import CallerSqlite3
-from penstock.store.callers.sqlite_write_access import CallersDoor
-from penstock.store.commit.session import Kind, Request, SqlSession
-from penstock.store.database import Collision
+from penstock.store.callers.sqlite_write_access import CallerWriteLock
+from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
+from penstock.store.database import Collision, Database
 from penstock.store.partitions import Partitions
 from penstock.store.sqlite.deadlock import refuse_django_deadlock
 
 T = TypeVar("T")
 
-MOST_COLLISIONS = 5
+MAX_COLLISIONS = 5
 
 
-class Callers(ABC):
-    """The transactions of those who use this store in their own."""
+class CallerDatabase(Database, Protocol):
+    """A database inside a transaction of the caller, which alone begins, commits or rolls it back.
+
+    A savepoint surrounds our statements: `enter` sets it, `commit` releases it, `rollback` returns
+    to it.
+    """
+
+    def enter(self) -> int:
+        """Set the savepoint; raises InvalidRequest if the transaction is unsuitable.
+
+        Returns the number of the counter row to add to.
+        """
+        ...
+
+    def announce(self, woken: Mapping[int, int]) -> None:
+        """Wake up other nodes for these queues when the caller commits."""
+        ...
+
+
+class CallerTransactions(ABC):
+    """Runs requests inside callers' transactions on the store's database."""
 
     def __init__(self) -> None:
         self._is_closed = False
 
     @abstractmethod
-    def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
-        """The store's tables through that connection; raises InvalidRequest."""
+    def open(self, kind: str, connection: Any, bridge: AsyncBridge | None) -> CallerDatabase:
+        """The store's tables through the caller's connection; raises InvalidRequest."""
 
     @abstractmethod
     def set_up(self, days: Partitions) -> None:
-        """How days are made that are not there yet."""
+        """Decide how missing days are created."""
 
     @abstractmethod
-    def used(self) -> None:
-        """Once more."""
+    def after_use(self) -> None:
+        """Called after each use; may start a checkpoint."""
 
-    def run(self, tx: object, kind: Kind, payload: Any) -> Any:
+    def run(self, tx: object, kind: RequestKind, payload: Any) -> Any:
         self._refuse_when_closed()
         return self._run(self.open(*plain_connection(tx), None), kind, payload)
 
-    async def run_async(self, tx: object, kind: Kind, payload: Any) -> Any:
+    async def run_async(self, tx: object, kind: RequestKind, payload: Any) -> Any:
         self._refuse_when_closed()
         found, connection = await async_connection(tx)
-        bridge = Bridge()
+        bridge = AsyncBridge()
         db = self.open(found, connection, bridge)
         return await bridge.run(lambda: self._run(db, kind, payload))
 
     @abstractmethod
     def refuse_deadlock(self) -> None:
-        """Raises TransactionBusy if a write of our own would wait for the calling thread."""
+        """Raises TransactionBusy if a plain write would wait for this thread's transaction."""
 
     def close(self) -> None:
         self._is_closed = True
 
-    def _run(self, db: CallerDatabase, kind: Kind, payload: Any) -> Any:
-        for _ in range(MOST_COLLISIONS):
+    def _run(self, db: CallerDatabase, kind: RequestKind, payload: Any) -> Any:
+        for _ in range(MAX_COLLISIONS):
             try:
-                return self._run_once(db, Request(kind, payload))
-            except Collision as error:  # ours alone is undone, and may work the next time
+                return self._run_once(db, StoreRequest(kind, payload))
+            except Collision as error:  # only our statements were undone; retry them
                 collision = error
-        raise StoreUnavailable(f"too many at once: {collision}") from collision
+        raise StoreUnavailable(
+            f"too many collisions with other transactions: {collision}"
+        ) from collision
 
-    def _run_once(self, db: CallerDatabase, request: Request) -> Any:
+    def _run_once(self, db: CallerDatabase, request: StoreRequest) -> Any:
         stripe = db.enter()
         session = SqlSession(db, stripe=stripe, keeps_time=False)
-        self.set_up(session.books.partitions)
+        self.set_up(session.transaction.partitions)
         [answer] = session.prepare([request], durable=True)
         try:
-            db.tell(session.books.woken)
+            db.announce(session.transaction.woken)
         except BaseException:
             db.rollback()
             raise
         session.finish()
-        self.used()
+        self.after_use()
         return answer
 
     def _refuse_when_closed(self) -> None:
@@ -89,69 +109,73 @@ class Callers(ABC):
             raise ShuttingDown("the store is closed")
 
 
-class SqliteCallers(Callers):
-    """`door`: None if the file has checksums, which Python's sqlite3 would not write."""
+class SqliteCallerTransactions(CallerTransactions):
+    """`write_lock`: None if the file has checksums, which Python's sqlite3 would not write."""
 
-    def __init__(self, path: Path, *, door: CallersDoor | None) -> None:
+    def __init__(self, path: Path, *, write_lock: CallerWriteLock | None) -> None:
         super().__init__()
         self._path = path
-        self._door = door
+        self._write_lock = write_lock
 
-    def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
+    def open(self, kind: str, connection: Any, bridge: AsyncBridge | None) -> CallerDatabase:
         if kind != SQLITE3:
             raise InvalidRequest(f"tx is a {kind}, but the store is SQLite")
-        if self._door is None:
+        if self._write_lock is None:
             raise InvalidRequest(
                 f"{self._path} has checksums on its pages, which Python's sqlite3 would not write:"
-                " send in a transaction needs a store that was made with"
-                " sqlite:///path?checksums=off, or a file that the application has made itself"
+                " send in a transaction needs a store that was created with"
+                " sqlite:///path?checksums=off, or a file that the application created itself"
             )
-        return CallerSqlite3(connection, self._path, self._door)
+        return CallerSqlite3(connection, self._path, self._write_lock)
 
     def refuse_deadlock(self) -> None:
-        if self._door is not None:
+        if self._write_lock is not None:
             refuse_django_deadlock(self._path)
 
     def set_up(self, days: Partitions) -> None:
-        """In the caller's transaction, as everything else: there is only one at a time."""
+        """Nothing to do: days are created in the caller's transaction, the only one at a time."""
 
-    def used(self) -> None:
-        if self._door is not None:
-            self._door.used()
+    def after_use(self) -> None:
+        if self._write_lock is not None:
+            self._write_lock.after_use()
 
 
-class InCallersTransactions:
+class CallerTransactionVerbs:
     """The verbs of the store port that take a transaction."""
 
-    callers: Callers
+    callers: CallerTransactions
 
     def refuse_deadlock(self) -> None:
         self.callers.refuse_deadlock()
 
     def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        answers: list[Sent | PenstockError] = self.callers.run(tx, Kind.SEND, new)
+        answers: list[Sent | PenstockError] = self.callers.run(tx, RequestKind.SEND, new)
         return answers
 
     def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
-        answers: list[Acted | PenstockError] = self.callers.run(tx, Kind.ACT, acts)
+        answers: list[Acted | PenstockError] = self.callers.run(tx, RequestKind.ACT, acts)
         return answers
 
     def write_in(self, tx: object, what: Callable[[Session], T]) -> T:
-        answer: T = self.callers.run(tx, Kind.WRITE, what)
+        answer: T = self.callers.run(tx, RequestKind.WRITE, what)
         return answer
 
     async def send_in_async(
         self, tx: object, new: Sequence[NewMessage]
     ) -> list[Sent | PenstockError]:
-        answers: list[Sent | PenstockError] = await self.callers.run_async(tx, Kind.SEND, new)
+        answers: list[Sent | PenstockError] = await self.callers.run_async(
+            tx, RequestKind.SEND, new
+        )
         return answers
 
     async def act_in_async(
         self, tx: object, acts: Sequence[LeaseAct]
     ) -> list[Acted | PenstockError]:
-        answers: list[Acted | PenstockError] = await self.callers.run_async(tx, Kind.ACT, acts)
+        answers: list[Acted | PenstockError] = await self.callers.run_async(
+            tx, RequestKind.ACT, acts
+        )
         return answers
 
     async def write_in_async(self, tx: object, what: Callable[[Session], T]) -> T:
-        answer: T = await self.callers.run_async(tx, Kind.WRITE, what)
+        answer: T = await self.callers.run_async(tx, RequestKind.WRITE, what)
         return answer

@@ -1,4 +1,4 @@
-"""A caller's own transaction on PostgreSQL, through whatever driver."""
+"""A caller's own transaction on PostgreSQL, through any supported driver."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Any, Protocol
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.store.commit.session import SECRET
-from penstock.store.database import Found, Row
+from penstock.store.database import ReadyRows, Row
 from penstock.store.postgres.libpq import ServerError
-from penstock.store.postgres.statements import many_rows, meaning, statement
-from penstock.store.postgres.wakeups import NOBODY, payloads
+from penstock.store.postgres.statements import error_for, many_rows, statement
+from penstock.store.postgres.wakeups import NO_NODE, payloads
 from penstock.store.queries import queries_of
 
-# Rows of counters for callers.  Those of the nodes come before them (postgres_store.STRIPES).
+# Counter rows for callers.  Those of the nodes come before them (postgres/store.py: STRIPES).
 FIRST_STRIPE = 64
 LAST_STRIPE = 254
-CROWDED_STRIPE = 255  # more callers at one time than there are: they take turns
+CROWDED_STRIPE = 255  # shared when all others are taken: callers wait for each other
 
-_READ_COMMITTED = ("read committed", "read uncommitted")  # to PostgreSQL they are the same
+_READ_COMMITTED = ("read committed", "read uncommitted")  # the same in PostgreSQL
 _CROSSWISE = ("40001", "40P01")
 _FAILED = "25P02"
 _NO_TABLE = "42P01"
 _FORBIDDEN = "42501"
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 _OTHER = "tx is not a connection to the store's own database"
 
 Values = Sequence[str | int | None]
 
 
 class Driver(Protocol):
-    """A connection of some library.  Its errors come as ServerError, parameters are `$1`, `$2`."""
+    """A library's connection.  Errors are raised as ServerError; parameters are `$1`, `$2`."""
 
     def refuse_without_transaction(self) -> None:
         """Raises InvalidRequest if the next statement would be a transaction of its own."""
@@ -40,8 +40,8 @@ class Driver(Protocol):
     def count(self, text: str, values: Values) -> int: ...
 
 
-class Home:
-    """Which database it has to be, and where in it our tables are."""
+class StoreLocation:
+    """The store's database, and the schema of our tables in it."""
 
     def __init__(self, *, database: str, schema: str, secret: str) -> None:
         self.database = database
@@ -55,9 +55,9 @@ class CallerPostgres:
     finds_deadlocks = False
     is_alive = True
 
-    def __init__(self, driver: Driver, home: Home) -> None:
+    def __init__(self, driver: Driver, location: StoreLocation) -> None:
         self._driver = driver
-        self._home = home
+        self._location = location
         self._queries = queries_of(self.dialect)
         self._were: dict[str, str] = {}
 
@@ -65,17 +65,17 @@ class CallerPostgres:
         return self._queries.text(name, **fill)
 
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
-        text, values = self._said(name, params, fill)
+        text, values = self._statement(name, params, fill)
         return self._rows(text, values) if text else []
 
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
-        return Found(self.rows(name, params, **fill))
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
+        return ReadyRows(self.rows(name, params, **fill))
 
     def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
         self.rows(name, params, **fill)
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
-        text, values = self._said(name, params, fill)
+        text, values = self._statement(name, params, fill)
         try:
             return self._driver.count(text, values) if text else 0
         except ServerError as error:
@@ -86,7 +86,7 @@ class CallerPostgres:
         back: list[Row] = []
         start = 0
         while start < len(rows):
-            size = min(_MOST_ROWS, 1 << (len(rows) - start).bit_length() - 1)
+            size = min(_MAX_ROWS, 1 << (len(rows) - start).bit_length() - 1)
             values = [value for row in rows[start : start + size] for value in row]
             back += self._rows(many_rows(text, size).decode(), values)
             start += size
@@ -97,7 +97,7 @@ class CallerPostgres:
             self.post(name, row)
 
     def script(self, text: str) -> None:
-        raise InvalidRequest("a script has a transaction of its own")
+        raise InvalidRequest("a script cannot run inside a caller's transaction")
 
     def enter(self) -> int:
         self._driver.refuse_without_transaction()
@@ -105,8 +105,8 @@ class CallerPostgres:
             self._driver.rows(self.text("callers.savepoint"), [])
         except ServerError as error:
             if error.sqlstate == _FAILED:
-                raise InvalidRequest("tx has failed already: it can only be rolled back") from error
-            raise meaning(error.sqlstate, str(error)) from error
+                raise InvalidRequest("tx has failed: it can only be rolled back") from error
+            raise error_for(error.sqlstate, str(error)) from error
         try:
             self._set()
             return self._find_stripe()
@@ -115,7 +115,7 @@ class CallerPostgres:
             raise
 
     def begin(self, *, durable: bool) -> None:
-        """It has begun.  Whether it is durable, the caller's own settings decide."""
+        """Nothing to do: the caller has begun, and its settings decide on durability."""
 
     def commit(self) -> None:
         self.post("callers.leave", self._were)
@@ -125,21 +125,21 @@ class CallerPostgres:
         self.post("callers.roll_back")
         self.post("callers.release")
 
-    def tell(self, woken: Mapping[int, int]) -> None:
-        for payload in payloads(NOBODY, list(woken.items())):
-            self.post("wakeups.tell", {"payload": payload})
+    def announce(self, woken: Mapping[int, int]) -> None:
+        for payload in payloads(NO_NODE, list(woken.items())):
+            self.post("wakeups.notify", {"payload": payload})
 
-    def take_turn(self, *, wait: bool) -> bool:
+    def acquire_write_lock(self, *, wait: bool) -> bool:
         return True
 
-    def give_turn_back(self) -> None:
+    def release_write_lock(self) -> None:
         pass
 
     def step_back(self, times: int) -> None:
-        """The server has let the others go first already: it was its word that we collide."""
+        """Nothing to do: the server reported the collision and has let the others go first."""
 
     def be_patient(self) -> None:
-        """How long a statement may take, the caller decides."""
+        """Nothing to do: the caller decides how long a statement may take."""
 
     def close(self) -> None:
         pass
@@ -148,26 +148,26 @@ class CallerPostgres:
         pass
 
     def _set(self) -> None:
-        found = self.rows("callers.enter", {"search_path": self._home.search_path})
+        found = self.rows("callers.enter", {"search_path": self._location.search_path})
         search_path, enable_seqscan, jit, isolation, database = found[0][:5]
         self._were = {"search_path": search_path, "enable_seqscan": enable_seqscan, "jit": jit}
         if isolation not in _READ_COMMITTED:
-            # With an older view of the tables nobody can tell who is first of a group, whether a
-            # queue is full or still there, and whose a lease is.
+            # With an older snapshot it is unknown which message is first in its group, whether a
+            # queue is full or removed, and who holds a lease.
             raise InvalidRequest(f"tx is {isolation}: sends and acts need READ COMMITTED")
-        if database != self._home.database:
+        if database != self._location.database:
             raise InvalidRequest(_OTHER)
 
     def _find_stripe(self) -> int:
         wanted = {"name": SECRET, "first": FIRST_STRIPE, "last": LAST_STRIPE}
-        text, values = self._said("callers.stripe", wanted, {})
+        text, values = self._statement("callers.stripe", wanted, {})
         try:
             [(secret, stripe)] = self._driver.rows(text, values)
         except ServerError as error:
             if error.sqlstate == _NO_TABLE:
                 raise InvalidRequest(_OTHER) from error
             raise _in_tx(error) from error
-        if secret != self._home.secret:
+        if secret != self._location.secret:
             raise InvalidRequest(_OTHER)
         return CROWDED_STRIPE if stripe is None else int(stripe)
 
@@ -177,18 +177,18 @@ class CallerPostgres:
         except ServerError as error:
             raise _in_tx(error) from error
 
-    def _said(
+    def _statement(
         self, name: str, params: dict[str, Any] | None, fill: dict[str, object]
     ) -> tuple[str, list[Any]]:
-        said = statement(self._queries.text(name, **fill))
+        query = statement(self._queries.text(name, **fill))
         given = params or {}
-        return said.text.decode(), [given[name] for name in said.names]
+        return query.text.decode(), [given[name] for name in query.names]
 
 
 def _in_tx(error: ServerError) -> Exception:
     if error.sqlstate in _CROSSWISE:
-        # To try again would be in vain: the caller holds on to what others wait for.
-        return StoreUnavailable(f"roll back and begin anew: {error}")
+        # A retry would fail again: the caller keeps the locks that others wait for.
+        return StoreUnavailable(f"roll tx back and run it again: {error}")
     if error.sqlstate == _FORBIDDEN:
         return InvalidRequest(f"tx may not use the store's tables: {error}")
-    return meaning(error.sqlstate, str(error))
+    return error_for(error.sqlstate, str(error))

@@ -1,7 +1,7 @@
 """The libraries through which a caller may talk to PostgreSQL: psycopg, psycopg2 and asyncpg.
 
-None of them is imported before a connection of it has come.  A cursor of ours is of the plain kind,
-whatever kind of rows the caller has asked for, and prepares nothing that would stay.
+None is imported before a caller passes a connection of it.  Our cursors are plain, whatever row
+factory the caller has set, and leave no prepared statement behind.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from penstock.store.database import Row
 from penstock.store.postgres.libpq import ServerError
 from penstock.store.postgres.statements import encoded
 
-Wait = Callable[
-    [Coroutine[Any, Any, Any]], Any
-]  # from another thread: until the caller's loop has done it
+# Called in another thread: runs a coroutine on the caller's loop and waits for it.
+Wait = Callable[[Coroutine[Any, Any, Any]], Any]
 
 _IDLE = 0  # libpq's status of a transaction, the same in psycopg and psycopg2
 _NUMBER = re.compile(r"\$(\d+)")
 _TO_JSON = re.compile(r"CAST\((\$\d+) AS json\)")
-_AUTOCOMMIT = "tx has no transaction open: the connection is in autocommit"
+_AUTOCOMMIT = "tx has no open transaction: the connection is in autocommit mode"
 
 
 class PsycopgDriver:
@@ -86,7 +85,7 @@ class AsyncPsycopgDriver:
 
 
 class Psycopg2Driver:
-    """Knows no parameters but its own, and puts them into the text by itself."""
+    """Has its own parameter style, and inserts the values into the text itself."""
 
     def __init__(self, connection: Any) -> None:
         from psycopg2.extensions import cursor
@@ -133,11 +132,11 @@ class AsyncpgDriver:
         return [tuple(row) for row in self._run("fetch", text, values)]
 
     def count(self, text: str, values: Values) -> int:
-        told: str = self._run("execute", text, values)
-        return int(told.rpartition(" ")[2]) if told[-1:].isdecimal() else 0
+        status: str = self._run("execute", text, values)
+        return int(status.rpartition(" ")[2]) if status[-1:].isdecimal() else 0
 
     def _run(self, what: str, text: str, values: Values) -> Any:
-        encoded(values)  # refuses what the server would not keep
+        encoded(values)  # refuses texts that the server cannot store
         plain = [str.__str__(v) if isinstance(v, str) else v for v in values]
         return self._wait(self._call(what, _without_codecs(text), plain))
 
@@ -160,12 +159,12 @@ def _named(text: str) -> str:
 
 @cache
 def _without_codecs(text: str) -> str:
-    """Many callers have JSON encoded in a way of their own; ours is a text already."""
+    """Bypass a caller's own codec for JSON: our values are texts already."""
     return _TO_JSON.sub(r"CAST(CAST(\1 AS text) AS json)", text)
 
 
 def _texts(values: Values) -> list[str | None]:
-    """Types are left to the server, which knows the columns."""
+    """Values as texts without types: the server knows the columns."""
     return [None if value is None else value.decode() for value in encoded(values)]
 
 

@@ -1,4 +1,4 @@
-"""Callers' own transactions on PostgreSQL: which driver it is, and days made beside them."""
+"""Callers' own transactions on PostgreSQL: their driver, and days created outside them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
-from penstock.store.callers.async_bridge import Bridge
-from penstock.store.callers.caller_database import CallerDatabase
-from penstock.store.callers.caller_transactions import Callers
-from penstock.store.callers.postgres_caller import CallerPostgres, Driver, Home
+from penstock.store.callers.async_bridge import AsyncBridge
+from penstock.store.callers.caller_transactions import CallerDatabase, CallerTransactions
+from penstock.store.callers.postgres_caller import CallerPostgres, Driver, StoreLocation
 from penstock.store.callers.postgres_drivers import (
     AsyncpgDriver,
     AsyncPsycopgDriver,
@@ -22,38 +21,38 @@ from penstock.store.partitions import Partitions
 from penstock.supervision.threads import start_logged
 
 
-class PostgresCallers(Callers):
-    def __init__(self, home: Home, make_day: Callable[[int], None]) -> None:
+class PostgresCallerTransactions(CallerTransactions):
+    def __init__(self, location: StoreLocation, make_day: Callable[[int], None]) -> None:
         super().__init__()
-        self._home = home
+        self._location = location
         self._make_day = make_day
         self._days: set[int] = set()  # that have tables
 
-    def open(self, kind: str, connection: Any, bridge: Bridge | None) -> CallerDatabase:
-        return CallerPostgres(_driver(kind, connection, bridge), self._home)
+    def open(self, kind: str, connection: Any, bridge: AsyncBridge | None) -> CallerDatabase:
+        return CallerPostgres(_driver(kind, connection, bridge), self._location)
 
     def set_up(self, days: Partitions) -> None:
-        # The one who makes a day keeps others from making it: not until a caller's commit.
-        days.make_by(self._make, self._days)
+        # Creating a day locks out others that need it: that must not last until a caller's commit.
+        days.make_elsewhere(self._make, self._days)
 
     def refuse_deadlock(self) -> None:
         """Nothing to refuse: a plain send waits for no lock of a caller's transaction."""
 
-    def used(self) -> None:
-        """Nothing follows: PostgreSQL moves its log by itself."""
+    def after_use(self) -> None:
+        """Nothing to do: PostgreSQL checkpoints by itself."""
 
     def _make(self, day: int) -> None:
         if running_loop() is None:
             self._make_day(day)
             return
-        # On a loop an answer would have to be awaited; it happens once a day.
+        # On a loop the answer would have to be awaited; a thread is cheap enough once a day.
         failed: list[StoreUnavailable] = []
         start_logged("penstock-day", lambda: self._make_day(day), on_failure=failed.append).join()
         if failed:
             raise failed[0]
 
 
-def _driver(kind: str, connection: Any, bridge: Bridge | None) -> Driver:
+def _driver(kind: str, connection: Any, bridge: AsyncBridge | None) -> Driver:
     if bridge is not None:
         if kind == ASYNCPG:
             return AsyncpgDriver(connection, bridge.wait)

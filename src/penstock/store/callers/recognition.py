@@ -1,6 +1,6 @@
-"""What a caller hands over as its transaction: recognised by its class, without importing anything.
+"""Recognises what a caller passes as its transaction, by its class and without imports.
 
-Libraries that are not installed cannot have made it; those that are, the caller has imported.
+The caller has imported the library that created it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOUCH = "SELECT 1"
 
 
 def plain_connection(tx: Any) -> tuple[str, Any]:
-    """The kind of the driver's connection behind it, and that; SQLAlchemy has begun by then."""
+    """The driver's connection behind `tx`, and its kind; SQLAlchemy's transaction has begun."""
     kind = _kind_of(tx)
     if kind in _ASYNC:
         raise InvalidRequest("tx belongs to an event loop: use the asynchronous form")
@@ -59,9 +59,9 @@ async def async_connection(tx: Any) -> tuple[str, Any]:
 
 def _of_django(tx: Any) -> Any:
     if tx.needs_rollback:
-        raise InvalidRequest("tx has failed already: it can only be rolled back")
+        raise InvalidRequest("tx has failed: it can only be rolled back")
     if not tx.in_atomic_block and tx.get_autocommit():
-        raise InvalidRequest("tx has no transaction open: use it inside transaction.atomic()")
+        raise InvalidRequest("tx has no open transaction: use it inside transaction.atomic()")
     tx.ensure_connection()
     return tx.connection
 
@@ -74,4 +74,4 @@ def _kind_of(tx: Any) -> str:
             return kind
     known = ", ".join(sorted({*_PLAIN, *_ASYNC, "django.db.connection"} - {DJANGO}))
     cls = type(tx)
-    raise InvalidRequest(f"tx is a {cls.__module__}.{cls.__qualname__}; known are {known}")
+    raise InvalidRequest(f"tx is a {cls.__module__}.{cls.__qualname__}; supported are {known}")

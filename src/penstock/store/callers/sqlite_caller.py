@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, TransactionBusy
-from penstock.store.callers.sqlite_write_access import CallersDoor
+from penstock.store.callers.sqlite_write_access import CallerWriteLock
 from penstock.store.database import Occupied
 from penstock.store.sqlite.file_header import identity
 from penstock.store.sqlite.sqlite3_database import (
@@ -20,20 +20,22 @@ from penstock.store.sqlite.sqlite3_database import (
 )
 
 _WHAT_TO_DO = (
-    "nothing was sent or changed by us; roll tx back and run it again, with BEGIN IMMEDIATE before"
-    " it reads anything, and a longer timeout for its connection if this happens often"
+    "nothing was sent or changed; roll tx back and run it again, with BEGIN IMMEDIATE before it"
+    " reads anything, and a longer timeout for its connection if this happens often"
 )
 _LEGACY = -1  # sqlite3.LEGACY_TRANSACTION_CONTROL, of Python 3.12 and later
 
 
 class CallerSqlite3(Sqlite3Database):
-    def __init__(self, connection: sqlite3.Connection, path: Path, door: CallersDoor) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, write_lock: CallerWriteLock
+    ) -> None:
         try:
             super().__init__(connection)
         except sqlite3.ProgrammingError as error:
             raise InvalidRequest(f"tx cannot be used: {error}") from error
         self._path = path
-        self._door = door
+        self._write_lock = write_lock
         self._text_factory: Any = str
 
     def enter(self) -> int:
@@ -46,45 +48,45 @@ class CallerSqlite3(Sqlite3Database):
             self.rows("callers.leave_log")
             wait_ms = self._patience_ms()
             if self._db.in_transaction:
-                self._hold(wait_ms)
+                self._enter_open_transaction(wait_ms)
             else:
                 begin = self._how_it_begins()
-                with self._door.turn(wait_ms=wait_ms):
+                with self._write_lock.acquire(wait_ms=wait_ms):
                     self.execute(begin)
                 self.rows("callers.savepoint")
         except Occupied as error:
-            self._give_back()
+            self._restore_text_factory()
             raise TransactionBusy(f"{error}: {_WHAT_TO_DO}") from error
         except BaseException:
-            self._give_back()
+            self._restore_text_factory()
             raise
-        return 0  # one writer at a time: nobody waits for a row
+        return 0  # SQLite has one writer: counter rows are not contended
 
-    def take_turn(self, *, wait: bool) -> bool:
-        """It was ours when we entered."""
+    def acquire_write_lock(self, *, wait: bool) -> bool:
+        """Nothing to acquire: `enter` has waited for the lock."""
         return True
 
-    def give_turn_back(self) -> None:
+    def release_write_lock(self) -> None:
         pass
 
     def begin(self, *, durable: bool) -> None:
-        """It has begun.  Whether it is durable, the caller's connection decides."""
+        """Nothing to do: the caller has begun, and its connection decides on durability."""
 
     def commit(self) -> None:
         self.rows("callers.release")
-        self._give_back()
+        self._restore_text_factory()
 
     def rollback(self) -> None:
         try:
-            # After some errors SQLite has rolled back everything by itself.
+            # After some errors SQLite has rolled everything back by itself.
             if self._db.in_transaction:
                 self.rows("callers.roll_back")
                 self.rows("callers.release")
         finally:
-            self._give_back()
+            self._restore_text_factory()
 
-    def tell(self, woken: Mapping[int, int]) -> None:
-        """Other connections notice by themselves that something was committed."""
+    def announce(self, woken: Mapping[int, int]) -> None:
+        """Nothing to do: other connections detect the commit themselves."""
 
     def close(self) -> None:
         pass
@@ -92,22 +94,22 @@ class CallerSqlite3(Sqlite3Database):
     def abandon(self) -> None:
         pass
 
-    def _hold(self, wait_ms: int) -> None:
-        """Set the savepoint, and see to it that nobody else writes until the caller commits."""
+    def _enter_open_transaction(self, wait_ms: int) -> None:
+        """Set the savepoint, and lock out other writers until the caller commits."""
         self.rows("callers.savepoint")
         try:
-            if not self._holds_at_once(wait_ms):
-                with self._door.turn(wait_ms=wait_ms):
-                    self.rows("callers.hold")
+            if not self._can_write_at_once(wait_ms):
+                with self._write_lock.acquire(wait_ms=wait_ms):
+                    self.rows("callers.take_write_lock")
         except BaseException:
             self.rollback()
             raise
 
-    def _holds_at_once(self, wait_ms: int) -> bool:
-        """Without waiting: a caller who writes already must not wait for its turn."""
+    def _can_write_at_once(self, wait_ms: int) -> bool:
+        """Without waiting: a caller that writes already must not wait for the write lock."""
         self._be_patient_for(0)
         try:
-            self.rows("callers.hold")
+            self.rows("callers.take_write_lock")
         except TransactionBusy:
             return False
         finally:
@@ -115,36 +117,40 @@ class CallerSqlite3(Sqlite3Database):
         return True
 
     def _patience_ms(self) -> int:
-        """How long this connection wants to wait for SQLite."""
+        """The connection's own busy timeout."""
         [(found,)] = self.execute("PRAGMA busy_timeout")
         return int(found)
 
     def _be_patient_for(self, ms: int) -> None:
         self.execute(f"PRAGMA busy_timeout = {ms}")
 
-    def _meaning(self, error: sqlite3.Error) -> Exception:
+    def _translate(self, error: sqlite3.Error) -> Exception:
         if code_of(error) == sqlite3.SQLITE_BUSY_SNAPSHOT:
-            return TransactionBusy(f"tx has read what others have changed since: {_WHAT_TO_DO}")
+            return TransactionBusy(
+                f"tx has read data that others have changed since: {_WHAT_TO_DO}"
+            )
         if is_busy(error):
-            return TransactionBusy(f"others write for longer than tx waits: {_WHAT_TO_DO}")
-        return super()._meaning(error)
+            return TransactionBusy(
+                f"another writer holds the lock for longer than tx waits: {_WHAT_TO_DO}"
+            )
+        return super()._translate(error)
 
     def _how_it_begins(self) -> str:
-        """As the connection would before the first change; we are about to make some."""
+        """The statement with which the connection would begin before its first change."""
         level = self._db.isolation_level
         if level is None or getattr(self._db, "autocommit", _LEGACY) != _LEGACY:
-            raise InvalidRequest("tx has no transaction open: the connection is in autocommit")
+            raise InvalidRequest("tx has no open transaction: the connection is in autocommit mode")
         return f"BEGIN {'IMMEDIATE' if level in ('', 'DEFERRED') else level}"
 
     def _refuse_other_file(self) -> None:
         files: dict[str, str] = {name: file for _, name, file in self.rows("callers.files")}
         main = files.get("main")
-        with suppress(OSError):  # moved away, or removed
+        with suppress(OSError):  # moved or removed
             if main and identity(main) == identity(self._path):
                 return
         raise InvalidRequest(
             f"tx is not a connection to the store's own file {self._path}, but to {main!r}"
         )
 
-    def _give_back(self) -> None:
+    def _restore_text_factory(self) -> None:
         self._db.text_factory = self._text_factory

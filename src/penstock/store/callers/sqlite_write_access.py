@@ -1,9 +1,9 @@
-"""Where a caller's own transaction on a shared SQLite file waits until it may write.
+"""The write lock for a caller's own transaction on a shared SQLite file.
 
-The connection is the caller's and waits for SQLite as the caller wants it to.  But who looks again
-and again, while others stand in line, may never find the moment between two of them.  So the caller
-takes a turn as well, and gives it back as soon as SQLite lets it write: from then on the others
-wait for SQLite.  Who writes already needs none, and must not wait for one: the others wait for it.
+The caller's connection polls SQLite's lock with its own timeout, but beside writers that queue up
+for the write lock it may never find a free moment.  So the caller acquires the write lock, too, and
+releases it as soon as SQLite lets it write: from then on the others wait for SQLite.  A caller that
+writes already must not wait for the write lock: its holder may wait for the caller.
 """
 
 from __future__ import annotations
@@ -16,77 +16,83 @@ from pathlib import Path
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Occupied
-from penstock.store.sqlite.shared_connection import MOVE_MS, LogMoves, move_log
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.shared_connection import MOVE_MS, LogMoveTimer, move_log
+from penstock.store.sqlite.write_lock import WriteLock
 from penstock.supervision.health import Health
 from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")
 
 
-class CallersDoor:
-    """One for all callers of a process: they go in one by one."""
+class CallerWriteLock:
+    """One for all callers of a process, which acquire it one by one."""
 
-    def __init__(self, path: Path, moves: LogMoves, *, patience_ms: int, health: Health) -> None:
+    def __init__(
+        self, path: Path, moves: LogMoveTimer, *, patience_ms: int, health: Health
+    ) -> None:
         self._path = path
         self._health = health
         self._moves = moves
         self._patience_ms = patience_ms
         self._lock = threading.Lock()
-        self._turns: Turns | None = None  # made when it is first needed
+        self._write_lock: WriteLock | None = None  # created when first needed
         self._is_closed = False
 
     @contextmanager
-    def turn(self, *, wait_ms: int) -> Iterator[None]:
-        """Raises Occupied if it takes longer than that."""
+    def acquire(self, *, wait_ms: int) -> Iterator[None]:
+        """Hold the write lock inside the block; raises Occupied after `wait_ms`."""
         if not self._lock.acquire(timeout=wait_ms / 1000):
-            raise Occupied(f"others have been waiting to write for {wait_ms} ms")
+            raise Occupied(
+                f"other callers of this process have been waiting to write for {wait_ms} ms"
+            )
         try:
-            turns = self._place()
-            if not turns.take(wait=wait_ms > 0, patience_ms=wait_ms):
+            write_lock = self._get_write_lock()
+            if not write_lock.acquire(wait=wait_ms > 0, patience_ms=wait_ms):
                 raise Occupied("another process writes to the store")
             try:
-                if turns.is_in_doubt:
+                if write_lock.has_failed_sync:
                     move_log(self._path, again=True, patience_ms=self._patience_ms)
-                    turns.trust()
+                    write_lock.clear_failed_sync()
                 yield
             finally:
-                turns.give_back()
+                write_lock.release()
                 if self._is_closed:
-                    turns.close()
+                    write_lock.close()
         finally:
             self._lock.release()
 
-    def used(self) -> None:
-        """Callers do not move the log (sqlite_caller.py); now and then somebody has to."""
+    def after_use(self) -> None:
+        """Start moving the log now and then: callers do not (sqlite_caller.py)."""
         if self._moves.is_due():
-            # Not here: it waits until the caller, who is about to commit, lets others write.
+            # In a thread: it waits for the caller, which is about to commit.
             start_logged("penstock-mover", self._move_log)
 
     def close(self) -> None:
         self._is_closed = True
-        if self._lock.acquire(blocking=False):  # or whoever is inside closes it
+        if self._lock.acquire(blocking=False):  # otherwise its holder closes it
             try:
-                if self._turns is not None:
-                    self._turns.close()
+                if self._write_lock is not None:
+                    self._write_lock.close()
             finally:
                 self._lock.release()
 
-    def _place(self) -> Turns:
-        if self._turns is None:
-            self._turns = Turns(self._path, patience_ms=self._patience_ms, health=self._health)
-        return self._turns
+    def _get_write_lock(self) -> WriteLock:
+        if self._write_lock is None:
+            self._write_lock = WriteLock(
+                self._path, patience_ms=self._patience_ms, health=self._health
+            )
+        return self._write_lock
 
     def _move_log(self) -> None:
         try:
-            with self.turn(wait_ms=self._patience_ms):
+            with self.acquire(wait_ms=self._patience_ms):
                 try:
                     move_log(self._path, patience_ms=MOVE_MS)
                 except Occupied:
                     raise
                 except StoreUnavailable:
-                    self._place().doubt()
+                    self._get_write_lock().mark_failed_sync()
                     raise
         except StoreUnavailable as error:
-            self._moves.put_off()
+            self._moves.postpone()
             _log.warning("the log could not be moved into the database: %s", error)

@@ -1,1 +1,1 @@
-"""Group commit: requests wait for one transaction that serves them all."""
+"""Group commit: concurrent requests share one transaction and one fsync."""

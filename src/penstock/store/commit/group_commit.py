@@ -1,8 +1,8 @@
-"""Group commit: a writer takes all that waits, runs it in one transaction, and answers everybody.
+"""Group commit: a writer takes all pending requests, runs them in one transaction and answers them.
 
-While one commit syncs, the next batch gathers: no timers, and no added latency when idle.  Whoever
-finds the writer idle does what need not wait for the disk itself, which saves switches of threads:
-a caller in a thread of its own, or an event loop.
+While one commit syncs, the next batch gathers: no timers, and no added latency when idle.  A caller
+(a thread or an event loop) that finds the writer idle does everything but the wait for the disk
+itself, which saves context switches.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from penstock.domain.errors import ShuttingDown
-from penstock.store.commit.lane import Lane, Woken
-from penstock.store.commit.outage import Outage
+from penstock.store.commit.lane import Lane, OnWoken
+from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.pending import Pending
-from penstock.store.commit.session import Request, SqlSession
+from penstock.store.commit.session import SqlSession, StoreRequest
 from penstock.supervision.health import Health
 
 HELP_S = 0.1
@@ -26,8 +26,8 @@ class GroupCommit:
         open_session: Callable[[int], SqlSession],
         *,
         lanes: int,
-        on_woken: Woken,
-        outage: Outage,
+        on_woken: OnWoken,
+        outage: StoreOutage,
         health: Health,
         stuck_ms: int,
     ) -> None:
@@ -43,16 +43,16 @@ class GroupCommit:
             )
             for i in range(lanes)
         ]
-        self._gathered: dict[asyncio.AbstractEventLoop, list[Request]] = {}
+        self._gathered: dict[asyncio.AbstractEventLoop, list[StoreRequest]] = {}
         self._next = 0
-        self._is_closed = False  # nothing new is taken
-        self._is_shut = False  # … and nobody works any more
+        self._is_closed = False  # new requests are refused
+        self._is_shut = False  # … and the lanes have stopped
 
-    def begun(self) -> Iterable[Request]:
-        """What was taken and is not answered yet."""
-        return [request for lane in self._lanes for request in lane.begun]
+    def unanswered(self) -> Iterable[StoreRequest]:
+        """Requests that were taken and are not answered yet."""
+        return [request for lane in self._lanes for request in lane.unanswered]
 
-    def submit(self, request: Request) -> None:
+    def submit(self, request: StoreRequest) -> None:
         if self._is_closed:
             raise ShuttingDown("the store is closed")
         loop = request.ticket.loop
@@ -62,20 +62,20 @@ class GroupCommit:
             if not any(lane.help() for lane in self._lanes):
                 self._call()
             return
-        # What one turn of the loop brings in goes to the writer together: fewer, larger commits.
+        # Requests of one iteration of the loop go to the writer together: fewer, larger commits.
         gathered = self._gathered.get(loop)
         if gathered is None:
             gathered = self._gathered[loop] = []
             loop.call_soon(self._hand_over, loop)
         gathered.append(request)
 
-    def submit_all(self, requests: Sequence[Request]) -> None:
-        """One by one a thread would do each of them at once, in a transaction of its own."""
+    def submit_all(self, requests: Sequence[StoreRequest]) -> None:
+        """Submit them together: one by one, a thread would run each in a transaction of its own."""
         if self._is_closed:
             raise ShuttingDown("the store is closed")
         if not requests:
             return
-        if requests[0].ticket.loop is not None:  # a loop gathers by itself
+        if requests[0].ticket.loop is not None:  # submit() gathers the requests of a loop
             for request in requests:
                 self.submit(request)
             return
@@ -85,28 +85,28 @@ class GroupCommit:
         if not any(lane.help() for lane in self._lanes):
             self._call()
 
-    def _offer_help(self, request: Request) -> None:
-        """Whoever waits for the answer may work for it meanwhile."""
+    def _offer_help(self, request: StoreRequest) -> None:
+        """Let the thread that waits for the answer run the batch itself."""
         [lane, *others] = self._lanes
-        if not others and (lane.helps_with_syncs or not request.is_durable):
-            request.ticket.help = self.help  # with others, the answer may come from any of them
+        if not others and (lane.callers_may_sync or not request.is_durable):
+            request.ticket.help = self.help  # with several lanes any may answer
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         gathered = self._gathered.pop(loop)
         self._waiting.extend(gathered)
         if len(self._lanes) == 1 and all(request.is_short for request in gathered):
-            self._go_on(loop)
+            self._prepare_pending(loop)
         else:
             self._call()
 
-    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Prepare what waits, unless a commit is under way: then the thread says when to go on."""
+    def _prepare_pending(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Prepare pending requests, unless a commit is in progress: its thread calls this then."""
         lane = self._lanes[0]
-        if not lane.prepare(loop, lambda: self._go_on(loop)) and not lane.is_committing:
+        if not lane.prepare(loop, lambda: self._prepare_pending(loop)) and not lane.is_committing:
             self._call()
 
     def _call(self) -> None:
-        # The next one that is free.  If none is, they all look for more when they are done.
+        # The next idle lane.  If all are busy: each checks for more work when it is done.
         for _ in self._lanes:
             self._next = (self._next + 1) % len(self._lanes)
             if self._lanes[self._next].is_idle:
@@ -115,12 +115,12 @@ class GroupCommit:
         if self._is_shut:
             self._refuse_the_rest()
 
-    def let_go(self, then: Callable[[], None]) -> None:
+    def close_connections(self, then: Callable[[], None]) -> None:
         [lane] = self._lanes
-        lane.let_go(then)
+        lane.close_connections(then)
 
     def close(self) -> None:
-        """Finish what was taken, refuse what comes."""
+        """Finish requests that were taken, refuse new ones."""
         self._is_closed = True
         for lane in self._lanes:
             lane.close()
@@ -128,10 +128,10 @@ class GroupCommit:
         self._refuse_the_rest()
 
     def _refuse_the_rest(self) -> None:
-        """What slipped in while the lanes closed: nobody shall wait for an answer in vain."""
+        """Answer requests that were submitted while the lanes closed."""
         self._waiting.refuse_all(ShuttingDown("the store is closed"))
 
     def help(self, timeout: float) -> None:
-        """Called by a thread that waits for its answer: better to work than to be woken later."""
-        # Not for long: whoever is at it may hang, and the caller's wait has an end.
+        """Called by a thread that waits for its answer: working saves being woken later."""
+        # Not for long: the lane may hang, and the caller's wait is bounded.
         self._lanes[self._next].help_next(HELP_S if timeout < 0 else min(timeout, HELP_S))

@@ -1,6 +1,6 @@
-"""Outages of a store in the log: one line when one begins, and one for recovery.
+"""Logs outages of a store: one line when one begins, and one for recovery.
 
-The callers get an error for each of their requests; as many lines would only repeat it.
+Callers get an error for each of their requests; logging each would only repeat it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.ports.store import OUTAGES
 _log = logging.getLogger(OUTAGES)
 
 
-class Outage:
+class StoreOutage:
     """Shared by all connections of a store, from any thread."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Outage:
 
     def worked(self, *, is_write: bool) -> None:
         """A store that takes writes can be read; one that can be read may still fail to write."""
-        if self.is_on:  # without the lock: it is asked for every commit
+        if self.is_on:  # without the lock: called for every commit
             self._recover(is_write=is_write)
 
     def _recover(self, *, is_write: bool) -> None:
@@ -40,5 +40,5 @@ class Outage:
                 self._failed_writes = False
             self.is_on = self._failed_writes
         if was_on and not self.is_on:
-            # A warning, too: who saw the line of the outage should see this one.
+            # A warning, too: a log that has the outage should have the recovery.
             _log.warning("store available again")

@@ -1,6 +1,6 @@
 """Reads beside the writer: a few read-only sessions, each used by one thread at a time.
 
-The threads are our own, also for callers that have one: a disk that hangs must not keep them.
+The threads are our own, even for callers that could wait: a disk that hangs must not block them.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from penstock.domain.errors import OutcomeUnknown, PenstockError, ShuttingDown, StoreUnavailable
-from penstock.store.commit.answering import answer_all, internal
-from penstock.store.commit.outage import Outage
+from penstock.store.commit.answers import answer_all, fail_all, internal_error
+from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.pending import Pending
-from penstock.store.commit.session import Kind, Request, SqlSession
+from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
 from penstock.store.database import Collision
 from penstock.supervision.health import Health, Part
 from penstock.supervision.threads import SupervisedThread
 
 CLOSING_PATIENCE_S = 2.0
-KEEP_OUT_PATIENCE_S = 10.0  # for reads that hold their sessions
+CLOSE_PATIENCE_S = 10.0  # for reads in progress
 
 
 class Readers:
     def __init__(
         self,
         open_session: Callable[[], SqlSession],
-        outage: Outage,
+        outage: StoreOutage,
         *,
         health: Health,
         stuck_ms: int,
@@ -44,7 +44,7 @@ class Readers:
             self._free.put(None)  # opened when first needed
         self.pending = Pending()
         self._work = threading.Semaphore(0)
-        self._begun: dict[int, Request] = {}  # by thread
+        self._unanswered: dict[int, StoreRequest] = {}  # by thread
         self._part = Part("readers", stuck_ms=stuck_ms, has_work=self._has_work)
         self._threads: list[SupervisedThread] = []
         self._starting = threading.Lock()
@@ -55,32 +55,32 @@ class Readers:
         self._failed: tuple[int, StoreUnavailable] | None = None
         self._start_thread()
 
-    def submit(self, what: Callable[[Any], Any]) -> Request:
+    def submit(self, what: Callable[[Any], Any]) -> StoreRequest:
         if self._is_closed:
             raise ShuttingDown("the store is closed")
         self._latest = number = next(self._asked)
-        request = Request(Kind.WRITE, (what, number))
+        request = StoreRequest(RequestKind.WRITE, (what, number))
         if len(self._threads) < self._count and self._has_work():
-            with suppress(RuntimeError):  # too many threads: one reads, too
+            with suppress(RuntimeError):  # too many threads in the system: one reader is enough
                 self._start_thread()
         self.pending.append(request)
         self._work.release()
-        if self._is_closed:  # it slipped in
+        if self._is_closed:  # closed since the check above
             self._refuse_the_rest()
         return request
 
-    def begun(self) -> Iterable[Request]:
-        """What was taken and is not answered yet."""
-        return list(self._begun.values())
+    def unanswered(self) -> Iterable[StoreRequest]:
+        """Requests that were taken and are not answered yet."""
+        return list(self._unanswered.values())
 
-    def shut(self) -> None:
-        """Close the sessions, so that nothing holds the files; they open again when needed."""
-        with self.kept_out():
+    def close_sessions(self) -> None:
+        """Close the sessions, so that no file stays open; they reopen when needed."""
+        with self.all_closed():
             pass
 
     @contextmanager
-    def kept_out(self, patience_s: float = KEEP_OUT_PATIENCE_S) -> Iterator[None]:
-        """Meanwhile none is open, and none is opened: one that is would hold on to the old.
+    def all_closed(self, patience_s: float = CLOSE_PATIENCE_S) -> Iterator[None]:
+        """Inside the block no session is open: one would keep using the old state of the files.
 
         Raises StoreUnavailable if a read does not end.
         """
@@ -104,16 +104,17 @@ class Readers:
             self._work.release()
         have_ended = [thread.join(CLOSING_PATIENCE_S) for thread in self._threads]
         if not all(have_ended):
-            self._answer_all_begun(OutcomeUnknown("the store was closed before it answered"))
+            error = OutcomeUnknown("the store was closed before it answered")
+            fail_all(list(self._unanswered.values()), error)
         self._refuse_the_rest()
         try:
-            with self.kept_out(CLOSING_PATIENCE_S):
+            with self.all_closed(CLOSING_PATIENCE_S):
                 pass
-        except StoreUnavailable as error:  # its thread ends with the process
-            self._outage.failed(error, is_write=False)
+        except StoreUnavailable as hanging:  # its thread exits with the process
+            self._outage.failed(hanging, is_write=False)
 
     def _has_work(self) -> bool:
-        return bool(self._begun) or bool(self.pending)
+        return bool(self._unanswered) or bool(self.pending)
 
     def _start_thread(self) -> None:
         with self._starting:
@@ -123,7 +124,7 @@ class Readers:
                     self._drive,
                     health=self._health,
                     part=self._part,
-                    on_failure=self._fail_begun,
+                    on_failure=self._fail_unanswered,
                 )
                 thread.start()
                 self._threads.append(thread)
@@ -132,21 +133,17 @@ class Readers:
         while not self._is_closed or self.pending:
             self._work.acquire()
             for request in self.pending.take(1):
-                self._begun[threading.get_ident()] = request
+                self._unanswered[threading.get_ident()] = request
                 answer = self._run(*request.payload)
                 answer_all([request], [answer])
-                del self._begun[threading.get_ident()]
+                del self._unanswered[threading.get_ident()]
                 self._part.moved()
 
-    def _fail_begun(self, error: StoreUnavailable) -> None:
-        """In the thread that failed."""
-        request = self._begun.pop(threading.get_ident(), None)
+    def _fail_unanswered(self, error: StoreUnavailable) -> None:
+        """Called in the thread that failed."""
+        request = self._unanswered.pop(threading.get_ident(), None)
         if request is not None:
             answer_all([request], [error])
-
-    def _answer_all_begun(self, error: StoreUnavailable) -> None:
-        begun = list(self._begun.values())
-        answer_all(begun, [error] * len(begun))
 
     def _refuse_the_rest(self) -> None:
         self.pending.refuse_all(ShuttingDown("the store is closed"))
@@ -155,19 +152,19 @@ class Readers:
         try:
             return self._free.get(timeout=patience_s)
         except Empty:
-            raise StoreUnavailable(f"a read has not ended for {patience_s:g} s") from None
+            raise StoreUnavailable(f"a read has not finished for {patience_s:g} s") from None
 
     def _run(self, what: Callable[[Any], Any], number: int) -> Any:
-        session = self._free.get()  # one for each thread; `kept_out` takes them for a moment
+        session = self._free.get()  # one per thread; `all_closed` takes them for a moment
         try:
-            self._refuse_with_the_others(number)
+            self._refuse_if_failed_since(number)
             if session is not None and not session.db.is_alive:
                 session.db.close()
                 session = None
             session = session or self._open_session()
             try:
                 answer = session.read(what)
-            except Collision:  # what it wanted to read was taken away just now
+            except Collision:  # a table that it read was dropped just now
                 answer = session.read(what)
         except PenstockError as error:
             answer = error
@@ -178,14 +175,14 @@ class Readers:
                     session.db.close()
                     session = None
         except Exception as error:
-            answer = internal(error)
+            answer = internal_error(error)
         else:
             self._outage.worked(is_write=False)
         finally:
             self._free.put(session)
         return answer
 
-    def _refuse_with_the_others(self, number: int) -> None:
-        """Who waited while the store failed hears so at once, instead of finding out in turn."""
+    def _refuse_if_failed_since(self, number: int) -> None:
+        """Reads that waited while the store failed are refused at once, not tried one by one."""
         if self._failed is not None and number <= self._failed[0]:
             raise self._failed[1]

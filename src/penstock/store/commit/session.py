@@ -1,4 +1,4 @@
-"""One connection with the nouns of the port, and the batches that run on it."""
+"""A connection with the nouns of the store port, and the batches that run on it."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from penstock.store.nouns.schedules import SqlSchedules
 from penstock.store.nouns.tags import SqlTagged
 from penstock.store.nouns.topics import SqlTopics
 from penstock.store.nouns.workers import SqlWorkers
-from penstock.store.verbs.acts import Acts
+from penstock.store.verbs.acts import LeaseActs
 from penstock.store.verbs.claims import Claims
-from penstock.store.verbs.message_changes import Changes
+from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.sends import Sends
-from penstock.store.verbs.transaction_state import Books
+from penstock.store.verbs.transaction_state import TransactionState
 
 SECRET = "receipt_secret"
-HIGH_WATER_STEP_MS = 100  # a restart begins this much later, so that nothing is repeated
+HIGH_WATER_STEP_MS = 100  # a restart continues this much later, so that no instant is repeated
 
 
-class Kind(IntEnum):
-    """Also the order inside a batch: claims come last, so that they find what was just sent."""
+class RequestKind(IntEnum):
+    """In the order of execution: claims come last, so that they find what was just sent."""
 
     WRITE = 0
     SEND = 1
@@ -52,49 +52,51 @@ class Kind(IntEnum):
     CLAIM = 3
 
 
-class Request:
-    """Something to be done inside a transaction, and whom to tell."""
+class StoreRequest:
+    """Work for a transaction, and the ticket for its answer."""
 
-    __slots__ = ("asked_at", "kind", "payload", "ticket")
+    __slots__ = ("first_seen_at", "kind", "payload", "ticket")
 
-    def __init__(self, kind: Kind, payload: Any) -> None:
+    def __init__(self, kind: RequestKind, payload: Any) -> None:
         self.kind = kind
         self.payload = payload
-        self.asked_at: int | None = None  # when it was first seen waiting (store/commit/pending.py)
+        self.first_seen_at: int | None = (
+            None  # when it was first seen waiting (store/commit/pending.py)
+        )
         self.ticket: StoreTicket[Any] = StoreTicket()
 
     @property
     def weight(self) -> int:
-        """How many messages it is about, roughly."""
+        """Roughly the number of messages."""
         match self.kind:
-            case Kind.SEND | Kind.ACT:
+            case RequestKind.SEND | RequestKind.ACT:
                 return len(self.payload)
-            case Kind.CLAIM:
+            case RequestKind.CLAIM:
                 claim: Claim = self.payload
                 return claim.limit + len(claim.finishing)
-            case Kind.WRITE:
+            case RequestKind.WRITE:
                 return 100
 
     @property
     def is_short(self) -> bool:
-        """Done in well under a millisecond, apart from the disk."""
-        return self.kind is not Kind.WRITE and self.weight <= 100
+        """Takes well under a millisecond, apart from the disk."""
+        return self.kind is not RequestKind.WRITE and self.weight <= 100
 
     @property
     def is_durable(self) -> bool:
         """Claims and extensions need not wait for the disk: losing one costs a redelivery."""
-        if self.kind is Kind.CLAIM or self.kind is Kind.ACT:
+        if self.kind is RequestKind.CLAIM or self.kind is RequestKind.ACT:
             return any(act.verb not in FORGETTABLE for act in self.acts)
         return True
 
     @property
     def acts(self) -> Sequence[LeaseAct]:
-        """The acts it asks for, alone or before a claim."""
+        """Its acts on leases, alone or before a claim."""
         match self.kind:
-            case Kind.ACT:
+            case RequestKind.ACT:
                 acts: Sequence[LeaseAct] = self.payload
                 return acts
-            case Kind.CLAIM:
+            case RequestKind.CLAIM:
                 claim: Claim = self.payload
                 return claim.finishing
             case _:
@@ -104,54 +106,54 @@ class Request:
 class SqlSession:
     def __init__(self, db: Database, *, stripe: int = 0, keeps_time: bool = True) -> None:
         self.db = db
-        self.books = Books(db, stripe=stripe)
-        changes = Changes(self.books)
-        claims = Claims(self.books, changes)
-        self._sends = Sends(self.books)
-        self._acts = Acts(self.books, changes)
+        self.transaction = TransactionState(db, stripe=stripe)
+        changes = MessageChanges(self.transaction)
+        claims = Claims(self.transaction, changes)
+        self._sends = Sends(self.transaction)
+        self._acts = LeaseActs(self.transaction, changes)
         self._claims = claims
         self._changes = changes
-        self.queues = SqlQueues(self.books)
-        self.messages = SqlMessages(self.books, changes, claims)
-        self.history = SqlHistory(self.books)
-        self.keys = SqlKeys(self.books)
-        self.logins = SqlLogins(self.books)
-        self.moves = SqlMoves(self.books, changes)
-        self.workers = SqlWorkers(self.books)
-        self.facts = SqlFacts(self.books)
-        self.schedules = SqlSchedules(self.books)
-        self.circuits = SqlCircuits(self.books)
-        self.duties = SqlDuties(self.books)
-        self.documents = SqlDocuments(self.books)
-        self.deliveries = SqlDeliveries(self.books)
-        self.archive = SqlArchive(self.books)
-        self.restoring = SqlRestoring(self.books)
-        self.tidying = SqlTidying(self.books, claims)
-        self.tagged = SqlTagged(self.books, changes, claims)
-        self.topics = SqlTopics(self.books, changes, self._sends)
-        self.samples = SqlSamples(self.books)
-        self.watching = SqlWatching(self.books, self.queues)
+        self.queues = SqlQueues(self.transaction)
+        self.messages = SqlMessages(self.transaction, changes, claims)
+        self.history = SqlHistory(self.transaction)
+        self.keys = SqlKeys(self.transaction)
+        self.logins = SqlLogins(self.transaction)
+        self.moves = SqlMoves(self.transaction, changes)
+        self.workers = SqlWorkers(self.transaction)
+        self.facts = SqlFacts(self.transaction)
+        self.schedules = SqlSchedules(self.transaction)
+        self.circuits = SqlCircuits(self.transaction)
+        self.duties = SqlDuties(self.transaction)
+        self.documents = SqlDocuments(self.transaction)
+        self.deliveries = SqlDeliveries(self.transaction)
+        self.archive = SqlArchive(self.transaction)
+        self.restoring = SqlRestoring(self.transaction)
+        self.tidying = SqlTidying(self.transaction, claims)
+        self.tagged = SqlTagged(self.transaction, changes, claims)
+        self.topics = SqlTopics(self.transaction, changes, self._sends)
+        self.samples = SqlSamples(self.transaction)
+        self.watching = SqlWatching(self.transaction, self.queues)
         self._high_water = 0
         self._keeps_time = keeps_time
 
-    def run(self, requests: Sequence[Request], *, durable: bool) -> list[Any]:
-        """One transaction for all, answers in the same order; if it raises, nothing is kept."""
+    def run(self, requests: Sequence[StoreRequest], *, durable: bool) -> list[Any]:
+        """Run all in one transaction, answers in the same order; if it raises, nothing is kept."""
         answers = self.prepare(requests, durable=durable)
         self.finish()
         return answers
 
-    def prepare(self, requests: Sequence[Request], *, durable: bool) -> list[Any]:
-        """Everything but the commit: the answers are good only after `finish`."""
+    def prepare(self, requests: Sequence[StoreRequest], *, durable: bool) -> list[Any]:
+        """Run everything but the commit: the answers are valid only after `finish`."""
         self.db.begin(durable=durable)
         try:
-            self.books.open()
-            self._changes.open()
+            self.transaction.open()
+            self._changes.reset()
             answers = self._run_all(requests)
             if self._keeps_time:
                 self._keep_high_water(requests)
-            self.books.close()
+            self.transaction.close()
         except BaseException:
-            self.books.partitions.forget()
+            self.transaction.partitions.forget()
             self.db.rollback()
             raise
         return answers
@@ -162,7 +164,7 @@ class SqlSession:
         except BaseException:
             self.db.rollback()
             raise
-        self.books.partitions.keep()
+        self.transaction.partitions.keep()
 
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
@@ -171,31 +173,31 @@ class SqlSession:
         return self._sends.send(new)
 
     def read(self, what: Callable[[SqlSession], Any]) -> Any:
-        """A consistent view over several queries, nothing written."""
+        """Run several queries on one consistent snapshot; nothing is written."""
         self.db.begin(durable=False)
         try:
-            self.books.open()
+            self.transaction.open()
             return what(self)
         finally:
             self.db.rollback()
 
-    def _run_all(self, requests: Sequence[Request]) -> list[Any]:
+    def _run_all(self, requests: Sequence[StoreRequest]) -> list[Any]:
         answers: list[Any] = [None] * len(requests)
-        places: dict[Kind, list[int]] = {}
+        places: dict[RequestKind, list[int]] = {}
         for i, request in enumerate(requests):
             places.setdefault(request.kind, []).append(i)
-        for i in places.get(Kind.WRITE, ()):
+        for i in places.get(RequestKind.WRITE, ()):
             answers[i] = requests[i].payload(self)
         given = self._lock_first(requests) if self.db.is_shared else None
-        sends = [(i, requests[i].payload) for i in places.get(Kind.SEND, ())]
-        for i, answer in _merged(sends, self._sends.send):
+        sends = [(i, requests[i].payload) for i in places.get(RequestKind.SEND, ())]
+        for i, answer in _run_merged(sends, self._sends.send):
             answers[i] = answer
-        claims = places.get(Kind.CLAIM, ())
-        acts = [(i, requests[i].payload) for i in places.get(Kind.ACT, ())]
+        claims = places.get(RequestKind.CLAIM, ())
+        acts = [(i, requests[i].payload) for i in places.get(RequestKind.ACT, ())]
         acts += [(i, requests[i].payload.finishing) for i in claims if requests[i].acts]
         if given:
             self._acts.lock_messages([act for _, part in acts for act in part], given)
-        for i, answer in _merged(acts, self._acts.act):
+        for i, answer in _run_merged(acts, self._acts.act):
             answers[i] = answer
         if claims:
             found = self._claims.claim([requests[i].payload for i in claims])
@@ -205,33 +207,36 @@ class SqlSession:
                 answers[i] = claimed
         return answers
 
-    def _lock_first(self, requests: Sequence[Request]) -> set[tuple[int, int]]:
-        """What everybody locks in one order, and all at once, nobody can wait for crosswise.
+    def _lock_first(self, requests: Sequence[StoreRequest]) -> set[tuple[int, int]]:
+        """Take the locks of a batch in the one order that excludes deadlocks.
 
-        The order is told in store/verbs/lock_order.py.  Returns which messages are given again.
+        The order is in store/verbs/lock_order.py.  Returns the queues and numbers of messages that
+        repeated claims return again.
         """
-        latest = max(map(_instant, requests))
+        latest = max(map(_instant_of, requests))
         if latest:
-            self.books.partitions.ensure(latest // DAY)
-        new = [n for request in requests if request.kind is Kind.SEND for n in request.payload]
+            self.transaction.partitions.ensure(latest // DAY)
+        new = [
+            n for request in requests if request.kind is RequestKind.SEND for n in request.payload
+        ]
         acts = [act for request in requests for act in request.acts]
-        claims = [request.payload for request in requests if request.kind is Kind.CLAIM]
+        claims = [request.payload for request in requests if request.kind is RequestKind.CLAIM]
         nos = {n.message.queue_no for n in new} | {claim.queue_no for claim in claims}
         if not self._keeps_time:
-            # A session for one transaction knows nothing of the queues, and cannot begin again.
-            self.books.load_queues(nos | {act.lease.queue_no for act in acts})
-        self.books.ask_queues(nos | self._acts.queues(acts))
+            # A session for one transaction has no queues cached and cannot start over.
+            self.transaction.load_queues(nos | {act.lease.queue_no for act in acts})
+        self.transaction.ask_queues(nos | self._acts.queues(acts))
         given = self._claims.lock_keys(claims)
         groups = self._sends.groups(new) | self._acts.groups(acts, given)
-        if self.books.steered:
-            self.books.lock_lines(nos | self._acts.lines(acts))
-        self.books.lock_groups(groups)
+        if self.transaction.limited_queues:
+            self.transaction.lock_queues(nos | self._acts.queues_to_lock(acts))
+        self.transaction.lock_groups(groups)
         return given
 
-    def _keep_high_water(self, requests: Sequence[Request]) -> None:
-        """The latest instant seen, so that a restart with a clock set back does not go back."""
-        latest = max(map(_instant, requests))
-        # Nodes that share a database go by its clock; they need not queue up for this one row.
+    def _keep_high_water(self, requests: Sequence[StoreRequest]) -> None:
+        """Store the latest instant, so that time does not go back at a restart."""
+        latest = max(map(_instant_of, requests))
+        # Nodes that share a database use its clock and should rarely contend for this row.
         step_ms = 10 * HIGH_WATER_STEP_MS if self.db.is_shared else HIGH_WATER_STEP_MS
         is_set_back = 0 < latest < self._high_water - MAX_CARRY_MS
         if latest >= self._high_water + step_ms or is_set_back:
@@ -239,10 +244,10 @@ class SqlSession:
             self._high_water = latest
 
 
-def _merged(
+def _run_merged(
     asked: Sequence[tuple[int, Sequence[Any]]], do: Callable[[list[Any]], list[Any]]
 ) -> list[tuple[int, list[Any]]]:
-    """Do what several requests ask for as one, and give each its part of the answers."""
+    """Run the parts of several requests as one, and return to each its part of the answers."""
     everything = [part for _, parts in asked for part in parts]
     found = do(everything) if everything else []
     shares, start = [], 0
@@ -253,16 +258,16 @@ def _merged(
     return shares
 
 
-def _instant(request: Request) -> int:
+def _instant_of(request: StoreRequest) -> int:
     payload = request.payload
     match request.kind:
-        case Kind.CLAIM:
+        case RequestKind.CLAIM:
             claim: Claim = payload
             return claim.now
-        case Kind.SEND if payload:
+        case RequestKind.SEND if payload:
             new: NewMessage = payload[-1]
             return new.message.sent_at
-        case Kind.ACT if payload:
+        case RequestKind.ACT if payload:
             act: LeaseAct = payload[-1]
             return act.now
         case _:

@@ -1,4 +1,4 @@
-"""Tickets that a writer thread answers."""
+"""Tickets for answers of the store."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _loops: dict[int, asyncio.AbstractEventLoop] = {}  # the last one seen in each t
 
 
 class StoreTicket(Generic[T]):
-    """Bound to the event loop it was made on, or to the thread when there is none.
+    """Bound to the event loop it was created on, or to the thread without one.
 
-    Not a Future: one of those per request costs more than the rest of a send.  On a loop the
-    answer is a plain call (`then`), and a future is made only for those who await.
+    Not a Future: creating one costs more than the rest of a send.  On a loop the answer is a plain
+    call (`then`); `await` creates a future.
     """
 
     __slots__ = ("_answer", "_callback", "_lock", "help", "loop", "thread")
@@ -40,12 +40,12 @@ class StoreTicket(Generic[T]):
         if self.help is not None and self._answer is _OPEN:
             self.help(patience)
         if not self._lock.acquire(timeout=patience):
-            raise TimeoutError("the store has not answered in time")
+            raise TimeoutError("the store did not answer in time")
         self._lock.release()
         return self._value()
 
     def then(self, callback: Callable[[T | BaseException], None]) -> None:
-        """Call back on the loop with the answer or the error, at once if it is there."""
+        """Call back on the loop with the answer or the error; at once if it is there already."""
         if self._answer is not _OPEN:
             callback(self._answer)
         else:
@@ -63,16 +63,16 @@ class StoreTicket(Generic[T]):
     def answer(self, answer: T | BaseException) -> None:
         """Called on the ticket's own loop, or from any thread for a thread's ticket.
 
-        The first answer counts; that of a request whose caller has stopped waiting is dropped.
+        The first answer counts; one that comes after a timeout is dropped.
         """
         if self._answer is not _OPEN:
             return
         self._answer = answer
         if self.loop is None:
-            with suppress(RuntimeError):  # two answered in the same moment
+            with suppress(RuntimeError):  # two threads answered at the same moment
                 self._lock.release()
         elif self._callback is not None:
-            # Let go of it first: it often knows the ticket, and such rings are costly to find.
+            # Drop it first: it often refers to the ticket, and such cycles are costly to collect.
             callback, self._callback = self._callback, None
             callback(answer)
 
@@ -84,7 +84,7 @@ class StoreTicket(Generic[T]):
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """As asyncio says; but before Python 3.12 that is a system call, a tenth of a send."""
+    """asyncio.get_running_loop(), cached: before Python 3.12 that costs a tenth of a send."""
     thread = threading.get_ident()
     loop = _loops.get(thread)
     if loop is None or not loop.is_running():

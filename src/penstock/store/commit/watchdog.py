@@ -1,8 +1,7 @@
-"""One thread per store that looks around about once a second: nothing waits for ever unnoticed.
+"""One thread per store that checks about once a second that no request waits for ever.
 
-It ends the wait of requests that take too long, and observes the parts of the node.  Nothing it
-calls waits for anything.  Time is what its own pauses add up to: on a machine that was asleep or is
-overloaded nobody is given up too early.
+It times out requests and observes the parts of the node.  Nothing it calls blocks.  Its time is the
+sum of its own pauses: on a machine that was asleep or is overloaded no request times out early.
 """
 
 from __future__ import annotations

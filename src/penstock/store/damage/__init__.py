@@ -1,1 +1,1 @@
-"""Damage to SQLite files: found, named, and salvaged from."""
+"""Damage to SQLite files: detection, diagnosis and salvage."""

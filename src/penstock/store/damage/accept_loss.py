@@ -1,7 +1,6 @@
 """An operator's decision: continue without what follows the damage in the log.
 
-The log as it was is kept beside the store.  Then it is cut at the damage, so that it ends there
-like any other.
+A copy of the log is kept beside the store.  Then the log is truncated at the damage.
 """
 
 from __future__ import annotations
@@ -15,45 +14,45 @@ import apsw
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreDamaged, StoreUnavailable
-from penstock.store.damage.log_damage import LogEnd, copy_aside, look_behind
+from penstock.store.damage.log_damage import LogEnd, copy_log, find_log_end
 from penstock.store.damage.log_frames import LogFile
-from penstock.store.damage.salvage import alone_with
+from penstock.store.damage.salvage import exclusive_access
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.connection import SqliteDatabase, end_of_log
 from penstock.store.sqlite.log_sync import log_of
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class AcceptedLoss(msgspec.Struct, frozen=True):
     kept: str  # the log as it was
     offset: int
-    commits: int  # that are given up
+    commits: int  # that are lost
 
 
-def accept_loss(path: Path) -> Accepted:
-    """Raises InvalidRequest if the log is not damaged, StoreDamaged if the rest is not enough."""
+def accept_loss(path: Path) -> AcceptedLoss:
+    """Raises InvalidRequest if the log is not damaged, StoreDamaged if the rest is inconsistent."""
     if not path.exists():
-        raise InvalidRequest(f"there is no store at {path}")
+        raise InvalidRequest(f"no store at {path}")
     try:
-        with alone_with(path):
+        with exclusive_access(path):
             end = log_end(path)
             if end is None or not end.is_damage:
                 raise InvalidRequest(
                     f"the log of {path} is not damaged: there is nothing to accept"
                 )
             _check_rest(path, end)
-            kept = copy_aside(log_of(path), "damaged")
+            kept = copy_log(log_of(path), "damaged")
             _cut(log_of(path), end.offset)
     except OSError as error:
         raise StoreUnavailable(f"cannot cut the log of {path}: {error}") from error
-    return Accepted(str(kept), end.offset, end.commits)
+    return AcceptedLoss(str(kept), end.offset, end.commits)
 
 
 def log_end(path: Path) -> LogEnd | None:
-    """What SQLite does not read of the log, also if it cannot open the store."""
+    """The part of the log that SQLite does not read, even if it cannot open the store."""
     try:
         db = SqliteDatabase(path)
     except PenstockError:
-        return look_behind(path)
+        return find_log_end(path)
     try:
         return end_of_log(db, path)
     finally:
@@ -61,7 +60,7 @@ def log_end(path: Path) -> LogEnd | None:
 
 
 def _check_rest(path: Path, end: LogEnd) -> None:
-    """Raises StoreDamaged if the store would not be what it was at the last commit before."""
+    """Raises StoreDamaged if the store would differ from its state before the damage."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".doctor-") as folder:
         copy = Path(folder) / path.name
         shutil.copyfile(path, copy)
@@ -78,11 +77,11 @@ def _check_rest(path: Path, end: LogEnd) -> None:
 
 
 def _pages_from_behind(copy: Path, end: LogEnd) -> str:
-    """Were pages moved from behind the damage into the database?  Those before it do not fit."""
+    """Text if pages from behind the damage are in the database: earlier ones do not match them."""
     try:
         log = LogFile(log_of(copy))
     except ValueError:
-        return "it is not known what was moved out of the log"
+        return "it is unknown which pages were moved out of the log"
     with log, copy.open("rb") as database:
         size = log.header.page_size
         before: set[int] = set()
@@ -92,7 +91,7 @@ def _pages_from_behind(copy: Path, end: LogEnd) -> str:
                 before.add(frame.page_no)
             elif frame.page_no not in before and frame.salts == log.header.salts:
                 database.seek((frame.page_no - 1) * size)
-                # Without its checksum, which pages in the log do not have.
+                # Compared without the checksum, which pages in the log do not have.
                 if database.read(size)[:-8] == frame.page[:-8]:
                     return f"page {frame.page_no} of the database comes from behind it"
     return ""

@@ -1,8 +1,8 @@
-"""The rows of a table, read from its pages around those that cannot be read.
+"""Reads the rows of a table from its pages, skipping unreadable ones.
 
 SQLite's file format: a page is an interior page or a leaf of one tree; rows that do not fit into a
 leaf continue on overflow pages.  A table WITHOUT ROWID is stored like an index: each entry is a
-record of all columns, those of the primary key first, and interior pages hold entries as well.
+record of all columns, those of the primary key first, and interior pages have entries as well.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Pages(Protocol):
     def page(self, no: int) -> bytes | None: ...
 
 
-class Row(msgspec.Struct, frozen=True):
-    rowid: int | None  # None: of a table without
+class TreeRow(msgspec.Struct, frozen=True):
+    rowid: int | None  # None: a table WITHOUT ROWID
     values: list[Value]
 
 
@@ -39,11 +39,11 @@ class Gap(msgspec.Struct, frozen=True):
     """A page that cannot be read, and the row numbers that may have been on it."""
 
     page_no: int
-    first: int | None = None  # None: not known, or the table has none
+    first: int | None = None  # None: unknown, or the table has no row numbers
     last: int | None = None
 
 
-class Child(msgspec.Struct, frozen=True):
+class TreePage(msgspec.Struct, frozen=True):
     """A page of a tree, and the row numbers that may be on it or below it."""
 
     page_no: int
@@ -60,14 +60,14 @@ class Tree:
         self.seen: set[int] = set()
         self.gaps: list[Gap] = []
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TreeRow]:
         yield from self._walk(self._root, None, None)
 
-    def leaf_rows(self, page_no: int) -> Iterator[Row]:
-        """Of one leaf that the tree no longer leads to."""
+    def leaf_rows(self, page_no: int) -> Iterator[TreeRow]:
+        """The rows of one leaf that the tree no longer leads to."""
         yield from self._walk(page_no, None, None)
 
-    def _walk(self, page_no: int, first: int | None, last: int | None) -> Iterator[Row]:
+    def _walk(self, page_no: int, first: int | None, last: int | None) -> Iterator[TreeRow]:
         if page_no in self.seen:
             return
         self.seen.add(page_no)
@@ -93,14 +93,14 @@ class Tree:
         if kind in _INTERIORS:
             yield from self._walk(rightmost, below, last)
 
-    def _row(self, data: bytes, at: int, kind: int) -> Row | None:
+    def _row(self, data: bytes, at: int, kind: int) -> TreeRow | None:
         rowid = None
         try:
             size, at = _varint(data, at)
             if kind == _TABLE_LEAF:
                 rowid, at = _varint(data, at)
                 rowid -= (rowid >> 63) << 64
-            return Row(rowid, _record(self._payload(data, at, size, kind)))
+            return TreeRow(rowid, _record(self._payload(data, at, size, kind)))
         except (ValueError, IndexError, struct.error):
             self.gaps.append(Gap(0, rowid, rowid))
             return None
@@ -121,8 +121,8 @@ class Tree:
         return found
 
 
-def children(pages: Pages, page: Child) -> list[Child]:
-    """Of an interior page.  Raises ValueError."""
+def children(pages: Pages, page: TreePage) -> list[TreePage]:
+    """The children of an interior page.  Raises ValueError."""
     data = pages.page(page.page_no)
     if data is None:
         return []
@@ -132,14 +132,14 @@ def children(pages: Pages, page: Child) -> list[Child]:
     found, below = [], page.first
     for at in cells:
         key = _varint(data, at + 4)[0] if kind == _TABLE_INTERIOR else None
-        found.append(Child(struct.unpack_from(">I", data, at)[0], below, key))
+        found.append(TreePage(struct.unpack_from(">I", data, at)[0], below, key))
         below = None if key is None else key + 1
-    return [*found, Child(rightmost, below, page.last)]
+    return [*found, TreePage(rightmost, below, page.last)]
 
 
 def depth(pages: Pages, root: int) -> int:
-    """How many levels of pages are below the root: all leaves are on the same level."""
-    levels, page = 0, Child(root)
+    """The number of levels below the root; all leaves are on the same level."""
+    levels, page = 0, TreePage(root)
     try:
         while following := children(pages, page):
             levels, page = (
@@ -156,7 +156,7 @@ def is_table_leaf(data: bytes) -> bool:
 
 
 def is_plausible(data: bytes, page_no: int, usable: int) -> bool:
-    """Can it be a page of a tree, with records that can be decoded as far as they stand on it?"""
+    """Whether it can be a page of a tree, with decodable records."""
     try:
         kind, cells, _ = _cells(data, page_no, usable)
         for at in cells:
@@ -206,7 +206,7 @@ def _cells(data: bytes, page_no: int, usable: int) -> tuple[int, list[int], int]
 
 
 def _local_bytes(size: int, usable: int, *, is_table: bool) -> int:
-    """How much of a record stands in the tree itself."""
+    """How many bytes of a record are stored in the tree itself."""
     most = usable - 35 if is_table else (usable - 12) * 64 // 255 - 23
     if size <= most:
         return size
@@ -224,7 +224,7 @@ def _record(data: bytes) -> list[Value]:
         value, body = _value(data, body, kind)
         values.append(value)
     if body > len(data):
-        raise ValueError("a record is longer than its place")
+        raise ValueError("a record is longer than its cell")
     return values
 
 
@@ -239,7 +239,7 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Value, int]:
     if kind in (_FALSE, _TRUE):
         return kind - _FALSE, at
     if kind < _FIRST_BLOB:
-        raise ValueError("a value of no type")
+        raise ValueError("a value of unknown type")
     end = at + (kind - _FIRST_BLOB) // 2
     return (data[at:end] if kind % 2 == 0 else data[at:end].decode()), end
 

@@ -1,7 +1,7 @@
-"""Which pages of a SQLite store are damaged, and which tables and queues they belong to.
+"""Finds the damaged pages of a SQLite store, and the tables and queues they belong to.
 
-Interior pages of the trees lead to every page but the overflow pages of long rows; so a table is
-named without reading its rows.
+Interior pages lead to every page but the overflow pages of long rows; so the table of a page is
+found without reading rows.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.domain.store.damage import DamagedPage
-from penstock.store.damage.btree import Child, Value, children, depth
+from penstock.store.damage.btree import TreePage, Value, children, depth
 from penstock.store.damage.page_image import PageImage
-from penstock.store.damage.salvage_source import Entry, Source
+from penstock.store.damage.salvage_source import SalvageSource, SchemaEntry
 
-_MOST_QUEUES = 20
+_MAX_QUEUES = 20
 _OF_MESSAGES = ("message", "body_")  # tables whose rows are numbered like messages
-# Indexes whose entries begin with the number of the queue and end with that of the message.
+# Indexes whose entries begin with the queue's number and end with the message's.
 BY_QUEUE = ("message_to_claim", "message_to_fall_due", "message_in_group", "message_at_rest")
 
 
@@ -28,13 +28,13 @@ def damaged_pages(path: Path) -> list[DamagedPage]:
         bad |= dict.fromkeys(image.corrected_pages, True)
         if not bad:
             return []
-        source = Source(image)
+        source = SalvageSource(image)
         found = _owners(source, set(bad))
         return [_page(source, no, bad[no], found.get(no)) for no in sorted(bad)]
 
 
-def queue_numbers(source: Source) -> dict[int, int]:
-    """The queue of every message that an index knows."""
+def queue_numbers(source: SalvageSource) -> dict[int, int]:
+    """The queue numbers of all messages that are in an index, by message number."""
     found: dict[int, int] = {}
     for index in BY_QUEUE:
         for values in source.index_rows(index):
@@ -43,8 +43,8 @@ def queue_numbers(source: Source) -> dict[int, int]:
     return found
 
 
-def _owners(source: Source, wanted: set[int]) -> dict[int, tuple[Entry, Child]]:
-    found: dict[int, tuple[Entry, Child]] = {}
+def _owners(source: SalvageSource, wanted: set[int]) -> dict[int, tuple[SchemaEntry, TreePage]]:
+    found: dict[int, tuple[SchemaEntry, TreePage]] = {}
     for entry in source.entries:
         for child in _pages_of(source, entry):
             if child.page_no in wanted:
@@ -52,15 +52,15 @@ def _owners(source: Source, wanted: set[int]) -> dict[int, tuple[Entry, Child]]:
     return found
 
 
-def _pages_of(source: Source, entry: Entry) -> Iterator[Child]:
-    level = [Child(entry.root)]
+def _pages_of(source: SalvageSource, entry: SchemaEntry) -> Iterator[TreePage]:
+    level = [TreePage(entry.root)]
     yield from level
     for _ in range(depth(source.image, entry.root)):
         level = [child for page in level for child in _children(source, page)]
         yield from level
 
 
-def _children(source: Source, page: Child) -> list[Child]:
+def _children(source: SalvageSource, page: TreePage) -> list[TreePage]:
     try:
         return children(source.image, page)
     except (ValueError, IndexError, struct.error):
@@ -68,7 +68,7 @@ def _children(source: Source, page: Child) -> list[Child]:
 
 
 def _page(
-    source: Source, no: int, is_correctable: bool, owner: tuple[Entry, Child] | None
+    source: SalvageSource, no: int, is_correctable: bool, owner: tuple[SchemaEntry, TreePage] | None
 ) -> DamagedPage:
     if owner is None:
         return DamagedPage(no, is_correctable=is_correctable)
@@ -88,8 +88,8 @@ def _page(
     )
 
 
-def _queues(source: Source, child: Child) -> tuple[str, ...]:
-    """Of the messages that may be on the page."""
+def _queues(source: SalvageSource, child: TreePage) -> tuple[str, ...]:
+    """The queues of messages that may be on the page."""
     names: dict[Value, Value] = {}
     for row in source.rows("queue"):
         names[row.rowid] = source.tables["queue"].values(row).get("name")
@@ -99,4 +99,4 @@ def _queues(source: Source, child: Child) -> tuple[str, ...]:
         if (child.first is None or child.first <= message_no)
         and (child.last is None or message_no <= child.last)
     }
-    return tuple(sorted(str(names.get(no, no)) for no in numbers)[:_MOST_QUEUES])
+    return tuple(sorted(str(names.get(no, no)) for no in numbers)[:_MAX_QUEUES])

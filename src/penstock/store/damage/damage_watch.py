@@ -1,4 +1,4 @@
-"""Damage that a running store has met: logged once for each page, and known to those who ask."""
+"""Damage that a running store has encountered: logged once per page, and available for reports."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")
 
-MET = (
-    "a page of the store that is needed for this is damaged. Retrying does not help: an operator "
+PAGE_DAMAGED = (
+    "a page of the store that this request needs is damaged. Retrying does not help: an operator "
     "must run `penstock doctor`"
 )
 
 
 class DamageWatch:
-    """Called by any thread.  A thread of its own looks for the pages: that may take seconds."""
+    """Called by any thread.  A separate thread searches for the pages: that may take seconds."""
 
     def __init__(self, find: Callable[[], Sequence[DamagedPage]]) -> None:
         self._find = find
@@ -32,22 +32,22 @@ class DamageWatch:
     def damage(self) -> Damage | None:
         return self._found
 
-    def met(self, error: object) -> StoreDamaged:
-        """What to tell the caller whose request has met damage."""
+    def report(self, error: object) -> StoreDamaged:
+        """Record damage; returns the error for the caller whose request encountered it."""
         with self._lock:
             self._times += 1
             is_first = self._found is None
             self._found = self._found or Damage()
-            # Other pages may be damaged later.  Each look is as far away as all before it.
+            # Other pages may be damaged later.  The distance between searches doubles.
             is_due = self._times >= self._look_at and not self._is_looking
             if is_due:
                 self._look_at *= 2
                 self._is_looking = True
         if is_first:
-            _log.error("the store is damaged: %s; looking for the pages", error)
+            _log.error("the store is damaged: %s; searching for the pages", error)
         if is_due:
             start_logged("penstock-damage", self._look)
-        return StoreDamaged(MET)
+        return StoreDamaged(PAGE_DAMAGED)
 
     def _look(self) -> None:
         try:

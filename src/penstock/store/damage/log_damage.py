@@ -1,15 +1,15 @@
-"""Is the log that a crash left damaged, or does it just end where the power was cut?
+"""Distinguishes a damaged log from one that just ends where the power was cut.
 
-A power cut may take any part of what was not synced: the commit that was being written, and before
-it at most `MOST_UNSYNCED` commits of claims and extensions, which are not synced one by one.  That
-is an ordinary end: nothing in it was promised.  It is damage, and a loss of acknowledged commits,
+A power cut may destroy any part of what was not synced: the commit that was being written, and
+before it at most `MAX_UNSYNCED` commits of claims and extensions, which are not synced one by one.
+That is an ordinary end: none of it was promised.  It is damage, and a loss of acknowledged commits,
 
 - if the first frame that SQLite rejects differs from what was written by one bit, or
 - if a commit behind it is known to be synced: it sent messages, and another one follows, or
-- if more commits follow it than can have been left without a sync, or
+- if more commits follow it than can be unsynced, or
 - if the header is wrong: it is synced before the first frame is written.
 
-Commits that sent messages are known by the page on which messages are numbered.
+Commits that sent messages wrote the page on which messages are numbered.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ from penstock.store.sqlite.log_sync import log_of
 _log = logging.getLogger("penstock.store")
 
 SYNC_AFTER = 16  # commits without a sync, per process; then the next one is synced
-MOST_UNSYNCED = 4 * SYNC_AFTER  # with four processes that do nothing but claim and extend
+MAX_UNSYNCED = 4 * SYNC_AFTER  # with four processes that only claim and extend
 
 
 class LogEnd(msgspec.Struct, frozen=True):
     """The first frame that SQLite rejects, and what follows it."""
 
     offset: int
-    frames: int  # from there on, of this log
+    frames: int  # of this log, from there on
     commits: int  # that SQLite does not read
     is_damage: bool
 
 
-def look_behind(path: Path, accepted: int = 0, *, numbers_page: int | None = None) -> LogEnd | None:
-    """What SQLite will not read of a store's log; None: no commit.
+def find_log_end(
+    path: Path, accepted: int = 0, *, numbers_page: int | None = None
+) -> LogEnd | None:
+    """The part of a store's log that SQLite will not read; None if it has no commit.
 
-    `accepted`: how many frames it does read, as far as known; the others are verified here, which
+    `accepted`: how many frames SQLite reads, as far as known; the others are verified here, which
     takes 0.2 ms each.  `numbers_page`: written by every send, if all sends are synced.
     """
     log = log_of(path)
@@ -52,7 +54,7 @@ def look_behind(path: Path, accepted: int = 0, *, numbers_page: int | None = Non
     try:
         file = LogFile(log)
     except ValueError:
-        # Not even its page size is known; SQLite ignores all of it.
+        # Not even its page size is known; SQLite ignores the whole log.
         return LogEnd(offset=0, frames=0, commits=0, is_damage=True)
     with file:
         if file.header.is_damaged:
@@ -62,16 +64,16 @@ def look_behind(path: Path, accepted: int = 0, *, numbers_page: int | None = Non
 
 def refuse_damaged_log(path: Path, end: LogEnd | None) -> None:
     if end is not None and end.is_damage:
-        raise StoreDamaged(f"{describe(path, end)}. {what_to_do()}")
+        raise StoreDamaged(f"{describe_damage(path, end)}. {recovery_advice()}")
 
 
-def keep_aside(path: Path, end: LogEnd) -> None:
-    """An ordinary end is logged.  Of several commits a copy is kept: they may be asked for."""
+def log_dropped_end(path: Path, end: LogEnd) -> None:
+    """Log an ordinary end; keep a copy if several commits are dropped, for an investigation."""
     if end.commits == 1:
-        # A kill between the two writes of a frame leaves a commit mark without its page.
+        # A kill between the two writes of a frame leaves a commit frame without its page.
         _log.warning("an unfinished commit at the end of the log was dropped")
         return
-    aside = copy_aside(log_of(path), "unfinished")
+    aside = copy_log(log_of(path), "unfinished")
     _log.warning(
         "dropped %d commits at the end of the log that were never synced; the log as it was: %s",
         end.commits,
@@ -79,8 +81,8 @@ def keep_aside(path: Path, end: LogEnd) -> None:
     )
 
 
-def copy_aside(log: Path, kind: str) -> Path:
-    """Synced: what it holds may be dropped from the log afterwards."""
+def copy_log(log: Path, kind: str) -> Path:
+    """Copy and sync it: its end may be dropped from the log afterwards."""
     aside = log.with_name(f"{log.name}.{kind}-{log.stat().st_mtime_ns}")
     shutil.copyfile(log, aside)
     with aside.open("rb") as file:
@@ -89,12 +91,12 @@ def copy_aside(log: Path, kind: str) -> Path:
     return aside
 
 
-def asides(path: Path, kind: str) -> list[Path]:
-    """Logs that were kept before something was dropped from them."""
+def kept_logs(path: Path, kind: str) -> list[Path]:
+    """Copies of logs that were made before their ends were dropped."""
     return sorted(path.parent.glob(f"{log_of(path).name}.{kind}-*"))
 
 
-def describe(path: Path, end: LogEnd) -> str:
+def describe_damage(path: Path, end: LogEnd) -> str:
     behind = f"{end.commits} commits in {end.frames} frames" if end.frames else "all of it"
     return (
         f"the write-ahead log {log_of(path)} is damaged at byte {end.offset}: SQLite cannot read "
@@ -102,7 +104,7 @@ def describe(path: Path, end: LogEnd) -> str:
     )
 
 
-def what_to_do() -> str:
+def recovery_advice() -> str:
     return (
         "Restore a backup, or copy what can be read into a new store with "
         "`penstock doctor --salvage NEW_STORE`, or continue without what follows the damage with "
@@ -134,20 +136,20 @@ def _end(
         own = [corrections[0], *(head for head in own if head.no != no)]
     commits = sum(head.is_commit for head in own)
     if not commits:
-        return None  # the rest of a transaction that was not committed
+        return None  # the remains of an uncommitted transaction
     return LogEnd(
         offset=0 if is_damage else file.offset(no),
         frames=len(own),
         commits=commits,
         is_damage=is_damage
         or bool(corrections)
-        or commits > MOST_UNSYNCED
+        or commits > MAX_UNSYNCED
         or _has_synced(own, numbers_page),
     )
 
 
 def _has_synced(frames: list[Frame], numbers_page: int | None) -> bool:
-    """Does anything follow a commit that sent messages?  It is written after that one's sync."""
+    """Whether anything follows a commit that sent messages: it was written after that sync."""
     is_send = is_over = False
     for frame in frames:
         if is_over:

@@ -1,7 +1,7 @@
-"""SQLite's write-ahead log read as a file: its frames, and which of them are what was written.
+"""Reads SQLite's write-ahead log as a file, and verifies each of its frames.
 
-Each frame stores the sums over all frames before it and itself.  SQLite stops at the first frame
-whose sums are wrong and ignores all others.  But the sums of a frame follow from the stored sums of
+Each frame stores checksums over itself and all frames before it.  SQLite stops at the first frame
+whose sums are wrong and ignores the rest.  But the sums of a frame follow from the stored sums of
 the frame before it and its own content: so frames behind a damaged one can be verified, too.
 
     header  magic, version, page size, sequence, salts (8 bytes), sums of these
@@ -31,7 +31,7 @@ from penstock.store.damage.page_sums import (
 HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 _MAGIC = 0x377F0682  # with the lowest bit set the sums are of big-endian words
-_SUMMED = 24  # bytes of the header that its sums are about
+_SUMMED = 24  # bytes of the header that its sums cover
 _PAGE_SIZES = [1 << power for power in range(9, 17)]
 
 
@@ -61,10 +61,10 @@ class LogHeader(msgspec.Struct, frozen=True):
 
 
 class LogFile:
-    """Open for reading; the file has no locks of SQLite's, so closing it does no harm."""
+    """Open for reading; SQLite has no locks on this file, so closing it does no harm."""
 
     def __init__(self, path: Path, header: LogHeader | None = None) -> None:
-        """Without a header given, raises ValueError if that of the file cannot be read."""
+        """Raises ValueError if no header is given and that of the file cannot be read."""
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.header = header or read_header(os.pread(self._file, HEADER_BYTES, 0))
@@ -94,12 +94,12 @@ class LogFile:
         return _frame(no, data[:FRAME_HEADER_BYTES], data[FRAME_HEADER_BYTES:])
 
     def heads(self, first: int) -> Iterator[Frame]:
-        """Without their pages, which makes it fast."""
+        """Frames without their pages, which is fast."""
         for no in range(first, self.count + 1):
             yield _frame(no, os.pread(self._file, FRAME_HEADER_BYTES, self.offset(no)), b"")
 
     def seed(self, no: int) -> Sums:
-        """The stored sums of what stands before a frame."""
+        """The stored sums of what precedes a frame."""
         return self.header.sums if no == 1 else self.frame(no - 1).sums
 
     def is_sound(self, frame: Frame, seed: Sums) -> bool:
@@ -109,7 +109,7 @@ class LogFile:
         return sums_of(frame.summed, seed, is_big_endian=self.header.is_big_endian)
 
     def corrections(self, frame: Frame, seed: Sums) -> list[Frame]:
-        """What the frame may have been before one of its bits was flipped."""
+        """What the frame may have been before one of its bits flipped."""
         is_big = self.header.is_big_endian
         found = sums_of(frame.summed, seed, is_big_endian=is_big)
         if found == frame.sums or is_one_bit_apart(found, frame.sums):  # in its salts or its sums
@@ -133,7 +133,7 @@ def read_header(data: bytes) -> LogHeader:
 
 
 def guess_header(path: Path, page_size: int) -> LogHeader:
-    """From the first frame of a log whose header is lost; its seed is not known."""
+    """Derived from the first frame of a log whose header is lost; its seed is unknown."""
     with path.open("rb") as file:
         file.seek(HEADER_BYTES)
         first = file.read(FRAME_HEADER_BYTES)

@@ -1,10 +1,10 @@
-"""Every page of a SQLite store in its newest readable version, without SQLite and without writing.
+"""Every page of a SQLite store in its newest readable version, read without SQLite.
 
 A page comes from the last commit of the log that wrote it, or else from the database file.  Frames
 of the log are verified one by one, also behind damage; pages of the file by their checksums, if it
-has them.  One flipped bit in a frame or a page is corrected, which its checksum confirms; where it
-confirms several, the one that fits the page.  What cannot be corrected is missing: an older version
-of the page would not fit the others.
+has them.  One flipped bit in a frame or a page is corrected if its checksum confirms it; if several
+bits are possible, the one that fits the page.  What cannot be corrected is missing: an older
+version of the page would not match the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import apsw
 
 from penstock.domain.errors import StoreDamaged
 from penstock.store.damage.btree import is_plausible
-from penstock.store.damage.log_damage import look_behind
+from penstock.store.damage.log_damage import find_log_end
 from penstock.store.damage.log_frames import HEADER_BYTES, Frame, LogFile, guess_header
 from penstock.store.damage.page_sums import (
     flipped_bits,
@@ -35,7 +35,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 class PageImage:
-    """Nobody may write to the store meanwhile."""
+    """The store must not be written to while it is open."""
 
     page_size: int
     count: int  # of pages
@@ -47,10 +47,10 @@ class PageImage:
         self._is_header_corrected = False
         self._corrected: dict[int, Frame] = {}  # by number
         self._logged: dict[int, int] = {}  # by page: the number of its newest frame
-        self._missing: set[int] = set()  # their newest frame is damaged
+        self._missing: set[int] = set()  # pages whose newest frame is damaged
         self._log: LogFile | None = None
         self.corrected_pages: set[int] = set()  # of the file: one bit was flipped
-        self._unknown_frames = 0  # damaged, and not even their page is certain
+        self._unknown_frames = 0  # damaged, and even their page is uncertain
         self._file = open_beside(path)
         try:
             self._read_head()
@@ -83,7 +83,7 @@ class PageImage:
             self._log.__exit__(None, None, None)
 
     def page(self, no: int) -> bytes | None:
-        """None: there is no such page, or it cannot be read."""
+        """None: the page does not exist or cannot be read."""
         if no in self._missing:
             return None
         if no in self._logged and self._log is not None:
@@ -96,7 +96,7 @@ class PageImage:
 
     @property
     def corrected(self) -> list[str]:
-        """Where one bit was flipped."""
+        """Places where one flipped bit was corrected."""
         log = log_of(self._path).name
         header = [f"header of {log}"] if self._is_header_corrected else []
         frames = [f"frame {no} of {log}" for no in sorted(self._corrected)]
@@ -108,11 +108,11 @@ class PageImage:
 
     @property
     def lost_frames(self) -> int:
-        """Of the log: damaged, and their pages were not written again later."""
+        """Damaged frames of the log whose pages were not written again later."""
         return len(self._missing) + self._unknown_frames
 
     def bad_pages(self) -> list[int]:
-        """All that cannot be read; of a file without checksums only those missing in the log."""
+        """Unreadable pages; of a file without checksums only those damaged in the log."""
         if not self.has_sums:
             return sorted(self._missing)
         return [no for no in range(1, self.count + 1) if self.page(no) is None]
@@ -135,7 +135,7 @@ class PageImage:
         return body + struct.pack("<2I", *sums_of(body))
 
     def _read_head(self) -> None:
-        """The page size stands in the file, unless all is still in the log."""
+        """The page size is in the file, unless everything is still in the log."""
         head = os.pread(self._file, 100, 0)
         self.count = 0
         size = struct.unpack_from(">H", head, 16)[0] if len(head) == 100 else 0
@@ -164,7 +164,7 @@ class PageImage:
         self._take_frames(self._log)
 
     def _take_frames(self, log: LogFile) -> None:
-        """Those of committed transactions, in order; up to an ordinary end, or across damage."""
+        """Take frames of committed transactions, up to an ordinary end or across damage."""
         own = (head.no for head in log.heads(1) if head.salts == log.header.salts)
         last = max(own, default=0)
         written: list[tuple[Frame, bool]] = []  # by the transaction, and whether they can be read
@@ -176,7 +176,7 @@ class PageImage:
             if not is_readable:
                 if not is_damaged:
                     # One commit behind the end may be a transaction that was rolled back.
-                    end = look_behind(self._path, no - 1)
+                    end = find_log_end(self._path, no - 1)
                     is_damaged = end is not None and (end.is_damage or end.commits > 1)
                 if not is_damaged:
                     return
@@ -190,7 +190,7 @@ class PageImage:
                 written = []
 
     def _only_one(self, corrections: list[Frame], frame: Frame) -> Frame | None:
-        """Where several bits are possible: the one that makes it more like the page before it."""
+        """If several corrections are possible: the one that is closer to the page before it."""
         if len(corrections) > 1:
             before = self.page(frame.page_no)
             distance = _distance(before, frame)
@@ -215,7 +215,7 @@ class PageImage:
 
 
 def _distance(before: bytes | None, frame: Frame) -> int:
-    """In how many bits the page of a frame differs from what it was before."""
+    """The number of bits in which the page of a frame differs from its version before."""
     if before is None:
         return 0
     return (int.from_bytes(before, "big") ^ int.from_bytes(frame.page, "big")).bit_count()

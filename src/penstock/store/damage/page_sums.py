@@ -1,4 +1,4 @@
-"""The checksums of SQLite's log and of its checksum VFS, and the flipped bit behind a wrong one.
+"""The checksums of SQLite's log and of its checksum VFS, and the search for a flipped bit.
 
 Both run two sums over pairs of 32-bit words.  The sums are linear: one changed bit changes them by
 a known multiple of a power of two, whatever the other words are.  So the position of a single
@@ -30,7 +30,7 @@ def sums_of(data: bytes, seed: Sums = ZERO, *, is_big_endian: bool = False) -> S
 def flipped_bits(
     data: bytes, found: Sums, stored: Sums, *, is_big_endian: bool = False
 ) -> list[int]:
-    """The bits of `data` of which one must be flipped so that its sums are the stored ones.
+    """The bits of `data` that, flipped alone, make its sums equal the stored ones.
 
     Bits are counted from the first byte, the least significant one of each byte first.
     """

@@ -1,8 +1,8 @@
-"""Copies all that can be read of a damaged SQLite store into a new one, and lists what cannot.
+"""Copies everything readable of a damaged SQLite store into a new one, and lists what is lost.
 
-The damaged store is only read, page by page and without SQLite; see sqlite_page_image.py.  The
-new store is made by our own migrations, filled row by row, made consistent
-(sqlite_salvage_repair.py) and checked before it gets its name.
+The damaged store is only read, page by page and without SQLite; see page_image.py.  The new store
+is created by our own migrations, filled row by row, made consistent (salvage_repair.py) and checked
+before it gets its name.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from penstock.domain.errors import InvalidRequest, StoreDamaged, StoreRefused, S
 from penstock.store.damage.btree import Value
 from penstock.store.damage.page_image import PageImage
 from penstock.store.damage.salvage_repair import LostMessage, repair
-from penstock.store.damage.salvage_source import Source, Table
+from penstock.store.damage.salvage_source import SalvageSource, StoredTable
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.partitions import Partitions
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.sqlite.errors import storage_error
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.write_lock import WriteLock
 
 CHUNK = 1_000
 Progress = Callable[[int, int], None]
@@ -35,18 +35,18 @@ _MADE_ANEW = {"migration", "day", "sequence", "sqlite_sequence"}
 _OF_A_DAY = re.compile(r"(history|attempt|body)_(\d+)")
 
 
-class TableReport(msgspec.Struct, frozen=True):
+class SalvagedTable(msgspec.Struct, frozen=True):
     table: str
     rows: int  # that were copied
     unreadable_pages: int = 0
-    unreadable_rows: int = 0  # that are known to have been there
+    unreadable_rows: int = 0  # known to have existed
 
 
-class Salvaged(msgspec.Struct, frozen=True):
+class SalvageReport(msgspec.Struct, frozen=True):
     store: str
-    corrected: list[str]  # places where one bit was flipped; nothing is lost there
+    corrected: list[str]  # places where one flipped bit was corrected
     lost_log_frames: int
-    tables: list[TableReport]
+    tables: list[SalvagedTable]
     lost_messages: list[LostMessage]
     repaired: list[str]  # what was changed so that the rest is consistent
 
@@ -56,17 +56,17 @@ class Salvaged(msgspec.Struct, frozen=True):
         return not (pages or self.lost_messages or self.lost_log_frames)
 
 
-def salvage(source: Path, target: Path, *, now: int, progress: Progress) -> Salvaged:
-    """Raises StoreDamaged if not even a list of tables can be read."""
+def salvage(source: Path, target: Path, *, now: int, progress: Progress) -> SalvageReport:
+    """Raises StoreDamaged if not even the list of tables can be read."""
     if not source.exists():
-        raise InvalidRequest(f"there is no store at {source}")
+        raise InvalidRequest(f"no store at {source}")
     if target.exists():
         raise InvalidRequest(f"{target} exists already; name a new file or folder")
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with alone_with(source), PageImage(source) as image:
+        with exclusive_access(source), PageImage(source) as image:
             result = _salvage(image, partial, target, now=now, progress=progress)
         _finish(partial, target)
     except apsw.Error as error:
@@ -80,30 +80,30 @@ def salvage(source: Path, target: Path, *, now: int, progress: Progress) -> Salv
 
 
 @contextmanager
-def alone_with(path: Path) -> Iterator[None]:
-    """Nobody else has the store open.  Raises StoreRefused."""
+def exclusive_access(path: Path) -> Iterator[None]:
+    """Have the store open alone; raises StoreRefused if another process has it open."""
     try:
-        turns = Turns(path)
-    except (OSError, StoreUnavailable):  # on a disk that cannot be written to nobody else writes
+        write_lock = WriteLock(path)
+    except (OSError, StoreUnavailable):  # read-only disk: no other process writes, either
         yield
         return
     try:
-        turns.take()
+        write_lock.acquire()
         try:
-            if not turns.come_in():
+            if not write_lock.enter():
                 raise StoreRefused(f"{path} is in use: stop the server and all workers first")
             yield
         finally:
-            turns.leave()
-            turns.give_back()
+            write_lock.leave()
+            write_lock.release()
     finally:
-        turns.close()
+        write_lock.close()
 
 
 def _salvage(
     image: PageImage, partial: Path, target: Path, *, now: int, progress: Progress
-) -> Salvaged:
-    source = Source(image)
+) -> SalvageReport:
+    source = SalvageSource(image)
     if "queue" not in source.tables and "message" not in source.tables:
         raise StoreDamaged("the list of tables cannot be read: nothing can be salvaged")
     source.walk_all()
@@ -120,11 +120,11 @@ def _salvage(
         db.abandon()
         raise
     db.close()
-    return Salvaged(str(target), image.corrected, image.lost_frames, tables, lost, repaired)
+    return SalvageReport(str(target), image.corrected, image.lost_frames, tables, lost, repaired)
 
 
 def _begin_without_checksums(partial: Path) -> None:
-    """The application that shares the file could not read one with checksums."""
+    """The application that shares the file could not read checksums."""
     db = apsw.Connection(str(partial))
     try:
         db.pragma("journal_mode", "wal")
@@ -132,8 +132,8 @@ def _begin_without_checksums(partial: Path) -> None:
         db.close()
 
 
-def _make_tables(db: SqliteDatabase, source: Source, *, now: int) -> None:
-    """Of our own version: columns that an older store does not have get their defaults."""
+def _make_tables(db: SqliteDatabase, source: SalvageSource, *, now: int) -> None:
+    """Tables of this version: columns that an older store lacks get their defaults."""
     applied = {values["number"] for values in _values(source, "migration")}
     shipped = {migration.number for migration in migrations.shipped("sqlite")}
     newer = sorted(str(number) for number in applied - shipped)
@@ -148,7 +148,7 @@ def _make_tables(db: SqliteDatabase, source: Source, *, now: int) -> None:
 
 
 class _Copier:
-    def __init__(self, db: SqliteDatabase, source: Source, progress: Progress) -> None:
+    def __init__(self, db: SqliteDatabase, source: SalvageSource, progress: Progress) -> None:
         self._db = db
         self._source = source
         self._progress = progress
@@ -156,7 +156,7 @@ class _Copier:
         self.names = [name for name in tables if name not in _MADE_ANEW and self._was_there(name)]
         self._done = 0
 
-    def copy(self, name: str) -> TableReport:
+    def copy(self, name: str) -> SalvagedTable:
         gaps = self._source.gaps.get(name, [])
         table = self._source.tables.get(name)
         rows = read = 0
@@ -170,10 +170,10 @@ class _Copier:
         self._progress(self._done, len(self.names))
         pages = sum(gap.page_no > 0 for gap in gaps) + (table is None)
         known = sum(gap.page_no == 0 for gap in gaps) + read - rows
-        return TableReport(name, rows, pages, known)
+        return SalvagedTable(name, rows, pages, known)
 
     def _was_there(self, name: str) -> bool:
-        """A table of a later version was not; one whose definition cannot be read was."""
+        """False for a table of a later version; True if its definition may be unreadable."""
         return name in self._source.tables or bool(self._source.schema_gaps)
 
     def _add(self, table: str, records: list[dict[str, Value]]) -> int:
@@ -191,8 +191,8 @@ def _kept(values: dict[str, Value], columns: set[str]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if name in columns}
 
 
-def _keep_numbers(db: SqliteDatabase, source: Source) -> None:
-    """No number is given twice, also of what was removed."""
+def _keep_numbers(db: SqliteDatabase, source: SalvageSource) -> None:
+    """Continue all numbering after the largest number used, removed rows included."""
     db.begin(durable=False)
     for values in _values(source, "sqlite_sequence"):
         db.run("salvage.raise_numbers", {"name": values["name"], "seq": values["seq"]})
@@ -204,8 +204,8 @@ def _keep_numbers(db: SqliteDatabase, source: Source) -> None:
     db.commit()
 
 
-def _values(source: Source, name: str) -> Iterable[dict[str, Value]]:
-    table: Table | None = source.tables.get(name)
+def _values(source: SalvageSource, name: str) -> Iterable[dict[str, Value]]:
+    table: StoredTable | None = source.tables.get(name)
     return () if table is None else [table.values(row) for row in source.rows(name)]
 
 

@@ -1,4 +1,4 @@
-"""Makes the copy of a damaged store consistent: what waits for lost rows would wait for ever."""
+"""Makes the copy of a damaged store consistent: nothing may wait for lost rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from penstock.domain.queue.queue import QueueSettings
 from penstock.store.commit.session import SqlSession
 from penstock.store.damage.btree import Value
 from penstock.store.damage.damage_map import queue_numbers
-from penstock.store.damage.salvage_source import Source
-from penstock.store.limits.group_limits import Openings
+from penstock.store.damage.salvage_source import SalvageSource
+from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.verbs.transaction_state import json_list
 
@@ -24,17 +24,19 @@ class LostMessage(msgspec.Struct, frozen=True):
     reason: str
 
 
-def repair(db: SqliteDatabase, source: Source, *, now: int) -> tuple[list[LostMessage], list[str]]:
-    """The messages that are lost, and what was changed because of them."""
+def repair(
+    db: SqliteDatabase, source: SalvageSource, *, now: int
+) -> tuple[list[LostMessage], list[str]]:
+    """Repair the copy; returns the lost messages, and what was changed because of them."""
     session = SqlSession(db)
     db.begin(durable=True)
     try:
-        session.books.open()
+        session.transaction.open()
         made = _make_queues(db, now)
         names: dict[int, str] = dict(db.rows("salvage.queues"))
         lost = _without_row(db, source, names) + _without_body(db, names)
         done = [*made, *_release_keys(db), *_unblock(session, now=now), *_count(db)]
-        session.books.close()
+        session.transaction.close()
         db.commit()
     except BaseException:
         db.rollback()
@@ -43,19 +45,21 @@ def repair(db: SqliteDatabase, source: Source, *, now: int) -> tuple[list[LostMe
 
 
 def _make_queues(db: SqliteDatabase, now: int) -> list[str]:
-    """Messages whose queue cannot be read stay together, under a new name."""
+    """Create queues for messages whose queue cannot be read, with new names."""
     settings = msgspec.json.encode(QueueSettings()).decode()
     done = []
     for (queue_no,) in db.rows("salvage.queues_missing"):
         name = f"salvaged-{queue_no}"
         params = {"queue_no": queue_no, "name": name, "settings": settings, "now": now}
         db.run("salvage.add_queue", params)
-        done.append(f"queue {queue_no} is called {name} and has default settings")
+        done.append(f"queue {queue_no} is now called {name} and has default settings")
     return done
 
 
-def _without_row(db: SqliteDatabase, source: Source, names: dict[int, str]) -> list[LostMessage]:
-    """Their ids and queues may still stand in indexes."""
+def _without_row(
+    db: SqliteDatabase, source: SalvageSource, names: dict[int, str]
+) -> list[LostMessage]:
+    """Messages whose row is lost; their ids and queues may still be in indexes."""
     if "message" not in source.gaps and not source.image.lost_frames:
         return []
     kept = {no for (no,) in db.rows("salvage.message_nos")}
@@ -76,7 +80,7 @@ def _without_row(db: SqliteDatabase, source: Source, names: dict[int, str]) -> l
 
 
 def _without_body(db: SqliteDatabase, names: dict[int, str]) -> list[LostMessage]:
-    """A message that cannot be delivered is not kept."""
+    """Messages whose body is lost; they are removed."""
     days = {day for (day,) in db.rows("partitions.days")}
     lost: list[LostMessage] = []
     for (day,) in db.rows("salvage.body_days"):
@@ -89,7 +93,7 @@ def _without_body(db: SqliteDatabase, names: dict[int, str]) -> list[LostMessage
 
 
 def _release_keys(db: SqliteDatabase) -> list[str]:
-    """Dedup keys of messages that are nowhere: a new send with the key must be accepted."""
+    """Release dedup keys of lost messages, so that a new send with the key is accepted."""
     days = [day for (day,) in db.rows("partitions.days")]
     ended = {found for day in days for (found,) in db.rows("salvage.ended_ids", day=day)}
     done = []
@@ -101,20 +105,20 @@ def _release_keys(db: SqliteDatabase) -> list[str]:
 
 
 def _unblock(session: SqlSession, *, now: int) -> list[str]:
-    """Groups that waited for a lost message."""
+    """Unblock groups that waited for a lost message."""
     db, done = session.db, []
-    stuck = [(no, group) for no, group in db.rows("openings.stuck")]
+    stuck = [(no, group) for no, group in db.rows("group_limits.stuck")]
     if stuck:
         db.rows("messages.unblock", {"groups": json_list(stuck)})
         done.append(f"{len(stuck)} groups no longer wait for a lost message")
-    openings = Openings(session.books)
+    openings = GroupLimits(session.transaction)
     for (queue_no,) in db.rows("salvage.gated"):
-        openings.judge_anew(queue_no, now=now)
+        openings.reapply(queue_no, now=now)
     return done
 
 
 def _count(db: SqliteDatabase) -> list[str]:
-    """Counters say what is there; what is lost counts as never sent."""
+    """Set counters to what is there; lost messages count as never sent."""
     wrong = db.rows("salvage.miscounted")
     if wrong:
         db.run("salvage.add_counters")

@@ -1,4 +1,4 @@
-"""What messages get that are sent to a queue with limits or fair share."""
+"""Gate and fair position of messages that are sent to a queue with limits or fair share."""
 
 from __future__ import annotations
 
@@ -9,59 +9,63 @@ from msgspec.structs import replace
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.fair_share import NO_TURN
 from penstock.domain.queue.group_limit import OPEN, SHUT
-from penstock.store.limits.fair_positions import Turns
-from penstock.store.limits.group_limits import Group, Openings
-from penstock.store.verbs.transaction_state import Books
+from penstock.store.limits.fair_positions import FairPositions
+from penstock.store.limits.group_limits import Group, GroupLimits
+from penstock.store.verbs.transaction_state import TransactionState
 
 
 class Arrivals:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._openings = Openings(books)
-        self._turns = Turns(books)
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._group_limits = GroupLimits(transaction)
+        self._positions = FairPositions(transaction)
 
     def place(self, arriving: Mapping[int, Message]) -> dict[int, Message]:
-        """As each of them stands there, in the order of their coming, together or not."""
+        """The messages with their gates and positions, assigned in order of arrival."""
         if not arriving:
             return {}
-        self._books.need_lines({m.queue_no for m in arriving.values()})
-        turns = self._take_turns(arriving)
+        self._transaction.require_queue_locks({m.queue_no for m in arriving.values()})
+        positions = self._assign_positions(arriving)
         now = max(m.sent_at for m in arriving.values())
-        instants = self._instants(arriving, now=now)
+        instants = self._admission_instants(arriving, now=now)
         placed = {}
         for i, m in arriving.items():
-            m = replace(m, turn=turns.get(i, NO_TURN))
+            m = replace(m, turn=positions.get(i, NO_TURN))
             if self._is_limited(m):
-                m = _judged(m, instants[m.queue_no, m.group or ""], now=now)
+                m = _admit(m, instants[m.queue_no, m.group or ""], now=now)
             placed[i] = m
         return placed
 
-    def _take_turns(self, arriving: Mapping[int, Message]) -> dict[int, int]:
-        joining = {i: m for i, m in arriving.items() if self._joins(m)}
+    def _assign_positions(self, arriving: Mapping[int, Message]) -> dict[int, int]:
+        joining = {i: m for i, m in arriving.items() if self._needs_position(m)}
         if not joining:
             return {}
-        taken = self._turns.take([(m.queue_no, m.priority, m.group) for m in joining.values()])
+        taken = self._positions.assign(
+            [(m.queue_no, m.priority, m.group) for m in joining.values()]
+        )
         return dict(zip(joining, taken, strict=True))
 
-    def _instants(self, arriving: Mapping[int, Message], *, now: int) -> dict[Group, Iterator[int]]:
-        """Of each limited group: when those who come can be claimed, as far as there is room."""
+    def _admission_instants(
+        self, arriving: Mapping[int, Message], *, now: int
+    ) -> dict[Group, Iterator[int]]:
+        """When arriving messages of each limited group can be claimed, as far as there is room."""
         groups = {(m.queue_no, m.group or "") for m in arriving.values() if self._is_limited(m)}
         if not groups:
             return {}
-        rooms = self._openings.rooms(sorted(groups), now=now)
+        rooms = self._group_limits.rooms(sorted(groups), now=now)
         return {pair: room.instants(room.count, now=now) for pair, room in rooms.items()}
 
-    def _joins(self, m: Message) -> bool:
-        """One that is delayed joins the line when it falls due, unless it has its place already."""
-        queue = self._books.queue(m.queue_no)
+    def _needs_position(self, m: Message) -> bool:
+        """A delayed message gets its position when it falls due, unless it has one already."""
+        queue = self._transaction.queue(m.queue_no)
         return queue.settings.is_fair and (m.state is State.READY or queue.is_ordered)
 
     def _is_limited(self, m: Message) -> bool:
-        return m.group is not None and self._books.queue(m.queue_no).settings.limits_groups
+        return m.group is not None and self._transaction.queue(m.queue_no).settings.limits_groups
 
 
-def _judged(m: Message, instants: Iterator[int], *, now: int) -> Message:
-    """Let through at the next of these instants, if there is one and it is not delayed anyway."""
+def _admit(m: Message, instants: Iterator[int], *, now: int) -> Message:
+    """Admit it at the next of these instants, if there is one and it is not delayed anyway."""
     instant = next(instants, None) if m.state is State.READY else None
     if instant is None:
         return replace(m, gate=SHUT, is_blocked=True)

@@ -1,74 +1,74 @@
-"""A queue gets other limits, or becomes fair, with messages in line and leases under way.
+"""Changes a queue's limits or fairness while it has messages and leases.
 
-Everything is judged anew from the messages that are there: this takes time that grows with their
-number, and nobody else writes meanwhile.
+Everything is decided again from the messages that are there: the time grows with their number, and
+other writers wait meanwhile.
 """
 
 from __future__ import annotations
 
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.store.database import Overtaken
-from penstock.store.limits.fair_positions import Turns
-from penstock.store.limits.group_limits import Openings
-from penstock.store.limits.rates import Paces
-from penstock.store.verbs.transaction_state import Books
+from penstock.store.limits.fair_positions import FairPositions
+from penstock.store.limits.group_limits import GroupLimits
+from penstock.store.limits.rates import RateBuckets
+from penstock.store.verbs.transaction_state import TransactionState
 
 
-class Steering:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._openings = Openings(books)
-        self._paces = Paces(books)
-        self._turns = Turns(books)
-        self._db = books.db
+class LimitChanges:
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._group_limits = GroupLimits(transaction)
+        self._rate_buckets = RateBuckets(transaction)
+        self._positions = FairPositions(transaction)
+        self._db = transaction.db
         self._must_stop = False
 
     def prepare(self, queue_no: int, settings: QueueSettings | None) -> Queue | None:
-        """The queue as it was, if these settings change who may be claimed when.
+        """The queue as it was, if these settings change which messages may be claimed when.
 
-        Whoever sends or claims by the settings from before must be done: so nobody may be at it,
-        and that has to be the first thing that this transaction asks for.
+        Sends and claims under the old settings must have finished: so this transaction has to lock
+        out all others, and before it locks anything else.
         """
         if settings is None:
             return None
         self.stop_if_needed()
-        before = self._books.queue(queue_no)
+        before = self._transaction.queue(queue_no)
         if not _differ(before.settings, settings):
             return None
-        if self._db.is_shared and not self._books.is_alone:
+        if self._db.is_shared and not self._transaction.is_alone:
             self._must_stop = True
-            raise Overtaken("others may be at work by the limits from before")
+            raise Overtaken("other transactions may still use the old limits")
         self._db.be_patient()
         return before
 
     def stop_if_needed(self) -> None:
         if self._must_stop:
             self._must_stop = False
-            self._db.post("queues.line_up")
-            self._db.post("queues.stop_sends")
-            self._books.is_alone = True
+            self._db.post("queues.serialize_removals")
+            self._db.post("queues.stop_writes")
+            self._transaction.is_alone = True
 
     def change(self, before: Queue, after: Queue, *, now: int) -> None:
         no, old, new = after.queue_no, before.settings, after.settings
         if old.rate != new.rate:
-            self._paces.forget_of_queue(no, of_queue=True)
+            self._rate_buckets.forget_of_queue(no, of_queue=True)
         if old.rate_per_group != new.rate_per_group:
-            self._paces.forget_of_queue(no, of_queue=False)
+            self._rate_buckets.forget_of_queue(no, of_queue=False)
         if old.is_fair != new.is_fair:
-            # First, because who is let through goes by it.
+            # First, because admission depends on it.
             if new.is_fair:
-                self._turns.line_up(after)
+                self._positions.assign_all(after)
             else:
-                self._turns.leave_off(no)
+                self._positions.clear(no)
         if _limits(old) != _limits(new):
-            self._openings.judge_anew(no, now=now)
-        self._books.wake(no, 1_000_000)
+            self._group_limits.reapply(no, now=now)
+        self._transaction.wake(no, 1_000_000)
 
     def forget(self, queue_no: int) -> None:
-        """The queue is removed."""
+        """The queue was removed."""
         for of_queue in (True, False):
-            self._paces.forget_of_queue(queue_no, of_queue=of_queue)
-        self._turns.forget_queue(queue_no)
+            self._rate_buckets.forget_of_queue(queue_no, of_queue=of_queue)
+        self._positions.forget_queue(queue_no)
 
 
 def _limits(settings: QueueSettings) -> object:

@@ -1,42 +1,42 @@
-"""The buckets of rates, kept where all nodes see them.  Whoever changes one has its line locked."""
+"""Token buckets of rate limits, shared by all nodes.  Changing one requires the queue's lock."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.domain.queue import rate as pace
+from penstock.domain.queue import rate as token_bucket
 from penstock.domain.queue.rate import Bucket, Rate
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
-OF_QUEUE = ""  # in place of a group, whose name is never that short
+OF_QUEUE = ""  # the bucket of the queue itself; the name of a group is never empty
 
 Group = tuple[int, str]
 
 
-class Paces:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
+class RateBuckets:
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
 
     def find(self, rates: Mapping[Group, Rate], *, now: int) -> dict[Group, Bucket]:
-        """The buckets of these; one that is not known is full."""
-        found = {group: pace.full(rate, now=now) for group, rate in rates.items()}
+        """The buckets of these groups; one without a row is full."""
+        found = {group: token_bucket.full(rate, now=now) for group, rate in rates.items()}
         if rates:
-            rows = self._db.rows("paces.find", {"groups": json_list(sorted(rates))})
+            rows = self._db.rows("rates.find", {"groups": json_list(sorted(rates))})
             found |= {(no, group): Bucket(credit, at) for no, group, credit, at in rows}
         return found
 
     def keep(self, buckets: Iterable[tuple[Group, Rate, Bucket]]) -> None:
         rows = [
-            (no, group, bucket.credit, bucket.paced_at, pace.full_at(bucket, rate))
+            (no, group, bucket.credit, bucket.paced_at, token_bucket.full_at(bucket, rate))
             for (no, group), rate, bucket in buckets
         ]
         if rows:
-            self._db.insert("paces.keep", rows)
+            self._db.insert("rates.keep", rows)
 
     def forget(self, *, now: int, limit: int) -> int:
-        return self._db.run("paces.forget", {"now": now, "limit": limit})
+        return self._db.run("rates.forget", {"now": now, "limit": limit})
 
     def forget_of_queue(self, queue_no: int, *, of_queue: bool) -> None:
-        """The bucket of the queue, or those of its groups."""
+        """Forget the bucket of the queue, or those of its groups."""
         params = {"queue_no": queue_no, "of_queue": int(of_queue)}
-        self._db.run("paces.forget_of_queue", params)
+        self._db.run("rates.forget_of_queue", params)

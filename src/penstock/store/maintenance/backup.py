@@ -1,8 +1,8 @@
-"""A copy of a SQLite store that is complete or not there at all, taken while the server works.
+"""Backs up a SQLite store while the server works; the copy is complete or absent.
 
-The copy is made in steps from one snapshot: without that, every commit of the server would make
-SQLite start over.  While it runs the log cannot shrink, so the disk needs room for what is written
-in the meantime.  The copy gets its name only after it was checked and synced.
+The copy is made in steps from one snapshot: otherwise every commit of the server would make SQLite
+start over.  Meanwhile the log cannot be restarted, so the disk needs room for what is written in
+that time.  The copy gets its name after it was checked and synced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import quote
 import apsw
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
-from penstock.store.damage.log_damage import look_behind, refuse_damaged_log
+from penstock.store.damage.log_damage import find_log_end, refuse_damaged_log
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.errors import storage_error
 from penstock.store.sqlite.log_sync import BUSY_MS
@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 def backup(source: Path, target: Path, *, replace: bool = False, progress: Progress) -> int:
     """Copy, check, sync, rename; returns the size in bytes.  `progress(done, total)` in pages."""
     if not source.exists():
-        raise InvalidRequest(f"there is no store at {source}")
+        raise InvalidRequest(f"no store at {source}")
     if target.exists() and not replace:
         raise InvalidRequest(f"{target} exists already")
     if target.exists() and target.samefile(source):
@@ -77,20 +77,20 @@ def _copy(source: Path, partial: Path, progress: Progress) -> None:
 
 
 def _refuse_damaged_log(origin: apsw.Connection, source: Path) -> None:
-    """SQLite would copy what precedes the damage, and call it complete."""
-    origin.pragma("schema_version")  # before it has read anything it knows of no log
-    for _ in range(2):  # beside a server, the log may begin anew during the first look
+    """SQLite would copy what precedes the damage and report success."""
+    origin.pragma("schema_version")  # a connection that has read nothing does not see the log
+    for _ in range(2):  # a server may restart the log during the first look
         accepted, _moved = origin.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-        end = look_behind(source, accepted)
+        end = find_log_end(source, accepted)
         if end is None or not end.is_damage:
             return
     refuse_damaged_log(source, end)
 
 
 def _begin_with_checksums(copy: apsw.Connection, *, page_size: int) -> None:
-    """Checksums are given only after the first page is in the file.
+    """Write the first page, because the checksum VFS writes checksums only after that.
 
-    Pages out of the log have none yet, and a large copy writes them before the first page.
+    Pages from the log have none yet, and a large copy writes them before the first page.
     """
     copy.pragma("page_size", page_size)
     copy.reserve_bytes("main", checksums.RESERVED_BYTES)
@@ -102,11 +102,11 @@ def _check(partial: Path) -> None:
     name = f"file:{quote(str(partial.absolute()))}?immutable=1"
     copy = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
-        told = copy.execute("PRAGMA integrity_check(1)").get
+        found = copy.execute("PRAGMA integrity_check(1)").get
     finally:
         copy.close()
-    if told != "ok":
-        raise StoreUnavailable(f"the backup does not pass SQLite's integrity check: {told}")
+    if found != "ok":
+        raise StoreUnavailable(f"the backup does not pass SQLite's integrity check: {found}")
 
 
 def _sync(path: Path) -> None:

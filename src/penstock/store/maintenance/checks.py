@@ -1,4 +1,4 @@
-"""A check-up of what every store has: its schema, its clock mark, its books."""
+"""Checks of every store: its schema, clock mark, counters, and held queues."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def examine_schema(session: SqlSession) -> Finding:
 
 
 def examine_clock(session: SqlSession, *, now: int) -> Finding:
-    """The latest instant that the store has seen, against the clock it should go by."""
+    """Compare the latest instant that the store has seen with the clock that it should use."""
     mark = session.read(read_mark)
     if not mark:
-        return ok("clock", "nothing was written yet")
+        return ok("clock", "nothing has been written yet")
     times = f"the store's time is {instant_text(mark)}, the clock's {instant_text(now)}"
     if mark - now <= SECOND:
         return ok("clock", f"{times}: the store is not ahead")
@@ -44,15 +44,35 @@ def examine_clock(session: SqlSession, *, now: int) -> Finding:
     return warn("clock", f"{text}; if the clock is right, {advice}")
 
 
-def examine_books(session: SqlSession) -> Iterator[Finding]:
-    """Do the counters add up, and do they agree with the messages that are there?"""
-    wrong, number = session.read(_wrong_books)
+def examine_counters(session: SqlSession) -> Iterator[Finding]:
+    """Check that the counters add up and agree with the messages that are there."""
+    wrong, number = session.read(_wrong_counters)
     yield from (fail("books", text) for text in wrong)
     if not wrong:
         yield ok("books", f"the counters of {number} queues agree with their messages")
 
 
-def _wrong_books(session: SqlSession) -> tuple[list[str], int]:
+def examine_holds(session: SqlSession) -> Iterator[Finding]:
+    """Each held queue must have a reason that will end the hold."""
+    rows = session.read(lambda s: s.db.rows("circuits.held_reasons"))
+    for held_by, pattern, state, is_in_line, is_known, count, name in rows:
+        queues = f"queue {name!r} is" if count == 1 else f"{count} queues, such as {name!r}, are"
+        circuit = f"circuit {held_by}" if pattern is None else f"circuit {held_by} ({pattern})"
+        if is_in_line:
+            yield warn("holds", f"{queues} waiting to be unheld: {circuit} is closed or removed")
+        elif is_known and state is not None:
+            yield warn("holds", f"{queues} held: {circuit} is {state.replace('_', '-')}")
+        else:
+            yield fail(
+                "holds",
+                f"{queues} held by {circuit}, and nothing will end that; "
+                f"run `penstock queues unhold {name}`",
+            )
+    if not rows:
+        yield ok("holds", "no queue is held by a circuit")
+
+
+def _wrong_counters(session: SqlSession) -> tuple[list[str], int]:
     session.db.be_patient()
     real: dict[int, Counts] = {}
     for queue_no, state, count in session.db.rows("checks.in_states"):
@@ -69,8 +89,8 @@ def _wrong_books(session: SqlSession) -> tuple[list[str], int]:
 
 def _wrong(name: str, counted: Counts, real: Counts) -> Iterator[str]:
     if not counted.is_balanced:
-        yield f"{name}: sent is not what is there plus what has ended"
+        yield f"{name}: sent does not equal live plus ended messages"
     for state in _STATES:
-        told, there = getattr(counted, state), getattr(real, state)
-        if told != there:
-            yield f"{name}: {told} {state} are counted, {there} are there"
+        count, there = getattr(counted, state), getattr(real, state)
+        if count != there:
+            yield f"{name}: the counter of {state} messages is {count}, but there are {there}"

@@ -1,4 +1,4 @@
-"""The clock mark: the latest instant that a store has seen, and what sets the store's time back."""
+"""The clock mark, which is the latest instant that a store has seen, and setting it back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STATEMENTS = (
     "set_back_queues",
     "set_back_dedup",
     "set_back_claim_keys",
-    "set_back_paces",
+    "set_back_rates",
     "set_back_moves",
     "set_back_workers",
     "set_back_circuits",
@@ -48,7 +48,7 @@ class SetBack(msgspec.Struct, frozen=True):
     mark: int
     now: int
     messages: int = 0  # moved with the time
-    schedules: int = 0  # planned anew
+    schedules: int = 0  # planned again
     dates: int = 0  # messages sent ahead of time that keep their due dates
     last_date: int = 0
 
@@ -59,7 +59,7 @@ class SetBack(msgspec.Struct, frozen=True):
             f" to {store_time.instant_text(self.now)},"
             f" by {store_time.difference_text(self.mark - self.now)}",
             f"the leases and delays of {self.messages} messages continue from now",
-            f"the next firing of {self.schedules} schedules was planned anew",
+            f"the next firing of {self.schedules} schedules was planned again",
         ]
         if self.dates:
             last = store_time.instant_text(self.last_date)
@@ -70,13 +70,13 @@ class SetBack(msgspec.Struct, frozen=True):
 
 
 def read_mark(session: Session) -> int:
-    """0: nothing was written yet."""
+    """0 if nothing has been written yet."""
     rows = _db(session).rows("meta.get", {"name": HIGH_WATER})
     return int(rows[0][0]) if rows else 0
 
 
 def begin(session: Session, start: Start) -> None:
-    """The first process that uses a store starts its time: log what is odd, and set it back."""
+    """Called by the first process that opens a store: set its time back if needed, and log it."""
     _db(session).run("meta.raise", {"name": HIGH_WATER, "value": str(start.now)})
     if start.is_set_back:
         done = set_back(session, mark=start.mark, now=start.now, since=start.now)
@@ -90,9 +90,9 @@ def begin(session: Session, start: Start) -> None:
 
 
 def follow(store: Store, *, now: int) -> SetBack | None:
-    """Where several nodes share a store and go by the clock of its database.
+    """For nodes that share a store and use the clock of its database.
 
-    Set back only what is ahead by more than their clocks can differ.  None: nothing was.
+    Set back only what is ahead by more than their clocks can differ.  None if nothing was.
     """
     if store.read(read_mark).result() - now <= MAX_CARRY_MS:
         return None
@@ -101,8 +101,8 @@ def follow(store: Store, *, now: int) -> SetBack | None:
 
 def _follow(session: Session, *, now: int) -> SetBack | None:
     db = _db(session)
-    db.post("queues.line_up")
-    db.post("queues.stop_sends")  # no other node has anything locked from here on
+    db.post("queues.serialize_removals")
+    db.post("queues.stop_writes")  # from here on no other node holds a lock
     mark = read_mark(session)
     if mark - now <= MAX_CARRY_MS:  # another node was faster
         return None
@@ -112,7 +112,7 @@ def _follow(session: Session, *, now: int) -> SetBack | None:
 
 
 def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
-    """What was written after `since` was written by a clock that was ahead by `mark - now`."""
+    """Shift instants after `since`, which a clock wrote that was ahead by `mark - now`."""
     db = _db(session)
     db.be_patient()
     params: dict[str, Any] = {

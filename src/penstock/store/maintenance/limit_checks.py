@@ -1,4 +1,4 @@
-"""A check-up of limits: nobody is held back although there is room, and nobody by nothing."""
+"""Checks of limits: no message is held back without a limit that is reached."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue import group_limit as opening
+from penstock.domain.queue import group_limit as group_limit
 from penstock.domain.queue.group_limit import MAX_OPEN, OPEN, SHUT
 from penstock.domain.queue.queue import Queue
 from penstock.domain.store.finding import Finding, fail, ok
@@ -26,22 +26,24 @@ def examine_limits(session: SqlSession) -> Iterator[Finding]:
 
 
 def wrong_limits(session: SqlSession) -> list[str]:
-    """What is wrong, in words; reads all messages of groups, so this is for check-ups only."""
+    """Descriptions of what is wrong; reads all messages of groups, so only for the doctor."""
     queues = {queue.queue_no: queue for queue in _all_queues(session)}
     gated: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     wrong: list[str] = []
-    for no, group, gate, state, is_blocked, number in session.db.rows("openings.all_groups"):
+    for no, group, gate, state, is_blocked, number in session.db.rows("group_limits.all_groups"):
         if (gate == SHUT) != bool(is_blocked):
             wrong.append(f"queue {no}, group {group!r}: gate {gate}, but is_blocked {is_blocked}")
         gated[no, group][_kind(gate, state)] += int(number)
     for (no, group), numbers in sorted(gated.items()):
         wrong += _wrong_group(queues.get(no), group, numbers)
-    for (no,) in session.db.rows("openings.ungated"):
+    for (no,) in session.db.rows("group_limits.ungated"):
         if no in queues and queues[no].settings.limits_groups:
-            wrong.append(f"{queues[no].name}: messages of groups that no limit was asked for")
-    for no, group in session.db.rows("openings.stuck"):
+            wrong.append(f"{queues[no].name}: messages of groups to which no limit was applied")
+    for no, group in session.db.rows("group_limits.stuck"):
         if no in queues:
-            wrong.append(f"{queues[no].name}, group {group!r}: all are blocked, nobody is in front")
+            wrong.append(
+                f"{queues[no].name}, group {group!r}: all messages are blocked, none is first"
+            )
     return wrong
 
 
@@ -50,9 +52,9 @@ def _wrong_group(queue: Queue | None, group: str, numbers: Counter[str]) -> Iter
         return
     limits = queue.settings
     if not limits.limits_groups:
-        yield f"{queue.name}, group {group!r}: held back although nothing limits it"
+        yield f"{queue.name}, group {group!r}: held back although no limit applies"
         return
-    room = opening.room(
+    room = group_limit.room(
         max_leased=limits.max_leased_per_group,
         rate=limits.rate_per_group,
         leased=numbers[_LEASED],
@@ -60,7 +62,10 @@ def _wrong_group(queue: Queue | None, group: str, numbers: Counter[str]) -> Iter
         most=MAX_OPEN,
     )
     if room and numbers[_HELD]:
-        yield f"{queue.name}, group {group!r}: {numbers[_HELD]} are held back, {room} need not be"
+        yield (
+            f"{queue.name}, group {group!r}: {numbers[_HELD]} are held back, but the limit has room"
+            f" for {room}"
+        )
 
 
 def _kind(gate: int, state: str) -> str:

@@ -1,9 +1,8 @@
-"""Numbered, checksummed, forward only.  What has been applied must be what we ship: a migration
-that has landed is neither edited nor renumbered (tests/architecture/migrations.sha256).
+"""Migrations: numbered, checksummed, forward only.  What has been applied must be what we ship: a
+migration that has landed is neither edited nor renumbered (tests/architecture/migrations.sha256).
 
-Days have tables of their own.  In PostgreSQL a script can go through those that are there.  In
-SQLite it cannot: what a migration does to them stands at its end, behind a line `-- For each day:`,
-with {day} in the tables' names.
+Days have tables of their own.  In PostgreSQL a script can loop over them.  In SQLite it cannot:
+what a migration does to them is at its end, after a line `-- For each day:`, with {day} in names.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def shipped(dialect: str) -> list[Migration]:
 
 
 def pending(db: Database) -> list[Migration]:
-    """What is not applied yet.  Raises StoreRefused if the store has what this version does not.
+    """Migrations to apply.  Raises StoreRefused if the store has one that this version does not.
 
     A migration is recognised by its text: some were renumbered after stores had applied them.
     """
@@ -68,7 +67,7 @@ def pending(db: Database) -> list[Migration]:
 
 
 def apply(db: Database, *, now: int) -> list[Migration]:
-    """Apply what is pending, all or nothing; several processes may try at once."""
+    """Apply pending migrations, all or nothing; several processes may try at once."""
     db.begin(durable=True)
     try:
         db.be_patient()
@@ -102,7 +101,7 @@ def _changed(migration: Migration, checksum: str) -> str:
 
 
 def _renumber(db: Database, *, now: int) -> None:
-    """Note what was applied under another number under the one that it has now."""
+    """Record migrations that were applied under another number under their present one."""
     applied = _applied(db)
     numbers = {migration.checksum: migration for migration in shipped(db.dialect)}
     moved = [(n, numbers[c]) for n, c in applied.items() if numbers[c].number != n]
@@ -123,6 +122,6 @@ def _add(db: Database, migration: Migration, *, now: int) -> None:
 
 
 def _days(db: Database) -> Iterator[int]:
-    """Not looked for before they are needed: the first migration makes the list of days."""
+    """Lazy: the first migration creates the list of days."""
     for (day,) in db.rows("partitions.days"):
         yield day

@@ -1,4 +1,4 @@
-"""A check-up of a PostgreSQL store."""
+"""Checks of a PostgreSQL store for `penstock doctor`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ from penstock.domain.limits import SECOND
 from penstock.domain.store.finding import Finding, fail, ok, warn
 from penstock.domain.store.store_time import difference_text, instant_text
 from penstock.store.commit.session import SqlSession
-from penstock.store.maintenance.checks import examine_books, examine_clock, examine_schema
-from penstock.store.maintenance.hold_checks import examine_holds
+from penstock.store.maintenance.checks import (
+    examine_clock,
+    examine_counters,
+    examine_holds,
+    examine_schema,
+)
 from penstock.store.maintenance.limit_checks import examine_limits
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.store import OLDEST_SERVER
 from penstock.store.postgres.url import parse
 
-# Without these an acknowledged message may be lost, or half a page be taken for a whole one.
+# Without these an acknowledged message may be lost, or a torn page go unnoticed.
 _PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
 
 
-_MOST_TRANSACTIONS = 20
+_MAX_TRANSACTIONS = 20
 
 
 def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
-    """`clock` tells the time of this machine."""
+    """`clock` reads the time of this machine."""
     try:
         session = SqlSession(PostgresDatabase(parse(url), read_only=True))
     except PenstockError as error:
@@ -37,7 +41,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
         yield schema
         if schema.grade == "ok":
             yield examine_clock(session, now=_time(session))
-            yield from examine_books(session)
+            yield from examine_counters(session)
             yield from examine_limits(session)
             yield from examine_holds(session)
             yield from _transactions(session)
@@ -58,15 +62,15 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
         found = facts.get(name, "unknown")
         text = f"is {found}"
         yield ok(name, text) if found == wanted else fail(name, f"{text}, must be {wanted}")
-    # Each transaction sets this one for itself; what the server says matters to others only.
+    # Each of our transactions sets this; the server's default matters to others only.
     default = facts.get("synchronous_commit", "unknown")
     yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
 
 
 def _transactions(session: SqlSession) -> Iterator[Finding]:
-    """Old ones keep vacuum from removing deleted rows, over which claims have to step."""
+    """Old transactions keep vacuum from removing deleted rows, which claims then have to skip."""
     [(now,)] = session.read(lambda s: s.db.rows("clock.read"))
-    found = session.read(lambda s: s.watching.transactions(limit=_MOST_TRANSACTIONS))
+    found = session.read(lambda s: s.watching.transactions(limit=_MAX_TRANSACTIONS))
     old = [one for one in found if one.is_old(now=now)]
     for one in old:
         age = "" if one.since is None else f"{(now - one.since) // SECOND} s and "
@@ -87,7 +91,7 @@ def _transactions(session: SqlSession) -> Iterator[Finding]:
 
 
 def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:
-    """All nodes go by the database's time: a difference only makes logs harder to read."""
+    """All nodes use the database's time: a difference only makes logs harder to read."""
     before = clock()
     database = _time(session)
     after = clock()

@@ -1,8 +1,8 @@
-"""Moves a whole SQLite store into an empty PostgreSQL store: all of it, or nothing.
+"""Copies a whole SQLite store into an empty PostgreSQL store, all or nothing.
 
-Both schemas have the same tables and columns, so tables are copied by name, whatever they are.
-Nobody writes to either side meanwhile; SQLite's file is left as it is.  Numbers, secret and leases
-move along: a receipt given by the old store is good for the new one.
+Both schemas have the same tables and columns, so tables are copied by name.  Both sides are locked
+meanwhile; SQLite's file stays as it is.  Numbers, secret and leases are copied, too: receipts of
+the old store are valid in the new one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from penstock.store.maintenance import migrate as migrations
 from penstock.store.partitions import Partitions
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.url import parse
-from penstock.store.sqlite.connection import SqliteDatabase, open_settled
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.connection import SqliteDatabase, open_synced
+from penstock.store.sqlite.write_lock import WriteLock
 
 CHUNK = 5_000  # rows of one COPY
 Progress = Callable[[str, int, int], None]
 
-# Each backend has its own migrations and its own way of numbering; days are made, not copied.
+# Each backend has its own migrations and its own numbering; days are created, not copied.
 _NOT_COPIED = {"migration", "sequence", "day"}
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
@@ -32,16 +32,16 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict[str, int]:
     """Copy and check; returns the number of rows by table.  `progress(table, done, total)`.
 
-    Raises StoreRefused if either schema is not ours, the target is not empty, or what has arrived
-    is not what was sent; then the target is as empty as before.
+    Raises StoreRefused if a schema is not current, the target is not empty, or the copy is not
+    complete; then the target stays empty.
     """
     if not sqlite_path.exists():
-        raise InvalidRequest(f"there is no store at {sqlite_path}")
-    turns = Turns(sqlite_path)
+        raise InvalidRequest(f"no store at {sqlite_path}")
+    write_lock = WriteLock(sqlite_path)
     try:
-        source = open_settled(sqlite_path, turns)
+        source = open_synced(sqlite_path, write_lock)
     except BaseException:
-        turns.close()
+        write_lock.close()
         raise
     try:
         target = PostgresDatabase(parse(postgres_url))
@@ -51,13 +51,13 @@ def promote(sqlite_path: Path, postgres_url: str, *, progress: Progress) -> dict
             target.close()
     finally:
         source.close()
-        turns.close()
+        write_lock.close()
 
 
 def _promote(
     source: SqliteDatabase, target: PostgresDatabase, progress: Progress
 ) -> dict[str, int]:
-    source.begin(durable=True)  # nobody else can write to it now
+    source.begin(durable=True)  # locks out other writers
     try:
         target.begin(durable=True)
         try:
@@ -85,7 +85,7 @@ def _copy_all(
     target.post("promote.take", {"taken_no": taken_no})
     unbalanced = [queue_no for (queue_no,) in target.rows("promote.unbalanced")]
     if unbalanced:
-        raise StoreRefused(f"the books of these queues do not balance: {unbalanced}")
+        raise StoreRefused(f"the counters of these queues do not add up: {unbalanced}")
     return counts
 
 
@@ -118,7 +118,7 @@ def _copy(source: SqliteDatabase, target: PostgresDatabase, table: str, progress
         target.post("promote.go_on_after", {"sequence_name": sequence}, table=table, column=column)
     [(arrived,)] = target.rows("promote.count", table=table)
     if arrived != total or done != total:
-        raise StoreRefused(f"of {total} rows of {table!r} {arrived} have arrived")
+        raise StoreRefused(f"{arrived} of {total} rows of {table!r} have arrived")
     return done
 
 

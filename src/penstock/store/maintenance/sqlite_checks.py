@@ -1,4 +1,4 @@
-"""A check-up of a SQLite store, beside the server that may be using it."""
+"""Checks of a SQLite store for `penstock doctor`, also while a server uses it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.store.finding import Finding, fail, ok, warn
 from penstock.store.commit.session import SqlSession
 from penstock.store.damage.damage_map import damaged_pages
-from penstock.store.damage.log_damage import asides, describe, what_to_do
-from penstock.store.maintenance.checks import examine_books, examine_clock, examine_schema
-from penstock.store.maintenance.hold_checks import examine_holds
+from penstock.store.damage.log_damage import describe_damage, kept_logs, recovery_advice
+from penstock.store.maintenance.checks import (
+    examine_clock,
+    examine_counters,
+    examine_holds,
+    examine_schema,
+)
 from penstock.store.maintenance.limit_checks import examine_limits
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.connection import OLDEST_SQLITE, SqliteDatabase, end_of_log
@@ -22,10 +26,10 @@ from penstock.store.sqlite.connection import OLDEST_SQLITE, SqliteDatabase, end_
 def examine(path: Path, *, now: int) -> Iterator[Finding]:
     yield _version()
     if not path.exists():
-        yield warn("store", f"there is none at {path} yet; `penstock serve` makes it")
+        yield warn("store", f"no store at {path} yet; `penstock serve` creates it")
         return
     try:
-        # For writing, as the server does: this refuses settings under which a commit may be lost.
+        # Opened for writing, like the server: that refuses settings that may lose a commit.
         db = SqliteDatabase(path)
     except PenstockError as error:
         yield fail("store", str(error))
@@ -36,7 +40,7 @@ def examine(path: Path, *, now: int) -> Iterator[Finding]:
         yield from _log(path, db)
         is_sound = _quick_check(db.connection)
     finally:
-        db.abandon()  # a look must not move a log that may not be durable: a start does that
+        db.abandon()  # a check must not move a log that may not be durable: a start does that
     yield _checksums(path)
     if is_sound == "ok":
         yield ok("integrity", "quick_check passed")
@@ -54,24 +58,24 @@ def _version() -> Finding:
 
 
 def _log(path: Path, db: SqliteDatabase) -> Iterator[Finding]:
-    """While a server has the store open the log is longer at every look, and not damaged."""
+    """Looks twice: while a server writes, the log grows and is not damaged."""
     end = end_of_log(db, path)
     if end is not None and end.is_damage and end_of_log(db, path) == end:
-        yield fail("log", f"{describe(path, end)}. {what_to_do()}")
-    for kept in asides(path, "damaged"):
+        yield fail("log", f"{describe_damage(path, end)}. {recovery_advice()}")
+    for kept in kept_logs(path, "damaged"):
         yield fail(
             "log",
-            f"commits were given up: {kept} is the log as it was. Remove the file when it is no "
-            "longer needed",
+            f"commits were dropped: {kept} is the log as it was. Remove the file when you do not "
+            "need it any more",
         )
-    for kept in asides(path, "unfinished"):
+    for kept in kept_logs(path, "unfinished"):
         yield warn("log", f"a power cut left an unfinished end: {kept} is the log as it was")
 
 
 def _checksums(path: Path) -> Finding:
     if checksums.has_checksums(path):
         return ok("checksums", "every page has one")
-    return warn("checksums", "the file was made without: a flipped bit may go unnoticed")
+    return warn("checksums", "the file was created without: a flipped bit may go unnoticed")
 
 
 def _quick_check(db: apsw.Connection) -> str:
@@ -82,7 +86,7 @@ def _quick_check(db: apsw.Connection) -> str:
 
 
 def _damaged_pages(path: Path) -> Iterator[Finding]:
-    """After all connections to it are closed: reading it as a file would drop their locks."""
+    """Call it after all connections are closed: reading the file would drop their locks."""
     try:
         pages = damaged_pages(path)
     except (PenstockError, OSError) as error:
@@ -104,7 +108,7 @@ def _inside(path: Path, now: int) -> Iterator[Finding]:
         yield schema
         if schema.grade == "ok":
             yield examine_clock(session, now=now)
-            yield from examine_books(session)
+            yield from examine_counters(session)
             yield from examine_limits(session)
             yield from examine_holds(session)
     except PenstockError as error:

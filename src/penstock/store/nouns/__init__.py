@@ -1,1 +1,1 @@
-"""The nouns of the store port, each with its queries."""
+"""The nouns of the store port (queues, messages, topics, …), each with its queries."""

@@ -1,39 +1,40 @@
-"""What the archive asks of a store: rows by number, and marks that say how far it is."""
+"""What the archiver reads from a store: rows by number, and marks of its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import chain
+from typing import Any
 
-from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range
+from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, Mark, Place, Source
 from penstock.domain.message.answer_size import count_fitting
 from penstock.ports.archive import LakeRow, Look, Page, Snapshot
-from penstock.store.database import Answer, Row
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.database import QueryResult, Row
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 LAKE = "lake_id"
-MAX_PAGE_BYTES = 32 * 1024 * 1024  # of bodies: a page with large ones is short, and not the last
+MAX_PAGE_BYTES = 32 * 1024 * 1024  # of bodies: a page with large ones is short, but not the last
 _NOTHING: Row = (None, None, None)
 _MESSAGE_NO = [c.name for c in HISTORY.columns].index("message_no")
 _ID = [c.name for c in HISTORY.columns].index("id")
 _FINISHED_AT = [c.name for c in HISTORY.columns].index("finished_at")
 _SIZE = [c.name for c in HISTORY.columns].index("size")
-_RETRIES = [c.name for c in SNAPSHOTS.columns].index("retries_timeouts")
+_BOOLEANS = [at for at, column in enumerate(SNAPSHOTS.columns) if column.type is Type.BOOL]
 
 
 class SqlArchive:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
 
     def look(self, *, without: Collection[Place] | None = None) -> Look:
-        """The numbers first, then who writes: the other way round a writer could slip through."""
+        """Reads the numbers first, then the writers: in the other order one could be missed."""
         if without is None:
             without = {mark.place for mark in self.marks() if mark.is_closed}
-        asked: dict[Place, Answer] = {}
+        asked: dict[Place, QueryResult] = {}
         for source in Source:
-            days = self._books.partitions.days() if source.is_by_day else [ALL_DAYS]
+            days = self._transaction.partitions.days() if source.is_by_day else [ALL_DAYS]
             for day in days:
                 if (source, day) not in without:
                     asked[source, day] = self._db.ask(f"archive.last_{source}", day=day)
@@ -81,7 +82,7 @@ class SqlArchive:
         found = found[: count_fitting((row[-2] for row in found), MAX_PAGE_BYTES)]
         contents = self._contents([(row[0], row[-1]) for row in found])
         return [
-            (*row[:_RETRIES], bool(row[_RETRIES]), *row[_RETRIES + 1 : -1], *content)
+            (*_with_booleans(row[:-1]), *content)
             for row, content in zip(found, contents, strict=True)
         ]
 
@@ -89,13 +90,6 @@ class SqlArchive:
         [(first,)] = self._db.rows("archive.first_message")
         [(last,)] = self._db.rows("archive.last_message")
         return None if first is None else Range(int(first), int(last))
-
-    def take_samples(self, *, now: int) -> int:
-        return self._db.run("archive.take_samples", {"now": now})
-
-    def forget_samples(self, *, before_at: int, upto_no: int, limit: int) -> int:
-        params = {"before_at": before_at, "upto_no": upto_no, "limit": limit}
-        return self._db.run("archive.forget_samples", params)
 
     def next_snapshot(self) -> int:
         [(number,)] = self._db.rows("archive.next_snapshot")
@@ -128,9 +122,9 @@ class SqlArchive:
         self._db.run("archive.forget_lake")
 
     def _contents(self, wanted: Iterable[tuple[int, int]]) -> list[Row]:
-        """Body, attributes and trace of each (message_no, day); of days that are gone nothing."""
+        """Body, attributes and trace of each (message_no, day); None for days that were dropped."""
         wanted = list(wanted)
-        there = set(self._books.partitions.days())
+        there = set(self._transaction.partitions.days())
         by_day: dict[int, list[int]] = {}
         for message_no, day in wanted:
             if day in there:
@@ -157,8 +151,16 @@ def _mark(row: Row) -> Mark:
 
 
 def _body(ending: LakeRow, content: Row) -> LakeRow:
-    """A row of bodies beside its row of history."""
+    """The row of bodies that belongs to a row of history."""
     assert len(ending) == len(HISTORY.columns)
     row = (ending[0], ending[_MESSAGE_NO], ending[_ID], ending[_FINISHED_AT], *content)
     assert len(row) == len(BODIES.columns)
     return row
+
+
+def _with_booleans(row: Row) -> list[Any]:
+    """SQLite stores booleans as 0 and 1."""
+    values = list(row)
+    for at in _BOOLEANS:
+        values[at] = bool(values[at])
+    return values

@@ -1,7 +1,7 @@
-"""Circuits as rows: their states, their samples, the queues they hold, and the line of those to go.
+"""Circuits: their states, their outcomes, the queues they hold, and the queues to be released.
 
 A transaction that changes circuits locks their rows first, in the order of their hashes, and queues
-afterwards: so nobody waits crosswise.
+afterwards, which excludes deadlocks.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import msgspec
 
 from penstock.domain.circuit.circuit import Circuit, CircuitState, Held, Outcome
 from penstock.domain.circuit.outcome_window import Batch, Line, Lines, to_know
-from penstock.store.database import Answer, Row
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.database import QueryResult, Row
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
-_OUTCOMES = (Outcome.SUCCESS, Outcome.FAILURE)  # by the number that stands in the rows
+_OUTCOMES = (Outcome.SUCCESS, Outcome.FAILURE)  # by the number that is stored
 _SAVED = ("fail_ratio", "opened_at", "reopened", "generation", "probe_until")
 _Key = tuple[int, int]  # number of the circuit, number of the outcome
 
 
-class Own(msgspec.Struct):
-    """What the rows have beyond the circuit itself: its number, and how many samples there are."""
+class CircuitRow(msgspec.Struct):
+    """What a row has beyond the circuit itself: its number, and the numbers of its outcomes."""
 
     no: int
     sizes: list[int]
 
 
 class SqlCircuits:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
-        self._own: dict[str, Own] = {}  # by hash, as it was read last
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
+        self._rows: dict[str, CircuitRow] = {}  # by hash, as last read
 
     def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
         return self._found("by_hashes", {"hashes": json_list(hashes)}) if hashes else {}
@@ -61,7 +61,7 @@ class SqlCircuits:
 
     def lines(self, batches: Mapping[str, Batch], *, since: int, most: int) -> dict[str, Lines]:
         wanted = {
-            (self._own[one].no, number): {name for name, outcome in batch if outcome is kind}
+            (self._rows[one].no, number): {name for name, outcome in batch if outcome is kind}
             for one, batch in batches.items()
             for number, kind in enumerate(_OUTCOMES)
         }
@@ -87,18 +87,18 @@ class SqlCircuits:
     def keep_lines(self, lines: Mapping[str, Lines]) -> None:
         noted: list[Row] = []
         for one, pair in sorted(lines.items()):
-            own = self._own[one]
+            row = self._rows[one]
             for number, kind in enumerate(_OUTCOMES):
                 line = pair.of(kind)
-                own.sizes[number] = line.size
-                noted += ((own.no, number, name, at) for name, at in line.noted.items())
+                row.sizes[number] = line.size
+                noted += ((row.no, number, name, at) for name, at in line.noted.items())
                 if line.removed:
-                    self._db.post("circuits.trim", _some((own.no, number), line.removed))
+                    self._db.post("circuits.trim", _some((row.no, number), line.removed))
         if noted:
             self._db.insert("circuits.note", noted)
 
     def hold(self, circuit_hash: str, queue_nos: Sequence[int], *, now: int) -> None:
-        no = self._own[circuit_hash].no
+        no = self._rows[circuit_hash].no
         if queue_nos:
             self._db.insert("circuits.hold", [(no, queue_no, now) for queue_no in set(queue_nos)])
 
@@ -163,7 +163,7 @@ class SqlCircuits:
         self.line_up(hashes)
         self._db.run("circuits.forget_samples", {"circuit_nos": self._nos(hashes)})
         for one in hashes:
-            self._own[one].sizes = [0, 0]
+            self._rows[one].sizes = [0, 0]
 
     def remove(self, hashes: Sequence[str]) -> None:
         if hashes:
@@ -182,27 +182,27 @@ class SqlCircuits:
         return dict(self._db.rows("circuits.samples", params))
 
     def _keys(self, one: str) -> list[_Key]:
-        return [(self._own[one].no, number) for number in range(len(_OUTCOMES))]
+        return [(self._rows[one].no, number) for number in range(len(_OUTCOMES))]
 
     def _size(self, one: str, key: _Key) -> int:
-        return self._own[one].sizes[key[1]]
+        return self._rows[one].sizes[key[1]]
 
-    def _ask_known(self, key: _Key, names: set[str]) -> Answer:
+    def _ask_known(self, key: _Key, names: set[str]) -> QueryResult:
         return self._db.ask("circuits.known_samples", _some(key, names))
 
-    def _ask_oldest(self, key: _Key, limit: int) -> Answer | None:
-        """Only where the limit is reached."""
+    def _ask_oldest(self, key: _Key, limit: int) -> QueryResult | None:
+        """Only if the limit is reached."""
         params = {"circuit_no": key[0], "is_failure": key[1], "limit": limit}
         return self._db.ask("circuits.oldest_samples", params) if limit else None
 
     def _nos(self, hashes: Iterable[str]) -> str:
-        return json_list(sorted({self._own[one].no for one in hashes}))
+        return json_list(sorted({self._rows[one].no for one in hashes}))
 
     def _row(self, circuit_hash: str, circuit: Circuit) -> dict[str, Any]:
-        own = self._own[circuit_hash]
-        successes, failures = own.sizes
+        row = self._rows[circuit_hash]
+        successes, failures = row.sizes
         return {name: getattr(circuit, name) for name in _SAVED} | {
-            "circuit_no": own.no,
+            "circuit_no": row.no,
             "state": circuit.state.value,
             "is_forced": int(circuit.is_forced),
             "successes": successes,
@@ -212,7 +212,7 @@ class SqlCircuits:
     def _found(self, which: str, params: dict[str, Any]) -> dict[str, Circuit]:
         conditions = self._db.text(f"circuits.{which}")
         rows = self._db.rows("circuits.find", params, conditions=conditions)
-        self._own |= {row[0]: Own(row[1], [row[2], row[3]]) for row in rows}
+        self._rows |= {row[0]: CircuitRow(row[1], [row[2], row[3]]) for row in rows}
         return {row[0]: _circuit_of(row[4:]) for row in rows}
 
 

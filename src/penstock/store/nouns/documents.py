@@ -1,14 +1,14 @@
-"""Documents as rows, and who has which duty of the cluster."""
+"""Documents, and the node that has each duty of the cluster."""
 
 from __future__ import annotations
 
 from penstock.domain.document import Document, Latest
-from penstock.store.verbs.transaction_state import Books
+from penstock.store.verbs.transaction_state import TransactionState
 
 
 class SqlDocuments:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
 
     def find(self, name: str) -> Document | None:
         rows = self._db.rows("documents.find", {"name": name})
@@ -19,7 +19,7 @@ class SqlDocuments:
         return Latest(*rows[0]) if rows else Latest(None, 0)
 
     def to_change(self, name: str, *, now: int) -> Document | None:
-        # What is not there cannot be locked: two who make it would not know of each other.
+        # A missing row cannot be locked: two creators would not see each other.
         self._db.run("documents.reserve", {"name": name, "now": now})
         [row] = self._db.rows("documents.to_change", {"name": name})
         return None if row[1] is None else Document(*row)
@@ -34,8 +34,8 @@ class SqlDocuments:
 
 
 class SqlDuties:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
 
     def take(self, name: str, *, for_ms: int, now: int, holder: str = "") -> int | None:
         params = {"name": name, "until_at": now + for_ms, "holder": holder, "now": now}
@@ -55,7 +55,7 @@ class SqlDuties:
             "until_at": now + for_ms,
             "holder": holder,
             "now": now,
-            # Clocks of nodes differ a little: that must take it from nobody.
+            # The clocks of nodes differ a little: that must not end a holder's term.
             "absurd_at": now + 2 * for_ms,
         }
         return bool(self._db.rows("duties.lead", params))

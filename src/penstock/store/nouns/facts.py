@@ -1,4 +1,4 @@
-"""Facts: added, looked for, forgotten by age; never changed."""
+"""Facts: added, searched, pruned by age; never changed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import msgspec
 
 from penstock.domain.fact import Fact, FactFilter
-from penstock.store.verbs.transaction_state import Books
+from penstock.store.verbs.transaction_state import TransactionState
 
 _LAST = 2**62
 
 
 class SqlFacts:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
 
     def add(self, kind: str, subject: str, *, at: int, data: Mapping[str, object]) -> None:
         text = msgspec.json.encode(data).decode()

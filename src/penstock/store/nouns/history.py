@@ -1,4 +1,4 @@
-"""History as it is read, day by day, and the duties that tidy it."""
+"""History, read day by day, and what the tidying duties do."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.history import Attempt, AttemptOutcome, Ending, HistoryFilter
 from penstock.domain.message.lifecycle import Content, State
 from penstock.domain.store.store_time import Pruning, difference_text, hold_pruning, instant_text
-from penstock.store.database import Answer, Row
-from penstock.store.limits.fair_positions import Turns
-from penstock.store.limits.rates import Paces
+from penstock.store.database import QueryResult, Row
+from penstock.store.limits.fair_positions import FairPositions
+from penstock.store.limits.rates import RateBuckets
 from penstock.store.meta_names import HIGH_WATER, PRUNING
 from penstock.store.verbs.claims import Claims, content_of
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 _LAST = 2**62
 
@@ -25,12 +25,12 @@ _log = logging.getLogger("penstock.store")
 
 
 class SqlHistory:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
 
     def search(self, wanted: HistoryFilter) -> list[Ending]:
-        """Newest first; a day without a match costs one look into an index."""
+        """Newest first; a day without a match costs one index lookup."""
         conditions, params = self._conditions(wanted)
         before_at, before_no = wanted.before or (_LAST, _LAST)
         params |= {
@@ -47,17 +47,17 @@ class SqlHistory:
             asked = [self._ask_day(days.pop(), conditions, params) for _ in days[-at_once:]]
             for answer in asked:
                 found += answer.rows()
-            at_once *= 2  # mostly the first day has enough; if not, many are asked in one go
+            at_once *= 2  # the first day usually suffices; if not, query many at once
         return [_ending(row) for row in found[: wanted.limit]]
 
     def attempts(self, message_id: str) -> list[Attempt]:
-        days = self._books.partitions.days()
+        days = self._transaction.partitions.days()
         asked = [self._db.ask("history.attempts", {"id": message_id}, day=day) for day in days]
         return [_attempt(*row) for answer in asked for row in answer.rows()]
 
     def content(self, ending: Ending) -> Content | None:
         """The body, unless its day has been dropped."""
-        if ending.body_day not in self._books.partitions.days():
+        if ending.body_day not in self._transaction.partitions.days():
             return None
         params = {"message_nos": json_list([ending.message_no])}
         rows = self._db.rows("messages.bodies", params, day=ending.body_day)
@@ -67,7 +67,7 @@ class SqlHistory:
         first, last = wanted.from_at // DAY, (wanted.to_at - 1) // DAY
         if wanted.before is not None:
             last = min(last, wanted.before[0] // DAY)
-        return [day for day in self._books.partitions.days() if first <= day <= last]
+        return [day for day in self._transaction.partitions.days() if first <= day <= last]
 
     def _conditions(self, wanted: HistoryFilter) -> tuple[list[str], dict[str, object]]:
         params: dict[str, object] = {}
@@ -82,18 +82,18 @@ class SqlHistory:
             params["queue_nos"] = json_list([no for (no,) in rows])
         return conditions, params
 
-    def _ask_day(self, day: int, conditions: list[str], params: dict[str, object]) -> Answer:
+    def _ask_day(self, day: int, conditions: list[str], params: dict[str, object]) -> QueryResult:
         texts = [self._db.text(f"history.{name}", day=day) for name in conditions]
         return self._db.ask("history.search", params, day=day, conditions="\n   ".join(texts))
 
 
 class SqlTidying:
-    def __init__(self, books: Books, claims: Claims) -> None:
-        self._books = books
+    def __init__(self, transaction: TransactionState, claims: Claims) -> None:
+        self._transaction = transaction
         self._claims = claims
-        self._paces = Paces(books)
-        self._turns = Turns(books)
-        self._db = books.db
+        self._rate_buckets = RateBuckets(transaction)
+        self._positions = FairPositions(transaction)
+        self._db = transaction.db
 
     def queues_with_due(self, *, now: int) -> list[int]:
         return [no for (no,) in self._db.rows("messages.queues_with_due", {"now": now})]
@@ -114,22 +114,22 @@ class SqlTidying:
         return self._db.run("claim_keys.forget", {"now": now, "limit": limit})
 
     def forget_shares(self, *, limit: int) -> int:
-        return self._turns.forget(limit=limit)
+        return self._positions.forget(limit=limit)
 
-    def forget_paces(self, *, now: int, limit: int) -> int:
-        return self._paces.forget(now=now, limit=limit)
+    def forget_rates(self, *, now: int, limit: int) -> int:
+        return self._rate_buckets.forget(now=now, limit=limit)
 
     def prepare_days(self, *, now: int) -> None:
-        # Not every write says when it is; so that the mark is never far behind any of them:
+        # Not every write carries an instant; this keeps the clock mark close behind them all.
         self._db.post("meta.raise", {"name": HIGH_WATER, "value": str(now)})
         for day in (now // DAY, now // DAY + 1):
-            self._books.partitions.ensure(day)
+            self._transaction.partitions.ensure(day)
 
     def old_days(self, *, before_day: int) -> list[int]:
-        return [day for day in self._books.partitions.days() if day < before_day]
+        return [day for day in self._transaction.partitions.days() if day < before_day]
 
     def drop_day(self, day: int, *, now: int) -> None:
-        self._books.partitions.drop(day, to_day=now // DAY)
+        self._transaction.partitions.drop(day, to_day=now // DAY)
 
     def may_prune(self, *, now: int) -> bool:
         rows = self._db.rows("meta.get", {"name": PRUNING})

@@ -1,14 +1,14 @@
-"""Logins of the console as rows."""
+"""Logins of the console."""
 
 from __future__ import annotations
 
 from penstock.domain.access.login import Login
-from penstock.store.verbs.transaction_state import Books
+from penstock.store.verbs.transaction_state import TransactionState
 
 
 class SqlLogins:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
 
     def add(self, login: Login) -> None:
         params = {

@@ -8,17 +8,18 @@ import msgspec
 
 from penstock.domain.limits import DAY
 from penstock.domain.queue.minute_counters import Sample, Step
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 
 class SqlSamples:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
 
-    def add(self, samples: Sequence[Sample]) -> None:
+    def add(self, samples: Sequence[Sample], *, at: int, is_for_lake: bool) -> None:
         if samples:
-            self._db.insert("samples.add", [msgspec.structs.astuple(one) for one in samples])
+            more = (at, int(is_for_lake))
+            self._db.insert("samples.add", [(*msgspec.structs.astuple(s), *more) for s in samples])
 
     def first_at(self, queue_no: int) -> int | None:
         [(first_at,)] = self._db.rows("samples.first_at", {"queue_no": queue_no})
@@ -43,15 +44,16 @@ class SqlSamples:
         self, queue_no: int, *, from_at: int, to_at: int, limit: int
     ) -> list[tuple[int, int]]:
         params = {"queue_no": queue_no, "from_at": from_at, "to_at": to_at, "limit": limit}
-        days = {from_at // DAY, (to_at - 1) // DAY} & set(self._books.partitions.days())
+        days = {from_at // DAY, (to_at - 1) // DAY} & set(self._transaction.partitions.days())
         asked = [
             self._db.ask("samples.times", params, day=day) for day in sorted(days, reverse=True)
         ]
         found = [(wait, work) for answer in asked for wait, work in answer.rows()]
         return found[:limit]
 
-    def thin(self, *, from_at: int, to_at: int) -> int:
-        return self._db.run("samples.thin", {"from_at": from_at, "to_at": to_at})
+    def thin(self, *, from_at: int, to_at: int, upto_no: int) -> int:
+        params = {"from_at": from_at, "to_at": to_at, "upto_no": upto_no}
+        return self._db.run("samples.thin", params)
 
-    def forget(self, *, before_at: int) -> int:
-        return self._db.run("samples.forget", {"before_at": before_at})
+    def forget(self, *, before_at: int, upto_no: int) -> int:
+        return self._db.run("samples.forget", {"before_at": before_at, "upto_no": upto_no})

@@ -1,4 +1,4 @@
-"""Move tasks and what they move.  Count and messages are written in the same transaction."""
+"""Move tasks.  A step's count and its messages are written in the same transaction."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from penstock.domain.message import move_task as move
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.move_task import MoveState, MoveTask
 from penstock.store.database import Row
-from penstock.store.verbs.lock_order import NO_LOCK, Holds
-from penstock.store.verbs.message_changes import Changes
-from penstock.store.verbs.transaction_state import Books
-from penstock.store.verbs.transfers import Journeys
+from penstock.store.verbs.lock_order import NO_LOCK, LockOrder
+from penstock.store.verbs.message_changes import MessageChanges
+from penstock.store.verbs.transaction_state import TransactionState
+from penstock.store.verbs.transfers import Transfers
 
 _STATE_AT = MoveTask.__struct_fields__.index("state")
 _ADDED = MoveTask.__struct_fields__[:-4]  # without its end and the names of its queues
@@ -20,19 +20,19 @@ _SAVED = ("task_id", "state", "moved", "credit", "paced_at", "ended_at", "reason
 
 
 class SqlMoves:
-    def __init__(self, books: Books, changes: Changes) -> None:
-        self._books = books
-        self._holds = Holds(books)
-        self._journeys = Journeys(books, changes)
-        self._db = books.db
+    def __init__(self, transaction: TransactionState, changes: MessageChanges) -> None:
+        self._transaction = transaction
+        self._lock_order = LockOrder(transaction)
+        self._transfers = Transfers(transaction, changes)
+        self._db = transaction.db
 
     def place(self) -> int:
-        """Behind all that is in any line now."""
-        return self._books.take_numbers(1)[0]
+        """A place behind all messages that are in any queue now."""
+        return self._transaction.take_numbers(1)[0]
 
     def add(self, task: MoveTask) -> None:
         if not self._db.rows("moves.add", _values(task, _ADDED)):
-            raise MoveRunning(f"a move out of queue {task.source!r} is running already")
+            raise MoveRunning(f"a move from queue {task.source!r} is running already")
 
     def find(self, task_id: str) -> MoveTask | None:
         return self._one("by_id", task_id)
@@ -63,8 +63,8 @@ class SqlMoves:
         def movable(lock: str) -> list[Message]:
             return self._movable(task, limit, now, lock)
 
-        found = self._holds.to_bring(task.source_no, movable, to=task.target_no, now=now)
-        self._journeys.bring(found, to=task.target_no, now=now)
+        found = self._lock_order.lock_to_move(task.source_no, movable, to=task.target_no, now=now)
+        self._transfers.bring(found, to=task.target_no, now=now)
         return len(found)
 
     def is_done(self, task: MoveTask, *, now: int) -> bool:
@@ -76,17 +76,17 @@ class SqlMoves:
         params = {"queue_no": task.source_no, "before_no": task.before_no}
         if self._db.rows("moves.homeless", params):
             return move.QUEUE_NOT_FOUND
-        letters = {"prefix": "", "contains": "", "after": "", "limit": 1}
-        letters["dead_letter_queue"] = task.source
-        is_letter_box = bool(self._db.rows("queues.page_of_sources", letters))
-        if is_letter_box and self._ordinary(task, 1, now, NO_LOCK):
+        sources = {"prefix": "", "contains": "", "after": "", "limit": 1}
+        sources["dead_letter_queue"] = task.source
+        is_dead_letter_queue = bool(self._db.rows("queues.page_of_sources", sources))
+        if is_dead_letter_queue and self._ordinary(task, 1, now, NO_LOCK):
             return move.HOME_UNKNOWN
         return None
 
     def _movable(self, task: MoveTask, limit: int, now: int, lock: str) -> list[Message]:
-        """The dead first; with a target also what is ready to be claimed."""
+        """Dead messages first; with a target also claimable ones."""
         has_target = task.target_no is not None
-        found = self._journeys.dead(
+        found = self._transfers.dead(
             task.source_no, limit=limit, before_no=task.before_no, any_home=has_target, lock=lock
         )
         if has_target and len(found) < limit:
@@ -94,7 +94,7 @@ class SqlMoves:
         return found
 
     def _ordinary(self, task: MoveTask, limit: int, now: int, lock: str) -> list[Message]:
-        return self._journeys.ordinary(
+        return self._transfers.ordinary(
             task.source_no, limit=limit, before_no=task.before_no, now=now, lock=lock
         )
 

@@ -1,4 +1,4 @@
-"""The nouns of the port that are not on the hot path: queues, messages, history, keys, tidying."""
+"""Queues, messages and API keys, apart from the hot path of sends, claims and acts."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from penstock.domain.message.selection import Pick
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, Stretch
-from penstock.store.limits.limit_changes import Steering
+from penstock.store.limits.limit_changes import LimitChanges
 from penstock.store.nouns.selection import FIRST, look_through
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.dedup_claims import NO_END
-from penstock.store.verbs.lock_order import Holds
-from penstock.store.verbs.message_changes import Changes
-from penstock.store.verbs.transaction_state import Books, json_list, message_of
-from penstock.store.verbs.transfers import Journeys
+from penstock.store.verbs.lock_order import LockOrder
+from penstock.store.verbs.message_changes import MessageChanges
+from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
+from penstock.store.verbs.transfers import Transfers
 
 
 class SqlQueues:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._steering = Steering(books)
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._limit_changes = LimitChanges(transaction)
+        self._db = transaction.db
 
     def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue:
         params = {"name": name, "settings": _text(settings), "now": now}
         rows = self._db.rows("queues.add", params)
         if not rows:
-            raise QueueExists(f"there is a queue {name!r} already")
-        made = self._books.queue_of(rows[0])
-        self._books.forget_queue(made.queue_no)
+            raise QueueExists(f"queue {name!r} exists already")
+        made = self._transaction.queue_of(rows[0])
+        self._transaction.forget_queue(made.queue_no)
         return made
 
     def change(
@@ -53,13 +53,13 @@ class SqlQueues:
             "settings": None if settings is None else _text(settings),
             "is_paused": None if is_paused is None else int(is_paused),
         }
-        before = self._steering.prepare(queue_no, settings)
+        before = self._limit_changes.prepare(queue_no, settings)
         self._db.run("queues.change", params)
-        self._books.forget_queue(queue_no)
-        self._books.wake(queue_no)
-        after = self._books.queue(queue_no)
+        self._transaction.forget_queue(queue_no)
+        self._transaction.wake(queue_no)
+        after = self._transaction.queue(queue_no)
         if before is not None:
-            self._steering.change(before, after, now=now)
+            self._limit_changes.change(before, after, now=now)
         return after
 
     def keep_from_change(self, queue_nos: Sequence[int]) -> None:
@@ -72,7 +72,7 @@ class SqlQueues:
         if queue_nos:
             self._db.run("queues.hold", {"queue_nos": json_list(queue_nos), "held_by": by})
         for queue_no in queue_nos:
-            self._books.forget_queue(queue_no)
+            self._transaction.forget_queue(queue_no)
 
     def unhold(self, queue_nos: Sequence[int]) -> list[int]:
         self.keep_from_change(queue_nos)
@@ -80,37 +80,37 @@ class SqlQueues:
             return []
         rows = self._db.rows("queues.unhold", {"queue_nos": json_list(queue_nos)})
         for (queue_no,) in rows:
-            self._books.forget_queue(queue_no)
-            self._books.wake(queue_no)
+            self._transaction.forget_queue(queue_no)
+            self._transaction.wake(queue_no)
         return [queue_no for (queue_no,) in rows]
 
     def remove(self, queue_no: int, *, now: int) -> None:
         self._db.run("queues.remove", {"queue_no": queue_no, "now": now})
-        self._books.forget_queue(queue_no)
-        self._steering.forget(queue_no)
-        self._books.wake(queue_no, 1_000_000)  # everybody who waits there shall hear of it
+        self._transaction.forget_queue(queue_no)
+        self._limit_changes.forget(queue_no)
+        self._transaction.wake(queue_no, 1_000_000)  # wakes every claim that waits there
 
     def removed_at(self, name: str) -> int | None:
         [(instant,)] = self._db.rows("queues.removed_at", {"name": name})
         return instant  # type: ignore[no-any-return]
 
     def get(self, queue_no: int) -> Queue:
-        return self._books.queue(queue_no)
+        return self._transaction.queue(queue_no)
 
     def find(self, name: str) -> Queue | None:
-        return self._books.queue_named(name)
+        return self._transaction.queue_named(name)
 
     def find_to_change(self, name: str) -> Queue | None:
-        self._steering.stop_if_needed()
+        self._limit_changes.stop_if_needed()
         rows = self._db.rows("queues.by_name_to_change", {"name": name})
-        return self._books.queue_of(rows[0]) if rows else None
+        return self._transaction.queue_of(rows[0]) if rows else None
 
     def find_to_remove(self, name: str) -> Queue | None:
-        self._db.post("queues.line_up")
-        found = self._books.queue_named(name)
+        self._db.post("queues.serialize_removals")
+        found = self._transaction.queue_named(name)
         if found is not None:
-            self._db.post("queues.stop_sends")
-            self._books.forget_queue(found.queue_no)
+            self._db.post("queues.stop_writes")
+            self._transaction.forget_queue(found.queue_no)
         return found
 
     def page(
@@ -127,11 +127,11 @@ class SqlQueues:
         if dead_letter_queue is not None:
             name = "queues.page_of_sources"
             params["dead_letter_queue"] = dead_letter_queue
-        return [self._books.queue_of(row) for row in self._db.rows(name, params)]
+        return [self._transaction.queue_of(row) for row in self._db.rows(name, params)]
 
     def some(self, queue_nos: Sequence[int]) -> list[Queue]:
         rows = self._db.rows("queues.by_nos", {"queue_nos": json_list(queue_nos)})
-        return [self._books.queue_of(row) for row in rows]
+        return [self._transaction.queue_of(row) for row in rows]
 
     def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]:
         found = {no: Counts() for no in queue_nos}
@@ -157,13 +157,15 @@ class SqlQueues:
 
 
 class SqlMessages:
-    def __init__(self, books: Books, changes: Changes, claims: Claims) -> None:
-        self._books = books
+    def __init__(
+        self, transaction: TransactionState, changes: MessageChanges, claims: Claims
+    ) -> None:
+        self._transaction = transaction
         self._changes = changes
         self._claims = claims
-        self._holds = Holds(books)
-        self._journeys = Journeys(books, changes)
-        self._db = books.db
+        self._lock_order = LockOrder(transaction)
+        self._transfers = Transfers(transaction, changes)
+        self._db = transaction.db
 
     def find(self, message_id: str) -> Message | None:
         rows = self._db.rows("messages.by_id", {"id": message_id})
@@ -194,33 +196,33 @@ class SqlMessages:
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        before = self._holds.one(message_id, now=now)
-        after = how(before, self._books.queue(before.queue_no))
+        before = self._lock_order.lock_one(message_id, now=now)
+        after = how(before, self._transaction.queue(before.queue_no))
         noted = self._changes.note(before, after, now=now)
         self._changes.save()
         return noted
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
-        """Dead ones at rest here and dead letters from elsewhere get a new life.
+        """Revive dead messages of this queue and dead letters from other queues.
 
-        In `to`, or where they died; if that queue is gone, where they are.
+        In `to`, or where they died; if that queue was removed, where they are.
         """
 
         def dead(lock: str) -> list[Message]:
-            return self._journeys.dead(queue_no, limit=limit, lock=lock)
+            return self._transfers.dead(queue_no, limit=limit, lock=lock)
 
-        found = self._holds.to_bring(queue_no, dead, to=to, now=now)
-        self._journeys.bring(found, to=to, now=now)
+        found = self._lock_order.lock_to_move(queue_no, dead, to=to, now=now)
+        self._transfers.bring(found, to=to, now=now)
         return len(found)
 
     def purge(self, queue_no: int, *, limit: int, now: int) -> int:
-        """Cancel up to `limit` messages, whatever their state; leases on them are lost."""
+        """Cancel up to `limit` messages in any state; their leases are lost."""
 
         def any_of(lock: str) -> list[Message]:
             params = {"queue_no": queue_no, "limit": limit}
             return list(map(message_of, self._db.rows("messages.any_of", params, lock=lock)))
 
-        found = self._holds.all_of(queue_no, any_of, now=now)
+        found = self._lock_order.lock_all(queue_no, any_of, now=now)
         for before in found:
             after = lifecycle.cancel(before, reason=PURGED, is_running_ok=True)
             self._changes.note(before, after, now=now)
@@ -233,8 +235,8 @@ class SqlMessages:
 
 
 class SqlKeys:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
 
     def add(self, key: ApiKey) -> None:
         params = {

@@ -1,4 +1,4 @@
-"""Schedules of recurring work.  What a firing sends is written in the transaction that notes it."""
+"""Schedules of recurring work.  A firing is recorded in the transaction that sends its message."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgspec
 
 from penstock.domain.schedule.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
 from penstock.store.database import Row
-from penstock.store.verbs.transaction_state import Books
+from penstock.store.verbs.transaction_state import TransactionState
 
 
-class Words(msgspec.Struct, frozen=True):
-    """The part of a schedule that its owner says, as one text."""
+class Definition(msgspec.Struct, frozen=True):
+    """The part of a schedule that its owner declares, stored as one JSON text."""
 
     rhythm: Rhythm
     template: Template
@@ -20,7 +20,7 @@ class Words(msgspec.Struct, frozen=True):
     overlap: Overlap
 
 
-_words = msgspec.json.Decoder(Words)
+_definition = msgspec.json.Decoder(Definition)
 _PLAIN = (
     "name",
     "next_at",
@@ -36,11 +36,11 @@ _PLAIN = (
 
 
 class SqlSchedules:
-    def __init__(self, books: Books) -> None:
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._db = transaction.db
 
     def add(self, schedule: Schedule) -> bool:
-        """False: there is one of this name."""
+        """False: the name is taken."""
         return bool(self._db.rows("schedules.add", _params(schedule)))
 
     def save(self, schedule: Schedule) -> None:
@@ -86,7 +86,7 @@ class SqlSchedules:
 
 
 def _params(schedule: Schedule) -> dict[str, Any]:
-    words = Words(schedule.rhythm, schedule.template, schedule.catch_up, schedule.overlap)
+    words = Definition(schedule.rhythm, schedule.template, schedule.catch_up, schedule.overlap)
     return {name: getattr(schedule, name) for name in _PLAIN} | {
         "words": msgspec.json.encode(words).decode(),
         "is_paused": int(schedule.is_paused),
@@ -96,7 +96,7 @@ def _params(schedule: Schedule) -> dict[str, Any]:
 def _schedule_of(row: Row) -> Schedule:
     name, text, is_paused, next_at, last_at, last_id, fired, skipped, error, *rest = row
     created, changed, owner = rest
-    words = _words.decode(text)
+    words = _definition.decode(text)
     return Schedule(
         name=name,
         rhythm=words.rhythm,

@@ -1,4 +1,4 @@
-"""Messages of a queue by what they are: a stretch at a time, however few of it fit."""
+"""Messages of a queue by kind, tag, group and more: scans a stretch of fixed length per page."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> St
         "sent_from": pick.sent_from,
         "sent_before": pick.sent_before,
     }
-    begin = db.text(f"picking.begin_{wanted.state}")
-    order = db.text(f"picking.order_{wanted.state}")
-    end = db.rows("picking.end", params, begin=begin, order=order)
+    begin = db.text(f"selection.begin_{wanted.state}")
+    order = db.text(f"selection.order_{wanted.state}")
+    end = db.rows("selection.end", params, begin=begin, order=order)
     params |= {name: v for name in _LABELS if (v := getattr(pick, name)) is not None}
     conditions = "\n   ".join(
-        db.text(f"picking.where_{name}") for name in _LABELS if name in params
+        db.text(f"selection.where_{name}") for name in _LABELS if name in params
     )
-    rows = db.rows("picking.stretch", params, begin=begin, order=order, conditions=conditions)
+    rows = db.rows("selection.stretch", params, begin=begin, order=order, conditions=conditions)
     return Stretch(list(map(message_of, rows)), _place(end[0]) if end else None)
 
 

@@ -1,4 +1,4 @@
-"""Messages by their tags, and what may be done with them while they wait."""
+"""Messages by their tags, and changes to them while they wait."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import IN_LINE, LIVE, Content, Message, State
 from penstock.ports.tags import Rewrite, Tagged
 from penstock.store.verbs.claims import Claims
-from penstock.store.verbs.lock_order import NO_LOCK, Holds
-from penstock.store.verbs.message_changes import Changes
-from penstock.store.verbs.transaction_state import Books, message_of
+from penstock.store.verbs.lock_order import NO_LOCK, LockOrder
+from penstock.store.verbs.message_changes import MessageChanges
+from penstock.store.verbs.transaction_state import TransactionState, message_of
 
 _STATES = {
     LIVE: "live",
@@ -25,12 +25,14 @@ _STATES = {
 
 
 class SqlTagged:
-    def __init__(self, books: Books, changes: Changes, claims: Claims) -> None:
-        self._books = books
+    def __init__(
+        self, transaction: TransactionState, changes: MessageChanges, claims: Claims
+    ) -> None:
+        self._transaction = transaction
         self._changes = changes
         self._claims = claims
-        self._holds = Holds(books)
-        self._db = books.db
+        self._lock_order = LockOrder(transaction)
+        self._db = transaction.db
 
     def find(self, wanted: Tagged) -> list[Message]:
         return self._find(wanted, NO_LOCK)
@@ -42,8 +44,10 @@ class SqlTagged:
         of_queue = msgspec.structs.replace(
             wanted, queue_no=queue_no, states=(State.WAITING, State.READY)
         )
-        found = self._holds.all_of(queue_no, lambda lock: self._find(of_queue, lock), now=now)
-        # Whoever was waited for may have been claimed meanwhile.
+        found = self._lock_order.lock_all(
+            queue_no, lambda lock: self._find(of_queue, lock), now=now
+        )
+        # A message whose lock we waited for may have been claimed meanwhile.
         found = [message for message in found if message.state in IN_LINE]
         for before in found:
             self._changes.note(before, lifecycle.cancel(before, reason=reason), now=now)
@@ -51,21 +55,21 @@ class SqlTagged:
         return len(found)
 
     def rewrite(self, message_id: str, how: Rewrite, *, now: int) -> Message:
-        before = self._holds.one(message_id, now=now)
+        before = self._lock_order.lock_one(message_id, now=now)
         content = self.contents([before])[before.message_no]
-        new = how(before, content, self._books.queue(before.queue_no))
+        new = how(before, content, self._transaction.queue(before.queue_no))
         after = self._changes.note(before, new.message, now=now)
         self._changes.save()
-        day = self._books.partitions.ensure(after.body_day)
-        self._db.run("tagged.put_body", _body(new), day=day)
-        self._db.run("tagged.relabel", _labels(after))
+        day = self._transaction.partitions.ensure(after.body_day)
+        self._db.run("tags.put_body", _body(new), day=day)
+        self._db.run("tags.relabel", _labels(after))
         return after
 
     def _find(self, wanted: Tagged, lock: str) -> list[Message]:
         if wanted.tag is not None:
             return self._either(wanted, lock)
         if wanted.tag1 is None and wanted.tag2 is None:
-            raise InvalidRequest("name a tag to look for")
+            raise InvalidRequest("a tag is required: set tag, tag1 or tag2")
         params: dict[str, Any] = {
             "after_no": wanted.after_no,
             "due_from": wanted.due_from,
@@ -78,13 +82,13 @@ class SqlTagged:
             if value is not None:
                 params[name] = value
                 conditions.append(f"where_{name}")
-        texts = [self._db.text(f"tagged.{name}") for name in conditions]
+        texts = [self._db.text(f"tags.{name}") for name in conditions]
         filled = "\n   ".join(texts)
-        rows = self._db.rows("tagged.find", params, conditions=filled, lock=lock)
+        rows = self._db.rows("tags.find", params, conditions=filled, lock=lock)
         return list(map(message_of, rows))
 
     def _either(self, wanted: Tagged, lock: str) -> list[Message]:
-        """One look into each index; a message may have the same tag twice."""
+        """One lookup in each index; a message may have the same tag twice."""
         found: dict[int, Message] = {}
         for name in ("tag1", "tag2"):
             one = msgspec.structs.replace(wanted, tag=None, **{name: wanted.tag})

@@ -1,4 +1,4 @@
-"""Topics and subscriptions, and the one transaction in which events become messages."""
+"""Topics and subscriptions, and the transaction in which events become messages."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.topic import Dispatch, NodeQueue, Subscription, Topic
 from penstock.ports.store import Sent
 from penstock.store.database import Row
-from penstock.store.verbs.lock_order import Holds
-from penstock.store.verbs.message_changes import Changes
+from penstock.store.verbs.lock_order import LockOrder
+from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.sends import Sends
-from penstock.store.verbs.transaction_state import Books
-from penstock.store.verbs.transfers import NO_PLACE, Journeys
+from penstock.store.verbs.transaction_state import TransactionState
+from penstock.store.verbs.transfers import NO_PLACE, Transfers
 
 _kinds = msgspec.json.Decoder(tuple[str, ...])
 
 
 class SqlTopics:
-    def __init__(self, books: Books, changes: Changes, sends: Sends) -> None:
-        self._books = books
+    def __init__(
+        self, transaction: TransactionState, changes: MessageChanges, sends: Sends
+    ) -> None:
+        self._transaction = transaction
         self._sends = sends
-        self._holds = Holds(books)
-        self._journeys = Journeys(books, changes)
-        self._db = books.db
+        self._lock_order = LockOrder(transaction)
+        self._transfers = Transfers(transaction, changes)
+        self._db = transaction.db
 
     def add(self, name: str, *, now: int) -> bool:
         return bool(self._db.rows("topics.add", {"name": name, "now": now}))
@@ -90,13 +92,13 @@ class SqlTopics:
         return int(number)
 
     def to_publish(self, name: str, *, now: int) -> Topic | None:
-        if self._db.is_shared:  # the order of locks: see store/verbs/lock_order.py
-            self._books.partitions.ensure(now // DAY)
+        if self._db.is_shared:  # lock order: see store/verbs/lock_order.py
+            self._transaction.partitions.ensure(now // DAY)
         return self.find(name)
 
     def queues_of(self, queue_nos: set[int]) -> dict[int, Queue]:
-        self._books.load_queues(queue_nos)
-        return {no: self._books.queue(no) for no in queue_nos}
+        self._transaction.load_queues(queue_nos)
+        return {no: self._transaction.queue(no) for no in queue_nos}
 
     def publish(
         self, topic_no: int, new: Sequence[NewMessage], *, events: int, unmatched: int
@@ -107,7 +109,7 @@ class SqlTopics:
             sent = self._sends.send(new)
         params = {
             "topic_no": topic_no,
-            "stripe": self._books.stripe,
+            "stripe": self._transaction.stripe,
             "published": events,
             "unmatched": unmatched,
         }
@@ -126,12 +128,12 @@ class SqlTopics:
 
     def hand_over(self, queue_no: int, *, to: int, limit: int, now: int) -> int:
         def ready(lock: str) -> list[Message]:
-            return self._journeys.ordinary(
+            return self._transfers.ordinary(
                 queue_no, limit=limit, before_no=NO_PLACE, now=now, lock=lock
             )
 
-        found = self._holds.to_bring(queue_no, ready, to=to, now=now)
-        self._journeys.bring(found, to=to, now=now)
+        found = self._lock_order.lock_to_move(queue_no, ready, to=to, now=now)
+        self._transfers.bring(found, to=to, now=now)
         return len(found)
 
 

@@ -1,4 +1,4 @@
-"""Workers as rows, and what they hold."""
+"""Workers, and the messages that they have leased."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.worker import Worker, WorkerState
 from penstock.store.database import Row
-from penstock.store.verbs.transaction_state import Books, json_list, message_of
+from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
 _TEXTS = msgspec.json.Decoder(tuple[str, ...])
 _LABELS = msgspec.json.Decoder(dict[str, str])
@@ -18,9 +18,9 @@ _SAVED = ("state", "beat_at", "alive_until", "ended_at")
 
 
 class SqlWorkers:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
 
     def add(self, worker: Worker) -> None:
         params = msgspec.structs.asdict(worker)
@@ -43,7 +43,7 @@ class SqlWorkers:
         return self._one("to_lose", {"worker_id": worker_id, "now": now})
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
-        which = "everybody" if with_gone else "present"
+        which = "all" if with_gone else "present"
         return self._found(which, {"after": after, "limit": limit})
 
     def overdue(self, *, now: int, limit: int) -> list[Worker]:
@@ -78,7 +78,7 @@ class SqlWorkers:
         return {no for (no,) in self._db.rows("workers.queues_with_leases")}
 
     def _named(self, names: Sequence[str]) -> set[int]:
-        found = map(self._books.queue_named, set(names))
+        found = map(self._transaction.queue_named, set(names))
         return {queue.queue_no for queue in found if queue is not None}
 
     def _one(self, which: str, params: dict[str, Any]) -> Worker | None:

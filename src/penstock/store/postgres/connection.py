@@ -1,7 +1,7 @@
 """PostgreSQL as a database of named queries.
 
-Statements that nobody waits for (`insert` without RETURNING, `update`, `post`) travel with the next
-one that somebody does, and their errors show there or at the commit.
+Statements without a result (`insert` without RETURNING, `update`, `post`) are sent with the next
+query, and their errors are raised there or at the commit.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import msgspec
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import Collision, Row
-from penstock.store.postgres.libpq import Link, Reply, ServerError
+from penstock.store.postgres.libpq import Link, ServerError, StatementReply
 from penstock.store.postgres.sessions import ServerSession, as_json
-from penstock.store.postgres.statements import Params, encoded, meaning, parts, statement
+from penstock.store.postgres.statements import Params, encoded, error_for, parts, statement
 from penstock.store.postgres.url import PostgresUrl, connect, server_settings
 from penstock.store.queries import Queries
 
-_PATIENCE_MS = 600_000  # for the few things that may take long
-_PATIENT_IDLE_MS = 60_000  # … but not because we compute for long between two statements
+_PATIENCE_MS = 600_000  # for migrations and other long steps
+_PATIENT_IDLE_MS = 60_000  # … between two of their statements
 _NOT_PREPARED = ("26000", "42P05")  # a proxy gave us another server connection
 
 
@@ -34,8 +34,8 @@ class PostgresDatabase:
         self._url = url
         self._is_read_only = read_only
         self._is_open = False
-        self._session: ServerSession | None = None  # None: a proxy may give us any
-        # Longer than the server's own time-out, so that its word on the matter comes first.
+        self._session: ServerSession | None = None  # None: unknown behind a proxy
+        # Longer than the server's own timeout, so that the server reports it first.
         patience_ms = url.timeout_ms + 500
         self._usual_patience_ms = patience_ms
         connection = connect(url, writes=not read_only)
@@ -49,8 +49,8 @@ class PostgresDatabase:
     def text(self, name: str, **fill: object) -> str:
         return self._queries.text(name, **fill)
 
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
-        return Found(self, self._send(name, params, fill))
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> PendingRows:
+        return PendingRows(self, self._send(name, params, fill))
 
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         return self.ask(name, params, **fill).rows()
@@ -67,7 +67,7 @@ class PostgresDatabase:
         replies = [self._link.send(*part) for part in parts(text, values)]
         if "RETURNING" not in text:
             return []
-        return [row for reply in replies for row in Found(self, reply).rows()]
+        return [row for reply in replies for row in PendingRows(self, reply).rows()]
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
         # Measured: as fast as one UPDATE … FROM a list of values, which needs all types spelt out.
@@ -85,15 +85,15 @@ class PostgresDatabase:
         if trouble is not None:
             self.fail(trouble)
 
-    def take_turn(self, *, wait: bool) -> bool:
-        """Everybody writes at the same time."""
+    def acquire_write_lock(self, *, wait: bool) -> bool:
+        """Nothing to acquire: transactions write concurrently."""
         return True
 
-    def give_turn_back(self) -> None:
+    def release_write_lock(self) -> None:
         pass
 
     def begin(self, *, durable: bool) -> None:
-        """Everything is set for this transaction only: a proxy may give each another connection."""
+        """Settings are per transaction: a proxy may use another connection for the next one."""
         self._link.make_room()
         self._is_open = True
         timeouts = {
@@ -102,7 +102,7 @@ class PostgresDatabase:
             "idle_ms": str(self._url.idle_timeout_ms),
         }
         if self._is_read_only:
-            # It keeps nobody waiting: whoever computes for a while between two queries may.
+            # A read blocks no other transaction, so it may compute for a while between queries.
             timeouts["idle_ms"] = timeouts["timeout_ms"]
             self._send("session.begin_read_only", None, {})
             self._send("session.set", timeouts | {"synchronous_commit": "off"}, {})
@@ -112,32 +112,32 @@ class PostgresDatabase:
         self._send("session.set", timeouts | waits, {})
 
     def step_back(self, times: int) -> None:
-        """Whoever is let go first has to wake up: without a pause we are there again before it.
+        """Pause, so that the other transaction gets the lock: it needs time to wake up.
 
-        A row that a victim of a deadlock gives back goes to the first who asks, and not to the
-        first who waits.
+        A row lock that the victim of a deadlock releases goes to the next session that asks, which
+        without a pause would be us again, and not to the one that waits for it.
         """
         self.begin(durable=False)
         self.post("session.step_back", {"seconds": str(min(0.05 * 2**times, 1))})
         self.rollback()
 
     def be_patient(self) -> None:
-        """Until the end of this transaction: statements may take minutes."""
+        """Until the end of this transaction statements may take minutes."""
         self._link.patience_ms = _PATIENCE_MS
         patience = {"timeout_ms": str(_PATIENCE_MS), "idle_ms": str(_PATIENT_IDLE_MS)}
         self.post("session.set_patience", patience)
 
     def commit(self) -> None:
-        told = self._link.send(b"COMMIT")
+        reply = self._link.send(b"COMMIT")
         trouble = self._link.sync()
         if trouble is not None:
             self.fail(trouble)
         self._end()
-        if told.tag() != b"COMMIT":  # a failed transaction is rolled back without an error
+        if reply.tag() != b"COMMIT":  # a failed transaction is rolled back without an error
             raise StoreUnavailable("PostgreSQL has not committed the transaction")
 
     def rollback(self) -> None:
-        if self._link.is_lost:  # nobody is there to be told
+        if self._link.is_lost:  # the server rolls back by itself
             self._end()
         if self._is_open:
             for _ in range(2):  # after an error the server may skip the first one
@@ -161,7 +161,7 @@ class PostgresDatabase:
 
     def close(self) -> None:
         if self._session is not None:
-            # The server may not hear of it; its session would keep locks and a connection.
+            # The server may not notice; its session would keep locks and a connection.
             self._url.lost.add(self._session)
         self._link.close()
 
@@ -169,16 +169,16 @@ class PostgresDatabase:
         self.close()
 
     def fail(self, error: ServerError) -> NoReturn:
-        """Raise what the server's word means for us."""
+        """Raise our error for one of the server's."""
         if error.sqlstate in _NOT_PREPARED:
             self._link.prepares = self._url.prepares = False
             raise Collision(str(error)) from error
-        raise meaning(error.sqlstate, str(error)) from error
+        raise error_for(error.sqlstate, str(error)) from error
 
     def _set_up(self, pid: int) -> None:
-        """Before the first transaction: settings for the connection, and sessions lost before it.
+        """Before the first transaction: set up the connection, and end sessions lost before it.
 
-        Not prepared: a proxy may give the next transaction another server connection.
+        Without prepared statements: a proxy may use another server connection for the next one.
         """
         prepares, self._link.prepares = self._link.prepares, False
         lost = self._url.lost.all()
@@ -188,36 +188,36 @@ class PostgresDatabase:
         trouble = self._link.sync()
         if trouble is not None:
             self.fail(trouble)
-        if lost:  # those that we may not end do not keep us from our work
+        if lost:  # errors are ignored: we may lack the right to end them
             self._send("sessions.end", {"sessions": as_json(lost)}, {})
             self._link.sync()
             self._url.lost.remove(lost)
         self._link.prepares = prepares
-        [(real_pid, started_at)] = Found(self, own).rows()
-        if real_pid == pid:  # a proxy tells a number of its own
+        [(real_pid, started_at)] = PendingRows(self, own).rows()
+        if real_pid == pid:  # a proxy reports a number of its own
             self._session = ServerSession(real_pid, started_at)
 
     def _send(
         self, name: str, params: dict[str, Any] | None, fill: dict[str, object]
-    ) -> Reply | None:
-        said = statement(self._queries.text(name, **fill))
-        if not said.text:  # this dialect has nothing to do here
+    ) -> StatementReply | None:
+        query = statement(self._queries.text(name, **fill))
+        if not query.text:  # nothing to do in this dialect
             return None
         values: Params | None = None
-        if said.names:
+        if query.names:
             given = params or {}
-            values = encoded([given[name] for name in said.names])
-        return self._link.send(said.text, values)
+            values = encoded([given[name] for name in query.names])
+        return self._link.send(query.text, values)
 
     def _end(self) -> None:
         self._is_open = False
         self._link.patience_ms = self._usual_patience_ms
 
 
-class Found:
-    """What a query will have found; reading it waits for everything sent before it."""
+class PendingRows:
+    """The rows of a query that was sent; reading them waits for everything sent before it."""
 
-    def __init__(self, db: PostgresDatabase, reply: Reply | None) -> None:
+    def __init__(self, db: PostgresDatabase, reply: StatementReply | None) -> None:
         self._db = db
         self._reply = reply
 

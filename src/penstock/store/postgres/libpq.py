@@ -1,17 +1,17 @@
-"""A connection to PostgreSQL that waits only for answers somebody wants to read.
+"""A connection to PostgreSQL that waits only for results that are read.
 
-Statements go out one after the other through libpq's pipeline mode, by way of psycopg's own binding
-of it: a transaction of ten statements costs two or three round trips, and each round trip less is
-also one change of threads less.  Measured against psycopg's `Connection.pipeline()`: 36 µs instead
-of 222 for a transaction with one query.
+Statements are sent through libpq's pipeline mode, with psycopg's binding of libpq: a transaction of
+ten statements costs two or three round trips, and every saved round trip also saves a context
+switch.  Measured against psycopg's `Connection.pipeline()`: 36 µs instead of 222 for a transaction
+with one query.
 
-Every wait is bounded.  A server that says nothing for too long is given up, even if its machine
-still answers for it, and then the connection is of no more use.
+Every wait is bounded.  If the server does not answer in time the connection is given up, even if
+its machine still acknowledges packets.
 
-So is the server's wait for us.  Answers are requested with a Sync, not with a flush request: only
+So is the server's wait for us.  Results are requested with a Sync, not with a flush request: only
 after a Sync does PostgreSQL count a session as idle in its transaction and end it after
-`idle_in_transaction_session_timeout`.  A process that is stopped between two statements would
-otherwise keep its row locks for as long as it is stopped.
+`idle_in_transaction_session_timeout`.  Otherwise a process that is stopped between two statements
+would keep its row locks for as long as it is stopped.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from penstock.store.postgres.statements import Params
 
 _READ = select.POLLIN
 _BOTH = select.POLLIN | select.POLLOUT
-_MOST_PREPARED = 600
+_MAX_PREPARED = 600
 
 
 class ServerError(Exception):
-    """What the server said about a statement."""
+    """An error that the server reported for a statement."""
 
     def __init__(self, sqlstate: str, text: str) -> None:
         super().__init__(f"{text} ({sqlstate})")
         self.sqlstate = sqlstate
 
 
-class Reply:
-    """The answer to one statement, now or later."""
+class StatementReply:
+    """The result of one statement, now or later."""
 
     __slots__ = ("_link", "prepares", "result")
 
@@ -57,7 +57,7 @@ class Reply:
         return self._link.rows(self)
 
     def count(self) -> int:
-        """How many rows the statement changed."""
+        """The number of rows that the statement changed."""
         return self._link.finished(self).command_tuples or 0
 
     def tag(self) -> bytes:
@@ -74,7 +74,9 @@ class Link:
         self._pg.enter_pipeline_mode()
         self._poll = select.poll()
         self._loads = Transformer(connection)
-        self._awaited: deque[Reply | None] = deque()  # None stands for the end of a pipeline
+        self._awaited: deque[StatementReply | None] = (
+            deque()
+        )  # None stands for the end of a pipeline
         self._trouble: ServerError | None = None
         self._is_synced = True  # nothing was sent after the last Sync
         self._prepared: dict[bytes, bytes] = {}
@@ -82,12 +84,12 @@ class Link:
         self.patience_ms = patience_ms
         self.is_lost = False
 
-    def send(self, text: bytes, params: Params | None = None) -> Reply:
-        """Hand over a statement; one that takes parameters is prepared when it is first used.
+    def send(self, text: bytes, params: Params | None = None) -> StatementReply:
+        """Send a statement; one with parameters is prepared when it is first used.
 
-        Errors show when an answer is read, or at the next `sync`.
+        Errors are raised when a result is read, or returned by the next `sync`.
         """
-        reply = Reply(self)
+        reply = StatementReply(self)
         try:
             if self.prepares and params is not None:
                 self._pg.send_query_prepared(self._name_of(text), params)
@@ -99,8 +101,8 @@ class Link:
         self._is_synced = False
         return reply
 
-    def finished(self, reply: Reply) -> PGresult:
-        """Wait for the answer to this statement and to all before it; raises ServerError."""
+    def finished(self, reply: StatementReply) -> PGresult:
+        """Wait for the result of this statement and of all before it; raises ServerError."""
         if reply.result is None and self._trouble is None and not self._is_synced:
             self._send_sync()
         while reply.result is None and self._trouble is None:
@@ -110,7 +112,7 @@ class Link:
             raise self._trouble
         return reply.result
 
-    def rows(self, reply: Reply) -> list[Row]:
+    def rows(self, reply: StatementReply) -> list[Row]:
         result = self.finished(reply)
         if not result.ntuples:
             return []
@@ -118,7 +120,7 @@ class Link:
         return self._loads.load_rows(0, result.ntuples, tuple)
 
     def sync(self) -> ServerError | None:
-        """Wait for everything, and make the connection usable again after an error."""
+        """Wait for all results, and make the connection usable again after an error."""
         self._send_sync()
         while self._awaited:
             self._take()
@@ -126,7 +128,7 @@ class Link:
         return trouble
 
     def script(self, text: bytes, data: Iterable[bytes] = ()) -> ServerError | None:
-        """Several statements in one text, in the transaction that is open; or a COPY of data."""
+        """Run several statements in the open transaction, or a COPY of data."""
         trouble = self.sync()
         if trouble is not None:
             return trouble
@@ -142,27 +144,27 @@ class Link:
         return trouble
 
     def make_room(self) -> None:
-        """Outside of a transaction: forget statements of days long gone."""
-        if len(self._prepared) > _MOST_PREPARED:
+        """Outside a transaction: deallocate statements, many of which name days that are gone."""
+        if len(self._prepared) > _MAX_PREPARED:
             self._prepared.clear()
             self._pg.send_query_params(b"DEALLOCATE ALL", None)
-            self._awaited.append(Reply(self))
+            self._awaited.append(StatementReply(self))
 
     @property
     def is_in_transaction(self) -> bool:
-        """Right after `sync`."""
+        """Valid right after `sync`."""
         return self._pg.transaction_status != TransactionStatus.IDLE
 
     @property
     def is_alive(self) -> bool:
-        """An idle connection with something to read has been cut off, or is about to be."""
+        """False: an idle connection with something to read was closed, or is about to be."""
         if self._awaited or self._trouble is not None or self.is_lost:
             return False
         try:
             self._poll.register(self._pg.socket, _READ)
             if not self._poll.poll(0):
                 return True
-            self._pg.consume_input()  # a notice is no harm; the end of the connection raises
+            self._pg.consume_input()  # a notice is harmless; a closed connection raises
         except psycopg.OperationalError:
             return False
         return not self._poll.poll(0)
@@ -171,7 +173,7 @@ class Link:
         return self._pg.socket
 
     def notifications(self) -> list[str]:
-        """What LISTEN has brought since the last time; never waits."""
+        """Payloads of notifications since the last call; never waits."""
         try:
             self._pg.consume_input()
         except psycopg.OperationalError as error:
@@ -187,20 +189,20 @@ class Link:
     def _name_of(self, text: bytes) -> bytes:
         name = self._prepared.get(text)
         if name is None:
-            # Named after its text: whatever connection a proxy gives us, a name that is known there
-            # cannot stand for another statement.
+            # Named after its text: on any connection that a proxy uses, a known name can only stand
+            # for the same statement.
             name = self._prepared[text] = blake2b(text, digest_size=12).hexdigest().encode()
             self._pg.send_prepare(name, text)
-            self._awaited.append(Reply(self, text))
+            self._awaited.append(StatementReply(self, text))
         return name
 
     def _take(self) -> None:
-        """Take in the answer to the oldest statement that has none yet."""
+        """Receive the result of the oldest statement that has none yet."""
         result = self._receive()
         reply = self._awaited.popleft()
         if reply is None:
             if result.status != ExecStatus.PIPELINE_SYNC:
-                raise self._lost(f"out of step: {result.status}")
+                raise self._lost(f"unexpected result: {result.status}")
         elif result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
             reply.result = result
         else:
@@ -210,11 +212,11 @@ class Link:
                 self._trouble = _trouble(result)
 
     def _receive(self) -> PGresult:
-        for _ in range(3):  # the answer to each statement is followed by an end
+        for _ in range(3):  # a None follows the result of each statement
             result = self._next_result()
             if result is not None:
                 return result
-        raise self._lost("the server has closed it")
+        raise self._lost("the server closed it")
 
     def _next_result(self) -> PGresult | None:
         while self._pg.is_busy():
@@ -244,7 +246,7 @@ class Link:
     def _flush(self) -> None:
         try:
             while self._pg.flush():
-                self._wait(_BOTH)  # reading too: the server may wait for us to take its answers
+                self._wait(_BOTH)  # also reading: the server may wait for us to read results
         except psycopg.OperationalError as error:
             raise self._lost(error) from error
 
@@ -260,7 +262,7 @@ class Link:
                 raise self._lost(error) from error
 
     def _lost(self, why: object) -> StoreUnavailable:
-        """From here on this connection is of no use: nothing more is waited for on it."""
+        """Give the connection up; returns the error to raise."""
         self.is_lost = True
         return StoreUnavailable(f"the connection to PostgreSQL is lost: {why}".strip())
 

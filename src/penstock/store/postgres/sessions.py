@@ -1,14 +1,14 @@
-"""Sessions at the PostgreSQL server whose client does not answer any more.
+"""Ends sessions of the PostgreSQL server whose client no longer responds.
 
 A session keeps its row locks until its transaction ends.  PostgreSQL itself ends a transaction
 that is idle (see libpq.py), but not one whose client has sent a part of its statements: a process
 that is stopped while it sends leaves a session that is `active` and waits for its client.  Two
 remedies, both with `pg_terminate_backend`:
 
-- `LostSessions`: a connection that we closed, with its server process perhaps still there.  The
-  next connection ends it.
-- `SessionWatch`: sessions of other nodes that wait for their client look after look.  Any node ends
-  them.  They are recognised by the same database, user and `application_name`.
+- `LostSessions`: connections that we closed, whose server process may still run.  The next
+  connection ends them.
+- `SessionWatch`: sessions of other nodes that wait for their client at several looks in a row.  Any
+  node ends them.  They have the same database, user and `application_name`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.store.database import Database
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
 
-LOOKS = 5  # in a row in which a session waits for the same statement before it is ended
+LOOKS = 5  # in a row at which a session waits for the same statement before it is ended
 _CLOSING_S = 5.0
 _ENDED = "ended %d PostgreSQL sessions whose client had stopped in mid-transaction"
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("penstock.store")
 
 
 class ServerSession(msgspec.Struct, frozen=True):
-    """A server process; numbers of processes are used again, so its start belongs to it."""
+    """A server process; process ids are reused, so its start time identifies it, too."""
 
     pid: int
     started_at: int  # microseconds
@@ -81,12 +81,12 @@ class SessionWatch:
         while not self._is_closing.is_set():
             try:
                 self._serve()
-            except PenstockError as error:  # the outage itself is logged by those who meet it
-                _log.debug("stalled sessions are not ended for now: %s", error)
+            except PenstockError as error:  # writers and readers log the outage itself
+                _log.debug("cannot end stalled sessions for now: %s", error)
             self._is_closing.wait(self._every_s)
 
     def _serve(self) -> None:
-        """Look at each interval on one connection, until it breaks or we close."""
+        """Look once per interval on one connection, until it breaks or we close."""
         db = self._open_database()
         try:
             while not self._is_closing.wait(self._every_s):
@@ -102,15 +102,15 @@ class SessionWatch:
 
 
 class StalledSessions:
-    """What the looks before have seen."""
+    """Sessions seen by earlier looks."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Any, ...], int] = {}
 
     def end(self, db: Database) -> int:
-        """Look once, and end those that were seen often enough; returns how many."""
+        """Look once, and end sessions that were seen often enough; returns how many."""
         rows = db.rows("sessions.waiting_for_client")
-        # The instant of the last change is part of the row: a client that went on is a new one.
+        # The time of the last change is part of the row: a client that continued is a new one.
         self._seen = {row: self._seen.get(row, 0) + 1 for row in rows}
         stalled = [ServerSession(row[0], row[1]) for row, n in self._seen.items() if n >= LOOKS]
         return end_sessions(db, stalled)

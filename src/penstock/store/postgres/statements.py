@@ -1,7 +1,6 @@
-"""How our queries are said to PostgreSQL, and what its errors mean for us.
+"""Our queries in PostgreSQL's protocol, and its errors translated into ours.
 
-Parameters are `$1`, `$2`, …; values go as text with types left to the server, which knows the
-columns.
+Parameters are `$1`, `$2`, …; values are sent as text without types: the server knows the columns.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from penstock.store.database import Collision
 
 Params = list[bytes | None]
 
-_MOST_ROWS = 64  # a statement of its own per power of two up to here
-_MOST_BYTES = 16 * 1024 * 1024  # in one statement; the server takes up to 1 GB
+_MAX_ROWS = 64  # per statement; there is one for each power of two up to here
+_MAX_BYTES = 16 * 1024 * 1024  # in one statement; the server takes up to 1 GB
 
-# Text in quotes is passed over; what follows a colon is a parameter.
+# Skips quoted text; a name after a colon is a parameter.
 _PARAM = re.compile(r"'(?:[^']|'')*'|:([a-z_]\w*)")
 _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 
 # SQLSTATEs and classes of them.
 _COLLISIONS = ("40001", "40P01")
-_DROPPED = "42P01"  # a day's tables, between the look into the list of days and the read
+_DROPPED = "42P01"  # a day's table, dropped after the list of days was read
 _STORAGE = ("08", "53", "54", "57", "58", "F0", "XX")
 _UNAVAILABLE = ("", "25006", "25P03", "55P03", "55006")
 
@@ -38,8 +37,8 @@ class Statement(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
 
 
-def meaning(sqlstate: str, text: str) -> Exception:
-    """What the server's word means for us, to be raised."""
+def error_for(sqlstate: str, text: str) -> Exception:
+    """Our error for one of the server's."""
     if sqlstate in _COLLISIONS or sqlstate == _DROPPED:
         return Collision(text)
     if sqlstate in _UNAVAILABLE or sqlstate.startswith(_STORAGE):
@@ -64,12 +63,12 @@ def statement(text: str) -> Statement:
 
 
 def parts(text: str, values: list[Params]) -> Iterator[tuple[bytes, Params]]:
-    """Statements with many rows each, of few different sizes: each size is prepared once."""
+    """Statements with many rows each; few different sizes, as each size is prepared once."""
     start = 0
     while start < len(values):
-        size = min(_MOST_ROWS, 1 << (len(values) - start).bit_length() - 1)
+        size = min(_MAX_ROWS, 1 << (len(values) - start).bit_length() - 1)
         flat = [value for row in values[start : start + size] for value in row]
-        while size > 1 and sum(map(len, filter(None, flat))) > _MOST_BYTES:
+        while size > 1 and sum(map(len, filter(None, flat))) > _MAX_BYTES:
             size //= 2
             flat = flat[: len(flat) // 2]
         yield many_rows(text, size), flat
@@ -78,7 +77,7 @@ def parts(text: str, values: list[Params]) -> Iterator[tuple[bytes, Params]]:
 
 @cache
 def many_rows(text: str, count: int) -> bytes:
-    """An insert of one row as an insert of several."""
+    """Turn an insert of one row into an insert of several."""
     match = _VALUES.search(text)
     if match is None:
         raise ValueError(f"not an insert of values: {text}")
@@ -96,10 +95,10 @@ def encoded(values: Sequence[Any]) -> Params:
 
 def sendable(value: str) -> bytes:
     """The text as the server takes it; raises InvalidRequest."""
-    # libpq takes texts to end at the first NUL: without this, the rest would silently be lost.
+    # libpq ends texts at the first NUL: without this check the rest would silently be lost.
     if "\0" in value:
-        raise InvalidRequest("PostgreSQL keeps no texts with a NUL character")
+        raise InvalidRequest("PostgreSQL cannot store texts with a NUL character")
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise InvalidRequest("a text holds half a character (a lone surrogate)") from None
+        raise InvalidRequest("a text has half a character (a lone surrogate)") from None

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
-from penstock.store.callers.postgres_caller import Home
-from penstock.store.callers.postgres_transactions import PostgresCallers
+from penstock.store.callers.postgres_caller import StoreLocation
+from penstock.store.callers.postgres_transactions import PostgresCallerTransactions
 from penstock.store.commit.session import SqlSession
 from penstock.store.database import Collision, Database
 from penstock.store.maintenance import migrate as migrations
@@ -24,9 +24,9 @@ from penstock.supervision.health import Health
 T = TypeVar("T")
 
 OLDEST_SERVER = 130_000
-STRIPES = 64  # rows of counters per queue; connections are spread over them
+STRIPES = 64  # counter rows per queue; connections are spread over them
 
-# Without these an acknowledged message may be lost, or half a page be taken for a whole one.
+# Without these an acknowledged message may be lost, or a torn page go unnoticed.
 _NEEDED = {
     "fsync": "on",
     "full_page_writes": "on",
@@ -39,7 +39,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: PostgresUrl, *, lanes: int, request_timeout_ms: int) -> None:
         health = Health()
         self.wakeups = PostgresWakeups(
-            lambda: PostgresDatabase(url), heard=self.tell, health=health
+            lambda: PostgresDatabase(url), on_wakeup=self.wake_listeners, health=health
         )
         try:
             super().__init__(
@@ -51,7 +51,7 @@ class PostgresStore(SqlStore):
                 health=health,
                 request_timeout_ms=request_timeout_ms,
             )
-            self.callers = PostgresCallers(self._home(), self._make_day)
+            self.callers = PostgresCallerTransactions(self._location(), self._make_day)
         except BaseException:
             self.wakeups.close()
             raise
@@ -64,18 +64,18 @@ class PostgresStore(SqlStore):
         super().close()
         self.wakeups.close()
 
-    def _home(self) -> Home:
+    def _location(self) -> StoreLocation:
         [(database, schema)] = self.read(lambda s: s.db.rows("callers.schema")).result()  # type: ignore[attr-defined]
-        return Home(database=database, schema=schema, secret=self.secret.hex())
+        return StoreLocation(database=database, schema=schema, secret=self.secret.hex())
 
     def _make_day(self, day: int) -> None:
-        self.write(lambda s: s.books.partitions.ensure(day)).result()  # type: ignore[attr-defined]
+        self.write(lambda s: s.transaction.partitions.ensure(day)).result()  # type: ignore[attr-defined]
 
 
 def open_postgres(
     url: str, *, lanes: int = 4, request_timeout_ms: int = REQUEST_TIMEOUT_MS
 ) -> PostgresStore:
-    """Raises StoreRefused if the server cannot keep our promises or its schema is not ours."""
+    """Raises StoreRefused if the server's settings are unsafe or its schema is not current."""
     where = parse(url)
     db = PostgresDatabase(where)
     try:
@@ -90,12 +90,12 @@ def open_postgres(
 
 
 def clock_of(store: SqlStore) -> Callable[[], int]:
-    """Asks the database for its time, in milliseconds; to be called from a thread."""
+    """A function that asks the database for its time in milliseconds; call it from a thread."""
     return lambda: store.read(lambda session: _time(session.db)).result()  # type: ignore[attr-defined]
 
 
 def migrate(url: str) -> list[Migration]:
-    """Apply what is pending, all or nothing; returns what was applied."""
+    """Apply pending migrations, all or nothing; returns them."""
     db = PostgresDatabase(parse(url))
     try:
         refuse_unsafe(_look(db, _facts))
@@ -105,7 +105,7 @@ def migrate(url: str) -> list[Migration]:
 
 
 def pending_sql(url: str | None = None) -> str:
-    """What `migrate` would run, to be read or to be run by hand; without a URL, everything."""
+    """The SQL that `migrate` would run; without a URL, all of it."""
     if url is None:
         return _script(migrations.shipped("postgres"), now=0)
     db = PostgresDatabase(parse(url))
@@ -116,7 +116,7 @@ def pending_sql(url: str | None = None) -> str:
 
 
 def refuse_unsafe(facts: Mapping[str, str]) -> None:
-    """The settings of a server by name; raises StoreRefused with the one that is wrong."""
+    """Check a server's settings by name; raises StoreRefused for the one that is wrong."""
     version = int(facts["server_version_num"])
     if version < OLDEST_SERVER:
         raise StoreRefused(f"PostgreSQL {version // 10_000} is too old; 13 or later is needed")
@@ -128,7 +128,7 @@ def refuse_unsafe(facts: Mapping[str, str]) -> None:
 def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
-        refuse_unsafe(_look(db, _facts))  # it may have been another server when we started
+        refuse_unsafe(_look(db, _facts))  # it may be another server than at the start
         process = _look(db, _process)
     except BaseException:
         db.abandon()
@@ -137,12 +137,12 @@ def _open_writer(url: PostgresUrl) -> SqlSession:
 
 
 def _look(db: Database, what: Callable[[Database], T]) -> T:
-    """In a transaction of its own, which keeps nothing."""
+    """Read in a transaction of its own."""
     for _ in range(2):
         db.begin(durable=False)
         try:
             return what(db)
-        except Collision as error:  # a proxy that loses prepared statements shows at once
+        except Collision as error:  # a proxy that loses prepared statements fails the first time
             collision = error
         finally:
             db.rollback()
@@ -177,7 +177,7 @@ def _script(todo: list[Migration], *, now: int) -> str:
 
 
 def _filled(text: str, values: Mapping[str, object]) -> str:
-    """The statement with its values written out, as one would type it."""
+    """The statement with its values as literals."""
 
     def literal(match: re.Match[str]) -> str:
         value = values[match[1]]

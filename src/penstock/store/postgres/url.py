@@ -1,12 +1,12 @@
-"""Where the server is and how to talk to it: libpq's own options, and two of ours.
+"""The store URL: libpq's own options, and two of ours.
 
     postgresql://user@host/database?prepare=off&timeout_ms=5000&sslmode=require
 
-`prepare=off`      no prepared statements, for proxies that share connections between transactions
-`timeout_ms=…`     how long one statement may take before we answer that the store is unavailable
+`prepare=off`      no prepared statements, for proxies that pool connections per transaction
+`timeout_ms=…`     how long a statement may take before the store counts as unavailable
 
-Both ends of a connection notice that the other one's host is gone: libpq's `keepalives_idle`,
-`keepalives_interval`, `keepalives_count` and `tcp_user_timeout` are also set at the server.
+Both ends of a connection detect that the other host is gone: libpq's `keepalives_idle`,
+`keepalives_interval`, `keepalives_count` and `tcp_user_timeout` are set at the server, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.store.postgres.sessions import LostSessions
 OLDEST_LIBPQ = 140_000  # the first with pipeline mode
 DEFAULT_TIMEOUT_MS = 5_000
 
-# With these a dead server is noticed in a few seconds, whatever the kernel's defaults are.
+# With these a dead server is detected in a few seconds, whatever the kernel's defaults are.
 _CAREFUL = {
     "connect_timeout": "3",
     "tcp_user_timeout": "5000",
@@ -34,22 +34,22 @@ _CAREFUL = {
     "application_name": "penstock",
 }
 
-# The server's names of the same.
+# The server's names of these.
 _AT_SERVER = {
     "keepalives_idle": "tcp_keepalives_idle",
     "keepalives_interval": "tcp_keepalives_interval",
     "keepalives_count": "tcp_keepalives_count",
     "tcp_user_timeout": "tcp_user_timeout",
 }
-# A statement that waits for a lock ends when its client has closed the connection.
+# Ends a statement that waits for a lock when its client has closed the connection.
 _CHECK_CLIENT = {"client_connection_check_interval": "2s"}
 
 
 class PostgresUrl(msgspec.Struct):
-    """A URL taken apart.  All connections of a store share it."""
+    """A parsed URL, shared by all connections of a store."""
 
     conninfo: str
-    prepares: bool = True  # turned off for good when a proxy turns out to lose what was prepared
+    prepares: bool = True  # switched off for good if a proxy loses prepared statements
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     lost: LostSessions = msgspec.field(default_factory=LostSessions)
 
@@ -59,34 +59,34 @@ class PostgresUrl(msgspec.Struct):
 
     @property
     def idle_timeout_ms(self) -> int:
-        """How long a transaction may wait for its next statement: less than others wait for its
-        locks, so that a node that is stopped delays them and does not make them fail.
+        """How long a transaction may be idle: less than others wait for its locks, so that a
+        stopped node delays them but does not make them fail.
         """
         return self.timeout_ms * 2 // 5
 
     @property
     def watch_ms(self) -> int:
-        """How often to look for stalled sessions: five looks take as long as `idle_timeout_ms`."""
+        """Interval of looks for stalled sessions: five take about as long as `idle_timeout_ms`."""
         return self.timeout_ms // 10
 
 
 def parse(url: str) -> PostgresUrl:
-    """Take out what is ours; the rest is libpq's.  Raises InvalidRequest."""
+    """Extract our own options; the rest is libpq's.  Raises InvalidRequest."""
     base, _, query = url.partition("?")
     pairs = [pair.partition("=")[::2] for pair in query.split("&") if pair]
     ours = {name: value for name, value in pairs if name in ("prepare", "timeout_ms")}
     rest = "&".join(f"{name}={value}" for name, value in pairs if name not in ours)
     prepare, timeout = ours.get("prepare", "on"), ours.get("timeout_ms", str(DEFAULT_TIMEOUT_MS))
     if prepare not in ("on", "off"):
-        raise InvalidRequest("prepare is on or off")
+        raise InvalidRequest(f"prepare must be on or off, not {prepare!r}")
     if not timeout.isdecimal() or not 100 <= int(timeout) <= 600_000:
-        raise InvalidRequest("timeout_ms must be from 100 to 600000")
+        raise InvalidRequest(f"timeout_ms must be from 100 to 600000, not {timeout!r}")
     conninfo = f"{base}?{rest}" if rest else base
     return PostgresUrl(conninfo, prepare == "on", int(timeout))
 
 
 def server_settings(url: PostgresUrl) -> dict[str, str]:
-    """What the server shall set for the connection, to notice that our host is gone."""
+    """Settings of the server's side of a connection, to detect that our host is gone."""
     wanted = _CAREFUL | {k: str(v) for k, v in conninfo_to_dict(url.conninfo).items()}
     if wanted["keepalives"] == "0":
         return _CHECK_CLIENT
@@ -94,10 +94,10 @@ def server_settings(url: PostgresUrl) -> dict[str, str]:
 
 
 def connect(url: PostgresUrl, *, writes: bool = True) -> psycopg.Connection:
-    """A connection of its own to the server, with every wait for it bounded."""
+    """Connect, with every wait bounded."""
     if pq.version() < OLDEST_LIBPQ:
         raise StoreRefused(f"libpq {pq.version()} has no pipeline mode; 14 or later is needed")
-    # After a failover the first of several hosts may be the one that only follows.
+    # After a failover the first of several hosts may be a read-only replica.
     wanted = _CAREFUL | ({"target_session_attrs": "read-write"} if writes else {})
     try:
         given = conninfo_to_dict(url.conninfo)

@@ -1,11 +1,10 @@
-"""Wake-ups between nodes: LISTEN and NOTIFY on a connection beside the others.
+"""Wake-ups between nodes: LISTEN and NOTIFY on a connection of its own.
 
-Told after the commit and from here, not inside of the transaction: a commit that notifies takes a
-lock that all such commits share.  Only where the transaction is a caller's own there is no other
-way.  Whatever goes wrong (a proxy that cannot listen, a lost connection), waiting claims look by
-themselves once in a while.
+Sent after the commit and from here, not inside the transaction: commits that notify share one lock.
+Only a caller's own transaction has to notify itself.  If wake-ups fail (a proxy that cannot listen,
+a lost connection), waiting claims poll once in a while.
 
-A payload is the teller's number and pairs `queue_no:count`.
+A payload is the sender's number and pairs `queue_no:count`.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from penstock.store.postgres.connection import PostgresDatabase
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
 
-PAUSE_MS = 5  # at most one telling in that time, however many commits there are
-MOST_QUEUES = 250  # in one payload, which takes up to 8,000 bytes
-NOBODY = "0"  # a teller that is none of those who listen
+PAUSE_MS = 5  # at most one announcement in this time, however many commits there are
+MAX_QUEUES = 250  # in one payload, which takes up to 8,000 bytes
+NO_NODE = "0"  # the sender's number of a caller's transaction
 _PATIENCE_S = 5.0
 _FIRST_BACK_OFF_S = 0.1
 _LONGEST_BACK_OFF_S = 10.0
@@ -37,39 +36,39 @@ class PostgresWakeups:
         self,
         open_database: Callable[[], PostgresDatabase],
         *,
-        heard: Callable[[Mapping[int, int]], None],
+        on_wakeup: Callable[[Mapping[int, int]], None],
         health: Health,
     ) -> None:
         self._open_database = open_database
-        self._heard = heard
+        self._on_wakeup = on_wakeup
         self._lock = threading.Lock()
-        self._untold: dict[int, int] = {}
-        self._bell, self._rope = os.pipe()
+        self._unannounced: dict[int, int] = {}
+        self._signal_in, self._signal_out = os.pipe()
         self._is_closing = threading.Event()
         self.is_listening = threading.Event()
         self._thread = SupervisedThread("penstock-wakeups", self._run, health=health)
         self._thread.start()
 
     def announce(self, woken: Mapping[int, int]) -> None:
-        """Other nodes shall hear of it, soon and together with what comes until then."""
+        """Announce it to other nodes soon, together with what is committed until then."""
         if self._is_closing.is_set():
             return
         with self._lock:
-            is_first = not self._untold
+            is_first = not self._unannounced
             for queue_no, count in woken.items():
-                self._untold[queue_no] = self._untold.get(queue_no, 0) + count
+                self._unannounced[queue_no] = self._unannounced.get(queue_no, 0) + count
         if is_first:
-            os.write(self._rope, b".")
+            os.write(self._signal_out, b".")
 
     def close(self) -> None:
-        """Tell what is untold, and go."""
+        """Announce what is pending, and stop."""
         if self._is_closing.is_set():
             return
         self._is_closing.set()
-        os.write(self._rope, b".")
+        os.write(self._signal_out, b".")
         if self._thread.join(_PATIENCE_S):
-            os.close(self._bell)
-            os.close(self._rope)
+            os.close(self._signal_in)
+            os.close(self._signal_out)
 
     def _run(self) -> None:
         back_off_s = _FIRST_BACK_OFF_S
@@ -85,7 +84,7 @@ class PostgresWakeups:
             back_off_s = min(2 * back_off_s, _LONGEST_BACK_OFF_S)
 
     def _serve(self) -> None:
-        """Listen and tell on one connection, until it breaks or we close."""
+        """Listen and announce on one connection, until it breaks or we close."""
         db = self._open_database()
         try:
             db.begin(durable=False)
@@ -94,45 +93,45 @@ class PostgresWakeups:
             db.commit()
             self.is_listening.set()
             while not self._is_closing.is_set():
-                is_rung = self._bell in _ready([db.fileno(), self._bell])
-                self._hear(db, me)
+                is_rung = self._signal_in in _ready([db.fileno(), self._signal_in])
+                self._receive(db, me)
                 if is_rung:
-                    os.read(self._bell, 4096)
-                    self._tell(db, me)
+                    os.read(self._signal_in, 4096)
+                    self._send_announcements(db, me)
                     _ready([db.fileno()], PAUSE_MS)
-            self._tell(db, me)
+            self._send_announcements(db, me)
         finally:
             db.abandon()
 
-    def _tell(self, db: PostgresDatabase, me: str) -> None:
+    def _send_announcements(self, db: PostgresDatabase, me: str) -> None:
         with self._lock:
-            untold, self._untold = list(self._untold.items()), {}
-        if untold:
+            unannounced, self._unannounced = list(self._unannounced.items()), {}
+        if unannounced:
             db.begin(durable=False)
-            for payload in payloads(me, untold):
-                db.post("wakeups.tell", {"payload": payload})
+            for payload in payloads(me, unannounced):
+                db.post("wakeups.notify", {"payload": payload})
             db.commit()
 
-    def _hear(self, db: PostgresDatabase, me: str) -> None:
+    def _receive(self, db: PostgresDatabase, me: str) -> None:
         woken: dict[int, int] = {}
         for payload in db.notifications():
-            teller, *pairs = payload.split()
-            if teller != me:
+            sender, *pairs = payload.split()
+            if sender != me:
                 for pair in pairs:
                     queue_no, _, count = pair.partition(":")
                     woken[int(queue_no)] = woken.get(int(queue_no), 0) + int(count)
         if woken:
-            self._heard(woken)
+            self._on_wakeup(woken)
 
 
-def payloads(teller: str, woken: list[tuple[int, int]]) -> Iterator[str]:
-    for start in range(0, len(woken), MOST_QUEUES):
-        some = woken[start : start + MOST_QUEUES]
-        yield f"{teller} " + " ".join(f"{queue_no}:{count}" for queue_no, count in some)
+def payloads(sender: str, woken: list[tuple[int, int]]) -> Iterator[str]:
+    for start in range(0, len(woken), MAX_QUEUES):
+        some = woken[start : start + MAX_QUEUES]
+        yield f"{sender} " + " ".join(f"{queue_no}:{count}" for queue_no, count in some)
 
 
 def _ready(files: list[int], at_most_ms: int | None = None) -> list[int]:
-    """Those with something to read; not by select(), which knows only the first 1,024 files."""
+    """Files with something to read; not by select(), which is limited to the first 1,024."""
     poll = select.poll()
     for file in files:
         poll.register(file, select.POLLIN)

@@ -22,27 +22,6 @@ CREATE TABLE archive_mark (
   CHECK (done_no <= planned_no)
 ) WITHOUT ROWID;
 
-CREATE TABLE backlog_sample (
-  sample_no       INTEGER PRIMARY KEY AUTOINCREMENT,
-  at              INTEGER NOT NULL,
-  queue_no        INTEGER NOT NULL,
-  waiting         INTEGER NOT NULL,
-  ready           INTEGER NOT NULL,
-  leased          INTEGER NOT NULL,
-  dead            INTEGER NOT NULL,
-  sent_total      INTEGER NOT NULL,
-  done_total      INTEGER NOT NULL,
-  dead_total      INTEGER NOT NULL,
-  cancelled_total INTEGER NOT NULL,
-  failed_total    INTEGER NOT NULL,
-  expired_total   INTEGER NOT NULL,
-  claimed_total   INTEGER NOT NULL
-);
-
-CREATE INDEX backlog_sample_by_queue ON backlog_sample (queue_no, sample_no);
-
-CREATE INDEX backlog_sample_by_time ON backlog_sample (at);
-
 CREATE TABLE circuit (
   circuit_no  INTEGER PRIMARY KEY AUTOINCREMENT,
   hash        TEXT    NOT NULL UNIQUE,
@@ -250,9 +229,11 @@ CREATE TABLE migration (
   applied_at BIGINT NOT NULL
 );
 
-CREATE TABLE minute_sample (
+CREATE TABLE minute_counter (
+  sample_no       INTEGER PRIMARY KEY AUTOINCREMENT,
   queue_no        INTEGER NOT NULL,
   minute_at       INTEGER NOT NULL,
+  at              INTEGER NOT NULL,
   waiting         INTEGER NOT NULL,
   ready           INTEGER NOT NULL,
   leased          INTEGER NOT NULL,
@@ -269,10 +250,11 @@ CREATE TABLE minute_sample (
   wait_p95_ms     INTEGER,
   work_p50_ms     INTEGER,
   work_p95_ms     INTEGER,
-  PRIMARY KEY (queue_no, minute_at)
-) WITHOUT ROWID;
+  is_for_lake     INTEGER NOT NULL DEFAULT 0 CHECK (is_for_lake IN (0, 1)),
+  UNIQUE (queue_no, minute_at)
+);
 
-CREATE INDEX minute_sample_by_time ON minute_sample (minute_at);
+CREATE INDEX minute_counter_by_time ON minute_counter (minute_at);
 
 CREATE TABLE move_task (
   task_id        TEXT    PRIMARY KEY,

@@ -1,6 +1,6 @@
-"""Programs that write to a SQLite store without lining up: an application's own transaction.
+"""Waiting for writers that bypass our write lock, such as an application's own transaction.
 
-SQLite asks its waiting writer again and again whether to go on.  On an event loop nobody waits.
+SQLite calls its waiting writer back after each try.  An event loop does not wait at all.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import threading
 _STEP_MS = 5
 
 
-class Patience:
-    """How a connection waits for a lock that a stranger holds."""
+class BusyWait:
+    """SQLite's busy handler for one connection."""
 
     def __init__(self, longest_ms: int) -> None:
         self._longest_ms = longest_ms
@@ -19,7 +19,7 @@ class Patience:
         self.is_short = False
 
     def wait(self, times: int) -> bool:
-        """Asked by SQLite after so many tries: True to try once more."""
+        """Called by SQLite after `times` tries; True to try again."""
         if self.is_short or times * _STEP_MS >= self._longest_ms:
             return False
         self._never.wait((_STEP_MS if times else 1) / 1000)

@@ -1,7 +1,7 @@
 """Checksums on every page of the database.
 
-A bit that flips on the disk must not go unseen.  SQLite alone gives wrong rows and calls them good
-(measured: 147 of 200 flips); with its checksum VFS each read of a damaged page is an error.  The
+A bit that flips on the disk must not go unnoticed.  SQLite alone returns wrong rows without an
+error (measured: 147 of 200 flips); with its checksum VFS every read of a damaged page fails.  The
 log has checksums of its own; see log_damage.py.
 """
 
@@ -15,12 +15,12 @@ import apsw
 
 _log = logging.getLogger("penstock.store")
 
-RESERVED_BYTES = 8  # per page; also the mark in the file that its pages are checked
+RESERVED_BYTES = 8  # per page; their presence says that the file has checksums
 
 
 @cache
 def turn_on() -> bool:
-    """Check pages of files that have room for checksums; once per process."""
+    """Verify pages of files that have checksums; called once per process, cached."""
     try:
         import apsw.sqlite_extra
 
@@ -32,7 +32,7 @@ def turn_on() -> bool:
 
 
 def has_checksums(path: Path) -> bool:
-    """Through a connection: to open and close the file beside one would drop SQLite's locks."""
+    """Asked through a connection: closing a descriptor of our own would drop SQLite's locks."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return int(db.reserve_bytes("main")) == RESERVED_BYTES

@@ -1,4 +1,4 @@
-"""SQLite through apsw, set up so that a commit is on the disk before anybody hears of it.
+"""SQLite through apsw, set up so that a commit is on the disk before it is acknowledged.
 
 apsw's wheel carries a current SQLite: those before 3.51.3 can corrupt a database when a WAL is
 reset while another connection writes, and the system's is usually older than that.
@@ -18,22 +18,22 @@ from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.damage.log_damage import (
     SYNC_AFTER,
     LogEnd,
-    keep_aside,
-    look_behind,
+    find_log_end,
+    log_dropped_end,
+    recovery_advice,
     refuse_damaged_log,
-    what_to_do,
 )
-from penstock.store.database import Collision, Found, NotADatabase, Occupied, Row
+from penstock.store.database import Collision, NotADatabase, Occupied, ReadyRows, Row
 from penstock.store.queries import Queries
 from penstock.store.sqlite import checksums
-from penstock.store.sqlite.busy_wait import Patience
+from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.errors import is_damage, storage_error
 from penstock.store.sqlite.full_disk import check_free_space, reserve_index
 from penstock.store.sqlite.inserts import parts
-from penstock.store.sqlite.locked_transaction import InTurn
+from penstock.store.sqlite.locked_transaction import WriteLockMixin
 from penstock.store.sqlite.log_mover import LogMover
 from penstock.store.sqlite.log_sync import BUSY_MS, is_failed_sync, make_log_durable
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.write_lock import WriteLock
 
 _log = logging.getLogger("penstock.store")
 
@@ -41,15 +41,15 @@ OLDEST_SQLITE = 3_051_003
 CHECKPOINT_PAGES = 10_000  # measured: p99 2.8 ms instead of 6.1 with the default 1,000
 LITTLE_PAGES = 1_000  # are moved within milliseconds, and so by the writer itself
 CACHE_KIB = 32 * 1024
-CLOSING_MS = 2_000  # to close in turn only spares the next one some work
+CLOSING_MS = 2_000  # closing under the write lock only saves the next process some work
 _NO_TABLE = "no such table"  # of a day that another process has dropped
 
 
-class StillOpen(StoreUnavailable):
-    """The log is to be settled, and other processes have the store open."""
+class OpenElsewhere(StoreUnavailable):
+    """The log must be made durable, but other processes have the store open."""
 
 
-class SqliteDatabase(InTurn):
+class SqliteDatabase(WriteLockMixin):
     dialect = "sqlite"
     is_shared = False
     finds_deadlocks = False
@@ -59,7 +59,7 @@ class SqliteDatabase(InTurn):
         path: Path,
         *,
         read_only: bool = False,
-        turns: Turns | None = None,
+        write_lock: WriteLock | None = None,
         watch: DamageWatch | None = None,
     ) -> None:
         self._watch = watch
@@ -72,8 +72,8 @@ class SqliteDatabase(InTurn):
         self._is_read_only = read_only
         self._is_synced = True
         self._unsynced = 0  # commits since the last one that was synced
-        self._turns = turns
-        self._patience = Patience(BUSY_MS)
+        self._write_lock = write_lock
+        self._busy_wait = BusyWait(BUSY_MS)
         try:
             self._db = self._open(path, read_only)
         except apsw.BusyError as error:
@@ -82,10 +82,12 @@ class SqliteDatabase(InTurn):
             raise NotADatabase(f"cannot open {path}: {error}") from error
         except (apsw.Error, OSError) as error:
             if is_damage(error):
-                raise StoreDamaged(f"{path} is damaged: {error}. {what_to_do()}") from error
+                raise StoreDamaged(f"{path} is damaged: {error}. {recovery_advice()}") from error
             raise StoreUnavailable(f"cannot open {path}: {error}") from error
         self._cursor = self._db.cursor()
-        self._mover = LogMover(self._db.db_filename("main"), on_failed=self._doubt_at_once)
+        self._mover = LogMover(
+            self._db.db_filename("main"), on_failed=self._mark_failed_sync_at_once
+        )
 
     def _open(self, path: Path, read_only: bool) -> apsw.Connection:
         refuse_old_sqlite(apsw.SQLITE_VERSION_NUMBER)
@@ -94,20 +96,20 @@ class SqliteDatabase(InTurn):
         flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
         if not read_only:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        # Statements for every number of rows must fit, or inserts are prepared anew each time.
+        # Room for the statements of every number of rows, so that inserts stay prepared.
         db = apsw.Connection(str(path), flags=flags, statementcachesize=600)
         try:
             self._set_up(db, path, read_only, is_checked)
         except BaseException:
-            # Left to the garbage collector it would live on for a while, and what SQLite remembers
-            # of the log with it; and in the end it would move the log, whatever the disk says.
+            # The garbage collector would close it late, with SQLite's cached index of the log, and
+            # closing would move the log even though the disk fails.
             _abandon(db)
             raise
         return db
 
     def _set_up(self, db: apsw.Connection, path: Path, read_only: bool, is_checked: bool) -> None:
-        db.set_busy_handler(self._patience.wait)
-        # Without this, SQLite plans a statement anew whenever a bound value changes: measured,
+        db.set_busy_handler(self._busy_wait.wait)
+        # Without this, SQLite plans a statement again whenever a bound value changes: measured,
         # a claim costs 100 µs instead of 15.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.pragma("cache_size", -CACHE_KIB)
@@ -126,10 +128,10 @@ class SqliteDatabase(InTurn):
         try:
             return self._cursor.execute(self._queries.text(name, **fill), params or {}).fetchall()
         except apsw.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
-        return Found(self.rows(name, params, **fill))
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
+        return ReadyRows(self.rows(name, params, **fill))
 
     def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
         self.rows(name, params, **fill)
@@ -144,27 +146,27 @@ class SqliteDatabase(InTurn):
             for text, values in parts(self._queries.text(name, **fill), rows):
                 back += self._cursor.execute(text, values).fetchall()
         except apsw.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
         return back
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
         try:
             self._cursor.executemany(self._queries.text(name), rows)
         except apsw.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
     def script(self, text: str) -> None:
         try:
             self._cursor.execute(text).fetchall()
         except apsw.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
     def begin(self, *, durable: bool) -> None:
         if self._is_read_only:
             self._execute("BEGIN")
             return
-        self._be_in_turn()
-        # So that a power cut leaves few commits torn, and more than that is known to be damage.
+        self._ensure_write_lock()
+        # Bounds the commits that a power cut can tear; more than that is known to be damage.
         durable = durable or self._unsynced >= SYNC_AFTER
         if durable != self._is_synced:
             # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
@@ -173,11 +175,11 @@ class SqliteDatabase(InTurn):
         try:
             self._execute("BEGIN IMMEDIATE")
         except BaseException:
-            self.give_turn_back()
+            self.release_write_lock()
             raise
 
     def step_back(self, times: int) -> None:
-        """Nobody else is there."""
+        """Nothing to do: SQLite has one writer."""
 
     def be_patient(self) -> None:
         pass
@@ -187,26 +189,26 @@ class SqliteDatabase(InTurn):
         self._unsynced = 0 if self._is_synced else self._unsynced + 1
         if self._logged_pages >= self._move_at or self._mover.has_ended:
             self._move_log()
-        self.give_turn_back()
+        self.release_write_lock()
 
     def rollback(self) -> None:
         try:
             if self._db.in_transaction:
                 self._execute("ROLLBACK")
         finally:
-            self.give_turn_back()
+            self.release_write_lock()
 
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
-        if pages < self._logged_pages:  # it has begun anew
+        if pages < self._logged_pages:  # the log was restarted
             self._move_at = CHECKPOINT_PAGES
         self._logged_pages = pages
         return apsw.SQLITE_OK
 
     def _move_log(self) -> None:
-        """What SQLite would do by itself, but without a word when a sync fails on the way.
+        """Checkpoint.  SQLite would do it by itself, but would not report a failed sync.
 
-        The commit before it stands.  Those after it would build on pages that may not be on the
-        disk, so there are none: this connection is not used again.
+        The commit before it is durable.  After a failed sync this connection is not used again:
+        later commits would build on pages that may not be on the disk.
         """
         mover = self._mover
         if mover.is_moving:
@@ -218,17 +220,17 @@ class SqliteDatabase(InTurn):
                 return
             mover.rest()
             logged, moved = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            # Behind somebody who still reads it nothing can be moved, now or in a moment.
+            # Pages that a reader still uses cannot be moved, now or in a moment.
             self._move_at = CHECKPOINT_PAGES if moved == logged else logged + CHECKPOINT_PAGES
-        except apsw.BusyError:  # another process is at it
+        except apsw.BusyError:  # another process moves the log
             self._move_at = self._logged_pages + CHECKPOINT_PAGES
         except apsw.Error as error:
             _log.warning("the log could not be moved into the database: %s", error)
             self.is_alive = False
-            self._doubt()
+            self._mark_failed_sync()
 
     def _is_worth_a_mover(self) -> bool:
-        """Not if little is left, nor behind somebody who still reads the log."""
+        """False if little is left, or if a reader keeps the log from being moved."""
         before = self._moved_pages
         logged, self._moved_pages = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         if not self._mover.has_ended:
@@ -236,15 +238,15 @@ class SqliteDatabase(InTurn):
         return self._moved_pages > before and logged - self._moved_pages > LITTLE_PAGES
 
     def has_changed(self) -> bool:
-        """May anybody have committed since we were asked last?"""
+        """Whether another connection may have committed since the last call."""
         before, self._version = self._version, self._db.pragma("data_version")
         return before != self._version
 
-    def settle(self, *, again: bool = False) -> None:
-        """Move the log into the database, synced, and start it anew.
+    def checkpoint(self, *, again: bool = False) -> None:
+        """Move the whole log into the database, synced, and restart it.
 
-        `again`: a sync may have failed, so that pages which were moved before must be moved again.
-        They are, unless another process has the store open and keeps SQLite's notes on the log.
+        `again`: a sync may have failed, so pages that were moved before must be moved again.  They
+        are, unless another process has the store open, with SQLite's shared index of the log.
         """
         try:
             _, moved = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
@@ -254,29 +256,29 @@ class SqliteDatabase(InTurn):
         except apsw.BusyError:
             pass  # another process reads; the log is durable, and is moved later
         except apsw.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
     def close(self) -> None:
-        """The last one to close moves the log: in its turn, as others may be about to open."""
+        """The last connection to close moves the log: under the lock, as others may be opening."""
         try:
-            self.take_turn(wait=True, patience_ms=CLOSING_MS)
+            self.acquire_write_lock(wait=True, patience_ms=CLOSING_MS)
         except Occupied:
             self.is_alive = False
         self._mover.close()
         if self.is_alive and not self._mover.has_failed:
             self._db.close()
-            self.give_turn_back()
+            self.release_write_lock()
         else:
             self.abandon()
 
     def abandon(self) -> None:
         """Close without touching the files: after a failed sync, memory and disk may differ.
 
-        `open_settled` opens the next one, which reads the log anew.
+        The next connection, made by `open_synced`, reads the log from the disk.
         """
         self._mover.close()
         _abandon(self._db)
-        self.give_turn_back()
+        self.release_write_lock()
 
     @property
     def connection(self) -> apsw.Connection:
@@ -286,77 +288,77 @@ class SqliteDatabase(InTurn):
         try:
             self._cursor.execute(text)
         except apsw.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
-    def _meaning(self, error: apsw.Error) -> Exception:
-        """What an error is for the caller; a sync that may have failed is one for everybody."""
-        if isinstance(error, apsw.BusyError) and self._patience.is_short:
+    def _translate(self, error: apsw.Error) -> Exception:
+        """The error for the caller; if a sync may have failed, every process is warned."""
+        if isinstance(error, apsw.BusyError) and self._busy_wait.is_short:
             return Collision("another program writes to the store")
         if isinstance(error, apsw.SQLError) and _NO_TABLE in str(error):
             return Collision(str(error))
         if is_failed_sync(error):
-            self._doubt()
+            self._mark_failed_sync()
         if is_damage(error) and self._watch is not None:
-            return self._watch.met(error)
+            return self._watch.report(error)
         return storage_error(error)
 
 
-def open_settled(
-    path: Path, turns: Turns, *, again: bool = False, watch: DamageWatch | None = None
+def open_synced(
+    path: Path, write_lock: WriteLock, *, again: bool = False, watch: DamageWatch | None = None
 ) -> SqliteDatabase:
-    """Open for writing: what a crash or a failed sync left is in the database, and durable.
+    """Open for writing, after moving what a crash or a failed sync left into the database, durably.
 
-    While others have the store open the log is theirs as much as ours, and is left as it is: who
-    fails to sync it leaves word, and then nobody opens the store before it is settled.
+    While other processes have the store open the log is left as it is: a process that fails to
+    sync it marks that, and then none opens the store before the log is durable.
     """
-    turns.take()
+    write_lock.acquire()
     try:
-        is_alone = turns.come_in()
-        again = again or turns.is_in_doubt
-        if not is_alone and not turns.is_in_doubt:
-            return SqliteDatabase(path, turns=turns, watch=watch)
+        is_alone = write_lock.enter()
+        again = again or write_lock.has_failed_sync
+        if not is_alone and not write_lock.has_failed_sync:
+            return SqliteDatabase(path, write_lock=write_lock, watch=watch)
         if not is_alone:
-            raise StillOpen("a sync has failed: other processes must let go of the store first")
+            raise OpenElsewhere("a sync has failed: other processes must close the store first")
         make_log_durable(path)
-        db = SqliteDatabase(path, turns=turns, watch=watch)
+        db = SqliteDatabase(path, write_lock=write_lock, watch=watch)
         try:
-            _look_at_log(db, path)
-            db.settle(again=again)
+            _check_log(db, path)
+            db.checkpoint(again=again)
         except BaseException:
             db.abandon()
             raise
-        turns.trust()
-        turns.stay()
+        write_lock.clear_failed_sync()
+        write_lock.admit_others()
         return db
     except BaseException:
-        turns.leave()
+        write_lock.leave()
         raise
     finally:
-        turns.give_back()
+        write_lock.release()
 
 
 def end_of_log(db: SqliteDatabase, path: Path) -> LogEnd | None:
-    """What SQLite does not read of the log; nobody else may have the store open."""
+    """The part of the log that SQLite does not read; no other process may have the store open."""
     try:
         accepted, _ = db.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         numbers_page = None
         if db.connection.reserve_bytes("main") == checksums.RESERVED_BYTES:
-            # Applications do not write to it: all sends are ours, and synced.
+            # Applications do not write to such a file: all sends are ours, and synced.
             numbers_page = next((page for (page,) in db.rows("log.numbers_page")), None)
-        return look_behind(path, accepted, numbers_page=numbers_page)
+        return find_log_end(path, accepted, numbers_page=numbers_page)
     except apsw.Error as error:
         raise storage_error(error) from error
     except OSError as error:
         raise StoreUnavailable(f"cannot read the log of {path}: {error}") from error
 
 
-def _look_at_log(db: SqliteDatabase, path: Path) -> None:
-    """Raises StoreDamaged; an end that a power cut left is logged."""
+def _check_log(db: SqliteDatabase, path: Path) -> None:
+    """Raises StoreDamaged; logs an unfinished end that a power cut left."""
     end = end_of_log(db, path)
     refuse_damaged_log(path, end)
     try:
         if end is not None:
-            keep_aside(path, end)
+            log_dropped_end(path, end)
     except OSError as error:
         raise StoreUnavailable(f"cannot copy the log of {path}: {error}") from error
 
@@ -381,6 +383,6 @@ def refuse_old_sqlite(version: int) -> None:
 
 
 def refuse_unsafe(name: str, found: object, wanted: object) -> None:
-    """Settings can fail silently; without this one an acknowledged message could be lost."""
+    """A pragma can fail silently; without this one an acknowledged message could be lost."""
     if found != wanted:
-        raise StoreRefused(f"SQLite's {name} is {found!r} where {wanted!r} was asked for")
+        raise StoreRefused(f"SQLite's {name} is {found!r}; it must be {wanted!r}")

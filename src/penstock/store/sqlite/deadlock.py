@@ -1,13 +1,13 @@
-"""Notice that a thread is about to wait for a write lock of SQLite that it holds itself.
+"""Detects that a thread is about to wait for SQLite's write lock while it holds that lock itself.
 
 An application that shares its file with the store may write in a transaction of its own and then
-call the store without `tx=`: the store would wait for a commit that cannot come, until its patience
-ends.  SQLite does not tell who holds its lock; this is what can be found out for certain:
+call the store without `tx=`: the store would wait for a commit that cannot come, until it times
+out.  SQLite does not report the holder of its lock; this much is certain:
 
-- Linux lists the locks of files by process, so another process is never taken for our own.
+- Linux lists file locks by process, so another process is never mistaken for our own.
 - Django knows the connections of the calling thread.
 - A connection of sqlite3 with `check_same_thread` (the default) belongs to one thread.
-- Where the process has no other thread of the application, no other one can commit.
+- If the process has no other thread of the application, no other thread can commit.
 
 In all other cases (SQLAlchemy in a program with threads, systems without /proc) the store waits as
 it waits for any other writer.
@@ -31,7 +31,7 @@ from penstock.store.sqlite.file_header import identity
 _LOCKS = Path("/proc/locks")
 _WAL_WRITE_LOCK = 120  # bytes that SQLite locks: of the -shm file …
 _RESERVED_LOCK = 0x40000001  # … and of a database that is not in WAL mode
-# Our threads that run nothing of the application.
+# Names of our threads that run no code of the application.
 _OURS = tuple(
     f"penstock-{name}"
     for name in ("writer", "reader", "turn", "wakeups", "watchdog", "mover", "duties")
@@ -39,9 +39,9 @@ _OURS = tuple(
 
 
 def refuse_django_deadlock(path: Path) -> None:
-    """Raises TransactionBusy if a transaction of Django's in this thread holds the lock.
+    """Raises TransactionBusy if a Django transaction of this thread holds the lock.
 
-    Cheap, so that every write can ask: a file of locks is read only inside of `atomic()`.
+    Cheap enough for every write: the list of locks is read only inside `atomic()`.
     """
     for connection in _of_django():
         if _is_held_by_this_process(path) and _is_writing(connection, path):
@@ -49,7 +49,7 @@ def refuse_django_deadlock(path: Path) -> None:
 
 
 def refuse_deadlock(path: Path) -> None:
-    """Raises TransactionBusy if this thread is certain to hold the lock that it waits for."""
+    """Raises TransactionBusy if this thread certainly holds the lock that it waits for."""
     if not _is_held_by_this_process(path):
         return
     refuse_django_deadlock(path)
@@ -59,15 +59,15 @@ def refuse_deadlock(path: Path) -> None:
 
 def _deadlock(path: Path, how: str) -> TransactionBusy:
     return TransactionBusy(
-        f"this thread has a transaction open that has written to {path}, and this call would wait"
+        f"this thread has an open transaction that has written to {path}, and this call would wait"
         f" for its end: pass it as {how}, or call this after its commit"
     )
 
 
 def _of_django() -> Iterator[sqlite3.Connection]:
-    """Those of the calling thread that are in a transaction."""
+    """Django's connections of the calling thread that are in a transaction."""
     django, conf = sys.modules.get("django.db"), sys.modules.get("django.conf")
-    # Some library may have imported it in a program that is not Django's.
+    # A library may have imported Django in a program that does not use it.
     if django is None or conf is None or not conf.settings.configured:
         return
     for wrapper in django.connections.all(initialized_only=True):
@@ -77,7 +77,7 @@ def _of_django() -> Iterator[sqlite3.Connection]:
 
 
 def _of_this_thread() -> list[sqlite3.Connection]:
-    """Those that no other thread can use, and that are in a transaction."""
+    """Connections in a transaction that no other thread can use."""
     found = [one for one in gc.get_objects() if type(one) is sqlite3.Connection]
     open_ones = [one for one in found if _is_usable(one) and one.in_transaction]
     shared: list[sqlite3.Connection] = []
@@ -96,7 +96,7 @@ def _is_usable(connection: sqlite3.Connection) -> bool:
 
 
 def _is_writing(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether it can write to our file at once.  Asked while the lock is held: it holds it then."""
+    """Whether it can write to our file at once; called while the lock is held, so it holds it."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     with suppress(sqlite3.Error, OSError):
@@ -106,7 +106,7 @@ def _is_writing(connection: sqlite3.Connection, path: Path) -> bool:
         [(patience_ms,)] = cursor.execute("PRAGMA busy_timeout").fetchall()
         cursor.execute("PRAGMA busy_timeout = 0")
         try:
-            cursor.execute(queries_of("sqlite").text("callers.hold"))
+            cursor.execute(queries_of("sqlite").text("callers.take_write_lock"))
         finally:
             cursor.execute(f"PRAGMA busy_timeout = {patience_ms}")
         return True
@@ -114,7 +114,7 @@ def _is_writing(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _is_held_by_this_process(path: Path) -> bool:
-    """Whether a connection of this process holds the lock; False where the system does not tell."""
+    """Whether a connection of this process holds the lock; False if that is unknown."""
     inodes = {}
     for name, byte in ((f"{path}-shm", _WAL_WRITE_LOCK), (str(path), _RESERVED_LOCK)):
         with suppress(OSError):
@@ -127,7 +127,7 @@ def _is_held_by_this_process(path: Path) -> bool:
 
 
 def _is_lock_of_ours(line: str, inodes: Mapping[str, int]) -> bool:
-    """Of a line such as `33: POSIX  ADVISORY  WRITE 16932 fe:00:2165389 120 120`."""
+    """Parses a line such as `33: POSIX  ADVISORY  WRITE 16932 fe:00:2165389 120 120`."""
     _, *kind, process, file, first, last = line.split()
     byte = inodes.get(file.rpartition(":")[2])
     if byte is None or process != str(os.getpid()):

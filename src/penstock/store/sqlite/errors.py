@@ -1,26 +1,26 @@
-"""What errors of SQLite mean for a request."""
+"""SQLite's errors translated into ours."""
 
 from __future__ import annotations
 
 import apsw
 
 from penstock.domain.errors import PenstockError, StoreDamaged, StoreUnavailable
-from penstock.store.damage.log_damage import what_to_do
+from penstock.store.damage.log_damage import recovery_advice
 from penstock.store.database import Occupied
 
 
 def is_damage(error: Exception) -> bool:
-    """A wrong checksum, or a page that is not what it should be."""
+    """A wrong checksum or a malformed page."""
     if isinstance(error, apsw.CorruptError):
         return True
     return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
 
 
 def storage_error(error: apsw.Error) -> PenstockError:
-    """A broken rule is the fault of one request; anything else may be the storage's."""
+    """A violated constraint is the fault of one request; anything else may be the storage's."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return Occupied("another program has kept the store to itself for too long")
+        return Occupied("another program has held SQLite's write lock for too long")
     if is_damage(error):
-        return StoreDamaged(f"the store is damaged: {error}. {what_to_do()}")
+        return StoreDamaged(f"the store is damaged: {error}. {recovery_advice()}")
     kind = PenstockError if isinstance(error, apsw.ConstraintError) else StoreUnavailable
     return kind(f"{type(error).__name__}: {error}")

@@ -1,5 +1,5 @@
-"""The file of a SQLite store as one process uses it: its place in line, and its word to the other
-processes that use the same file.  How the file is opened, those know who are based on this.
+"""One process's access to the file of a SQLite store: its write lock, and its wake-ups to and from
+other processes that use the same file.  Subclasses know how to open the file.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from penstock.store.damage.damage_map import damaged_pages
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.database import Database
 from penstock.store.sqlite.wakeups import SqliteWakeups
-from penstock.store.sqlite.write_lock import PATIENCE_MS, Turns
+from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock
 from penstock.supervision.health import Health
 
-_MOST_WOKEN = 1_000
+_MAX_WOKEN = 1_000
 
 IfFirst = Callable[[Session], None]
 
 
-class Served(Protocol):
-    """The store that works here."""
+class ServedStore(Protocol):
+    """The store that uses this file."""
 
     readers: Readers
 
-    def tell(self, woken: Mapping[int, int]) -> None: ...
+    def wake_listeners(self, woken: Mapping[int, int]) -> None: ...
     def read(self, what: Callable[[Any], Any]) -> Ticket[Any]: ...
     def write(self, what: Callable[[Any], Any]) -> Ticket[Any]: ...
-    def let_go(self, then: Callable[[], None]) -> None: ...
+    def close_connections(self, then: Callable[[], None]) -> None: ...
 
 
-class Watched(Database, Protocol):
+class ChangeAware(Database, Protocol):
     def has_changed(self) -> bool:
-        """May anybody have committed since we were asked last?"""
+        """Whether another connection may have committed since the last call."""
         ...
 
 
-class FileHome:
+class StoreFileAccess:
     def __init__(
         self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
     ) -> None:
         self._path = path
         self._health = health or Health()
-        self._turns = Turns(path, patience_ms=patience_ms, health=self._health)
+        self._write_lock = WriteLock(path, patience_ms=patience_ms, health=self._health)
         self.watch = DamageWatch(lambda: damaged_pages(path))
-        self._store: Served | None = None
+        self._store: ServedStore | None = None
         self._wakeups: SqliteWakeups | None = None
 
-    def serve(self, store: Served) -> None:
+    def serve(self, store: ServedStore) -> None:
         self._store = store
         self._wakeups = SqliteWakeups(
             self._path,
-            heard=store.tell,
-            look=self._look,
-            let_go=self._let_go,
+            on_wakeup=store.wake_listeners,
+            find_ready=self._find_ready,
+            on_close_request=self._close_connections,
             health=self._health,
         )
 
@@ -74,38 +74,38 @@ class FileHome:
     def is_alone(self) -> bool:
         """Whether no other process has the store open."""
         assert self._store is not None
-        return bool(self._store.write(lambda _: self._turns.is_alone()).result())
+        return bool(self._store.write(lambda _: self._write_lock.is_alone()).result())
 
     def agree(self, number: int, if_first: IfFirst) -> int:
-        """The number of the first one who has the store open, for all who come while it is."""
+        """The number of the first process that opened the store, for all that open it meanwhile."""
         assert self._store is not None
 
         def agree(session: Session) -> int:
-            if not self._turns.said:
+            if not self._write_lock.agreed:
                 if_first(session)
-            return int(self._turns.agree(str(number)))
+            return int(self._write_lock.agree(str(number)))
 
         return int(self._store.write(agree).result())
 
     def close(self) -> None:
         if self._wakeups is not None:
             self._wakeups.close()
-        self._turns.close()
+        self._write_lock.close()
 
-    def _let_go(self) -> None:
-        """Asked to by another process, whose sync has failed."""
+    def _close_connections(self) -> None:
+        """Called when another process, whose sync has failed, asks us to close the file."""
 
-    def _look(self) -> Mapping[int, int]:
+    def _find_ready(self) -> Mapping[int, int]:
         assert self._store is not None
         try:
-            return cast(Mapping[int, int], self._store.read(_to_claim).result())
+            return cast(Mapping[int, int], self._store.read(_claimable).result())
         except PenstockError:
             return {}
 
 
-def _to_claim(session: SqlSession) -> dict[int, int]:
-    """Queues with something to claim; nothing, if the store is as it was at the last look."""
-    db = cast(Watched, session.db)
+def _claimable(session: SqlSession) -> dict[int, int]:
+    """Queues with something to claim; {} if nothing was committed since the last call."""
+    db = cast(ChangeAware, session.db)
     if not db.has_changed():
         return {}
-    return dict(db.rows("queues.with_ready", {"limit": _MOST_WOKEN}))
+    return dict(db.rows("queues.with_ready", {"limit": _MAX_WOKEN}))

@@ -1,7 +1,7 @@
-"""A look at the head of a SQLite file without doing harm to whoever has it open.
+"""Reads the header of a SQLite file without disturbing connections that have it open.
 
 When a process closes any descriptor of a file, the system drops all locks that the process has on
-it, those of SQLite included.  So a descriptor that somebody beside us may rely on is not closed.
+it, SQLite's included.  So a descriptor is not closed while the process has the file open elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _kept: dict[tuple[int, int], int] = {}  # by device and inode: descriptors that 
 
 
 def reserved_bytes(path: Path) -> int | None:
-    """How many bytes each page keeps free; None: there is no database yet."""
+    """The reserved bytes per page; None if the file has no database yet."""
     try:
         file = open_beside(path)
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def reserved_bytes(path: Path) -> int | None:
 
 
 def identity(path: str | Path) -> tuple[int, int]:
-    """What a file is, by whatever name it is called."""
+    """Device and inode: the same for every name of a file."""
     found = os.stat(path)
     return found.st_dev, found.st_ino
 
@@ -57,7 +57,7 @@ def _is_open_elsewhere(file: int, key: tuple[int, int]) -> bool:
     try:
         others = [int(name) for name in os.listdir(_DESCRIPTORS)]
     except OSError:
-        return True  # nobody can tell
+        return True  # unknown: play safe
     for other in others:
         with suppress(OSError):
             found = os.fstat(other)

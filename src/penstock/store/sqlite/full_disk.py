@@ -15,7 +15,7 @@ from pathlib import Path
 
 from penstock.domain.errors import StoreUnavailable
 
-FREE_BYTES = 1 << 20  # below that the disk counts as full; the index needs at most 256 KiB at once
+FREE_BYTES = 1 << 20  # below this the disk counts as full; the index needs at most 256 KiB at once
 INDEX_BYTES = 256 << 10  # of a log of 32,000 pages; checkpoints keep it below 10,000
 _DESCRIPTORS = "/proc/self/fd"
 
@@ -39,7 +39,7 @@ def reserve_index(path: str) -> None:
 
 
 def own_descriptor(path: str) -> int | None:
-    """One under which SQLite has the file open.
+    """A descriptor under which SQLite has the file open.
 
     Closing a descriptor of our own would drop SQLite's locks on the file.
     """

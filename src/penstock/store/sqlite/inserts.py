@@ -10,8 +10,8 @@ from typing import Any
 
 from penstock.store.database import Row
 
-# Rows; below the last there is a statement for each number of rows.  Longer ones do not pay: apsw
-# keeps no statement of more than 16 KB, and to prepare one takes longer than to run it.
+# Rows per statement; below the last there is a statement for each number of rows.  Longer ones do
+# not pay: apsw caches no statement of more than 16 KB, and preparing takes longer than running.
 _CHUNKS = (128, 64)
 
 _PARAM = re.compile(r":(\w+)")
@@ -19,7 +19,7 @@ _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 
 
 def parts(text: str, rows: Sequence[Row]) -> Iterator[tuple[str, list[Any]]]:
-    """Statements and their values; few, because each step gives up the interpreter lock once."""
+    """Statements and their values; few, because each execution releases the GIL once."""
     start = 0
     while start < len(rows):
         part = rows[start : start + _chunk(len(rows) - start)]

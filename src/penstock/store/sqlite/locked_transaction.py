@@ -1,46 +1,46 @@
-"""What all connections have in common that write in their turn; see turns.py."""
+"""Mixin: hold the cross-process write lock around a transaction; see write_lock.py."""
 
 from __future__ import annotations
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.sqlite.busy_wait import Patience
-from penstock.store.sqlite.write_lock import Turns
+from penstock.store.sqlite.busy_wait import BusyWait
+from penstock.store.sqlite.write_lock import WriteLock
 
 
-class InTurn:
-    is_alive: bool  # False: a sync failed, and nothing this connection says is certain
-    _turns: Turns | None  # None: it only reads, or nobody else is there
-    _patience: Patience
+class WriteLockMixin:
+    is_alive: bool  # False: a sync failed, and what this connection has cached is uncertain
+    _write_lock: WriteLock | None  # None: read-only, or no other process uses the file
+    _busy_wait: BusyWait
 
-    def take_turn(self, *, wait: bool, patience_ms: int | None = None) -> bool:
-        if self._turns is None:
+    def acquire_write_lock(self, *, wait: bool, patience_ms: int | None = None) -> bool:
+        if self._write_lock is None:
             return True
-        self._patience.is_short = not wait
-        if not self._turns.take(wait=wait, patience_ms=patience_ms):
+        self._busy_wait.is_short = not wait
+        if not self._write_lock.acquire(wait=wait, patience_ms=patience_ms):
             return False
-        if self._turns.is_in_doubt:
+        if self._write_lock.has_failed_sync:
             self.is_alive = False
         return True
 
-    def give_turn_back(self) -> None:
-        if self._turns is not None:
-            self._turns.give_back()
+    def release_write_lock(self) -> None:
+        if self._write_lock is not None:
+            self._write_lock.release()
 
-    def _be_in_turn(self) -> None:
-        """Unless we are, wait for it."""
-        if self._turns is None or self._turns.is_ours:
+    def _ensure_write_lock(self) -> None:
+        """Acquire the write lock unless we have it."""
+        if self._write_lock is None or self._write_lock.is_acquired:
             return
-        self.take_turn(wait=True)
+        self.acquire_write_lock(wait=True)
         if not self.is_alive:
-            self.give_turn_back()
-            raise StoreUnavailable("a sync has failed, and the log is not settled yet")
+            self.release_write_lock()
+            raise StoreUnavailable("a sync has failed, and the log is not durable yet")
 
-    def _doubt(self) -> None:
-        """A sync may have failed: nobody builds on the log before it is settled."""
-        if self._turns is not None and self._turns.is_ours:
-            self._turns.doubt()
+    def _mark_failed_sync(self) -> None:
+        """A sync may have failed: no process may build on the log until it is durable."""
+        if self._write_lock is not None and self._write_lock.is_acquired:
+            self._write_lock.mark_failed_sync()
 
-    def _doubt_at_once(self) -> None:
-        """Out of turn, too: while we have the store open, nobody settles the log."""
-        if self._turns is not None:
-            self._turns.doubt()
+    def _mark_failed_sync_at_once(self) -> None:
+        """Also without the write lock: while we have the store open, no other process clears it."""
+        if self._write_lock is not None:
+            self._write_lock.mark_failed_sync()

@@ -1,14 +1,14 @@
-"""SQLite's log is moved into the database beside the writer, who goes on meanwhile.
+"""Checkpoints in a second thread: moves SQLite's log into the database while the writer commits.
 
-To move ten thousand pages and to sync them takes some 50 ms, in which nobody would be answered.
-SQLite lets a second connection copy them while commits go on behind.  What is left for the writer,
-the pages that came meanwhile, takes 2 to 5 ms.
+Moving and syncing ten thousand pages takes about 50 ms, in which no request would be answered.
+SQLite lets a second connection copy them while the writer appends commits.  The writer moves only
+the pages that were added meanwhile, which takes 2 to 5 ms.
 
-A sync of the log that fails here may have been for frames of a commit that is under way there.
-Linux tells everybody of it who had the file open: the writer's own sync fails then, too, and
-nothing is acknowledged.  That is why this connection is kept: its files have been open all the
-time.  A sync of the database that fails is told to one of us only; whoever it is leaves word for
-everybody before the log may begin anew.  Elsewhere than on Linux the writer moves the log itself.
+A sync of the log that fails here may have covered frames of a commit in progress.  Linux reports
+the failure to every descriptor that was open at that time: the writer's own sync fails, too, and
+nothing is acknowledged.  So this connection is kept, with its files open all the time.  A failed
+sync of the database is reported to one descriptor only; its process marks the store before the log
+can be restarted.  On other systems than Linux the writer moves the log itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger("penstock.store")
 
 
 class LogMover:
-    """Used by the thread that uses the writer's connection, in its turn."""
+    """Used by the thread that uses the writer's connection, under the write lock."""
 
     is_possible = sys.platform == "linux"
 
@@ -48,11 +48,11 @@ class LogMover:
 
     @property
     def has_ended(self) -> bool:
-        """A move has, since `begin`; nobody has asked for the next one."""
+        """Whether the move that `begin` started has ended and `rest` was not called yet."""
         return self._thread is not None and not self._thread.is_alive()
 
     def begin(self) -> bool:
-        """Whether a move is under way now; otherwise the writer is alone with it."""
+        """Start a move; False if it cannot start: then the writer moves the log itself."""
         self._thread = None
         if not self.is_possible:
             return False
@@ -66,11 +66,11 @@ class LogMover:
         return True
 
     def rest(self) -> None:
-        """What has ended is done with."""
+        """Forget the move that has ended."""
         self._thread = None
 
     def close(self) -> None:
-        """Nothing is moved any more when this returns."""
+        """Stop moving; returns when the move has ended."""
         if self._thread is not None and self._db is not None:
             self._db.interrupt()
             self._thread.join()
@@ -88,31 +88,31 @@ class LogMover:
                 _log.warning("the log could not be moved into the database: %s", error)
                 self.has_failed = True
                 self._on_failed()
-            # Anything else the writer meets as well, when it moves the rest.
+            # The writer gets any other error as well, when it moves the rest.
 
 
 def sync_ahead(path: str) -> None:
-    """Sync a database that is open, so that little is left for SQLite to sync; raises OSError.
+    """Sync an open database, so that little is left for SQLite to sync; raises OSError.
 
-    By a descriptor of SQLite's own: to close one of ours would drop SQLite's locks on the file.
+    Uses SQLite's own descriptor: closing one of ours would drop SQLite's locks on the file.
     """
     descriptor = own_descriptor(path)
     if descriptor is None:
-        return  # nothing is lost, but time
+        return  # costs only time
     try:
         os.fdatasync(descriptor)
     except OSError as error:
-        if error.errno not in (EBADF, EINVAL):  # closed just now, or something else by now
+        if error.errno not in (EBADF, EINVAL):  # closed or reused meanwhile
             raise
 
 
 def _connect(path: str) -> apsw.Connection:
     db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        # The writer is the last to close, and then moves what is left.
+        # The writer closes last and then moves what is left.
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         db.pragma("synchronous", "full")
-        db.pragma("schema_version")  # before it has read anything it knows of no log
+        db.pragma("schema_version")  # a connection that has read nothing does not see the log
     except BaseException:
         db.close(True)
         raise

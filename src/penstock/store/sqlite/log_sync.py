@@ -1,13 +1,13 @@
-"""A log that a crash or a failed sync left, made durable before anybody builds on it.
+"""Makes the log that a crash or a failed sync left durable, before anything builds on it.
 
-After a failed sync the kernel takes the pages for clean: they can be read, but they are not on the
-disk, and no later sync writes them.  SQLite would read such a log, believe its last commits, move
-them into the database, and start the log anew.  If the power fails before the new log is on the
-disk, the old one is there again, without its end: its pages go over newer ones of the database,
-which is then neither old nor new, but malformed.  The same is true for the log of a process that
-was killed: nobody knows what became of its last sync.
+After a failed sync the kernel considers the pages clean: they can be read, but they are not on the
+disk, and no later sync writes them.  SQLite would read such a log, accept its last commits, move
+them into the database and restart the log.  If the power fails before the new log is on the disk,
+the old one reappears without its end: its pages overwrite newer ones of the database, which is then
+neither old nor new, but malformed.  The same is true for the log of a process that was killed: the
+result of its last sync is unknown.
 
-So every byte is written once more, and synced, before one page goes into the database.
+So every byte is written again and synced before a page is moved into the database.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def log_of(path: Path) -> Path:
 
 
 def is_failed_sync(error: apsw.Error) -> bool:
-    """May it be one?  Whoever cannot read has not written, either."""
+    """Whether it may be a failed sync; a failed read cannot."""
     code = getattr(error, "extendedresult", 0)
     return isinstance(error, apsw.IOError) and code not in _READS
 
 
 def make_log_durable(path: Path) -> None:
-    """Before the database is opened.  Raises if the disk still fails; then nothing has changed."""
+    """Call it before opening the database.  Raises if the disk still fails."""
     log = log_of(path)
     if not path.exists() or not log.exists() or not log.stat().st_size:
         return
@@ -44,7 +44,7 @@ def make_log_durable(path: Path) -> None:
     try:
         _write_again_alone(path, log)
     except apsw.BusyError as error:
-        raise Occupied(f"another program writes to {path}, and does not end") from error
+        raise Occupied(f"another program keeps writing to {path}") from error
     except (apsw.Error, OSError) as error:
         raise StoreUnavailable(f"the log of {path} cannot be synced: {error}") from error
 
@@ -52,18 +52,18 @@ def make_log_durable(path: Path) -> None:
 def _write_again_alone(path: Path, log: Path) -> None:
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        # What this connection believes of the log it forgets: it never moves a page.
+        # This connection never moves a page: what it has read of the log may not be durable.
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         db.set_busy_timeout(BUSY_MS)
-        db.execute("BEGIN IMMEDIATE")  # nobody can write to the log, shorten it or remove it now
+        db.execute("BEGIN IMMEDIATE")  # keeps others from writing, truncating or removing the log
         _write_again(log)
     finally:
         db.close(True)
 
 
 def _write_again(log: Path) -> None:
-    # Through SQLite's own layer, as all that happens to its files.  As a journal, because that is
-    # what makes the first sync take the file's name along; the checksums leave both alone.
+    # Through SQLite's own VFS, like every access to its files.  Opened as a journal, because then
+    # the first sync includes the directory entry; the checksum VFS ignores both.
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_MAIN_JOURNAL
     file = apsw.VFSFile("", str(log), [flags, 0])
     try:

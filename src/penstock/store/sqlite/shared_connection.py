@@ -1,17 +1,17 @@
 """A SQLite file that the application has open as well, through Python's sqlite3.
 
 Two copies of SQLite in one process do not see each other's locks: the system keeps them by process,
-and whoever closes the file drops those of the other.  Both would write at the same time.  So a file
-that is shared with an application is opened with the copy that the application uses, and not with
-apsw's.  Which files these are the file itself says: it has no checksums, which sqlite3 would not
-write.
+and the copy that closes the file first drops those of the other.  Both would write at the same
+time.  So a file that is shared with an application is opened with the application's copy and not
+with apsw's.  Such a file is recognised by its lack of checksums, which sqlite3 would not write; we
+call it plain.
 
-That copy may be older than 3.51.3, and then one that moves the log while another one writes can
-corrupt the database.  So here the log is moved only while nobody can write; see `move_log`.
+That copy may be older than 3.51.3, where moving the log while another connection writes can corrupt
+the database.  So here the log is moved only while all writers are kept out; see `move_log`.
 
-Those who write through a store take turns (turns.py).  In its turn a writer can still meet the
-application's own connection, and waits for it: not in SQLite, which could not be told to wait on a
-thread and not on an event loop.
+Stores use the write lock (write_lock.py).  While holding it, a writer may still have to wait for
+the application's own connection.  It waits here and not in SQLite's busy handler, which cannot
+distinguish a thread, which may wait, from an event loop, which may not.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from pathlib import Path
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store.damage.damage_watch import DamageWatch
-from penstock.store.damage.log_damage import SYNC_AFTER, look_behind, refuse_damaged_log
+from penstock.store.damage.log_damage import SYNC_AFTER, find_log_end, refuse_damaged_log
 from penstock.store.database import Collision, Occupied
 from penstock.store.sqlite import checksums
-from penstock.store.sqlite.busy_wait import Patience
+from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.deadlock import refuse_deadlock
 from penstock.store.sqlite.file_header import reserved_bytes
-from penstock.store.sqlite.locked_transaction import InTurn
+from penstock.store.sqlite.locked_transaction import WriteLockMixin
 from penstock.store.sqlite.log_sync import log_of
 from penstock.store.sqlite.sqlite3_database import (
     Sqlite3Database,
@@ -41,27 +41,27 @@ from penstock.store.sqlite.sqlite3_database import (
     refuse_old_sqlite,
     storage_error,
 )
-from penstock.store.sqlite.write_lock import PATIENCE_MS, Turns
+from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock
 
 _log = logging.getLogger("penstock.store")
 
 CACHE_KIB = 32 * 1024
 _STEP = 1 << 20
 COMMITS_PER_MOVE = 1_000  # then the log goes into the database
-CLOSING_MS = 2_000  # to close in turn only spares the next one some work
-MOVE_MS = 1_000  # … unless the application writes for longer than that: then after the next one
+CLOSING_MS = 2_000  # closing under the write lock only saves the next process some work
+MOVE_MS = 1_000  # … unless the application writes for longer: then after the next commit
 _TRIES_BEFORE_CHECK = 10  # some 50 ms: most writers are done by then
 _READS = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
 
 
 def is_plain(path: Path, *, new_ones: bool = False) -> bool:
-    """Without checksums.  `new_ones`: what to say of a file that is not there yet."""
+    """Whether the file has no checksums; `new_ones`: the answer for a file that does not exist."""
     reserved = reserved_bytes(path)
     return new_ones if reserved is None else reserved != checksums.RESERVED_BYTES
 
 
-class LogMoves:
-    """Counts commits, ours and those of callers, and says when it is time."""
+class LogMoveTimer:
+    """Counts commits, ours and those of callers, and says when to move the log."""
 
     def __init__(self) -> None:
         self._commits = itertools.count(1)
@@ -71,21 +71,21 @@ class LogMoves:
         is_late, self._is_late = self._is_late, False
         return next(self._commits) % COMMITS_PER_MOVE == 0 or is_late
 
-    def put_off(self) -> None:
-        """It did not work: after the next commit, then."""
+    def postpone(self) -> None:
+        """The move failed: due again after the next commit."""
         self._is_late = True
 
 
-class PlainSqliteDatabase(InTurn, Sqlite3Database):
+class PlainSqliteDatabase(WriteLockMixin, Sqlite3Database):
     finds_deadlocks = True
 
     def __init__(
         self,
         path: Path,
-        moves: LogMoves,
+        moves: LogMoveTimer,
         *,
         read_only: bool = False,
-        turns: Turns | None = None,
+        write_lock: WriteLock | None = None,
         patience_ms: int = PATIENCE_MS,
         watch: DamageWatch | None = None,
     ) -> None:
@@ -97,10 +97,10 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
         self._is_synced = True
         self._unsynced = 0  # commits since the last one that was synced
         self._version: object = None
-        self._turns = turns
-        self._patience = Patience(patience_ms)
+        self._write_lock = write_lock
+        self._busy_wait = BusyWait(patience_ms)
         try:
-            # Who writes waits in this class, and who reads in SQLite.
+            # A writer waits in this class, a reader in SQLite.
             waits_ms = patience_ms if read_only else 0
             super().__init__(_connect(path, read_only=read_only, patience_ms=waits_ms))
         except sqlite3.Error as error:
@@ -118,7 +118,7 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
         if self._is_read_only:
             self.execute("BEGIN")
             return
-        self._be_in_turn()
+        self._ensure_write_lock()
         durable = durable or self._unsynced >= SYNC_AFTER
         try:
             if durable != self._is_synced:
@@ -126,7 +126,7 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
                 self._is_synced = durable
             self._execute_patiently("BEGIN IMMEDIATE")
         except BaseException:
-            self.give_turn_back()
+            self.release_write_lock()
             raise
 
     def commit(self) -> None:
@@ -134,34 +134,34 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
         self._unsynced = 0 if self._is_synced else self._unsynced + 1
         if self._moves.is_due():
             self._move_log()
-        self.give_turn_back()
+        self.release_write_lock()
 
     def rollback(self) -> None:
         try:
             if self._db.in_transaction:
                 self.execute("ROLLBACK")
         finally:
-            self.give_turn_back()
+            self.release_write_lock()
 
     def has_changed(self) -> bool:
-        """May anybody have committed since we were asked last?"""
+        """Whether another connection may have committed since the last call."""
         before, self._version = self._version, self.execute("PRAGMA data_version")
         return before != self._version
 
     def close(self) -> None:
-        """The last one to close moves the log: in its turn, as others may be about to open."""
+        """The last connection to close moves the log: under the lock, as others may be opening."""
         with suppress(Occupied):
-            self.take_turn(wait=True, patience_ms=CLOSING_MS)
+            self.acquire_write_lock(wait=True, patience_ms=CLOSING_MS)
         try:
             self._db.close()
         finally:
-            self.give_turn_back()
+            self.release_write_lock()
 
     def abandon(self) -> None:
         try:
             self._db.close()
         finally:
-            self.give_turn_back()
+            self.release_write_lock()
 
     def _set_up(self) -> None:
         refuse_old_sqlite()
@@ -175,90 +175,92 @@ class PlainSqliteDatabase(InTurn, Sqlite3Database):
             self.rows("callers.leave_log")
 
     def _execute_patiently(self, text: str) -> list[tuple[object, ...]]:
-        """Wait for the application's own connection, if that is in the way."""
+        """Execute, waiting for the application's own connection if it holds the lock."""
         for times in itertools.count():
             try:
                 return self._cursor.execute(text).fetchall()
             except sqlite3.Error as error:
-                if not is_busy(error) or self._is_read_only or not self._patience.wait(times):
-                    raise self._meaning(error) from error
+                if not is_busy(error) or self._is_read_only or not self._busy_wait.wait(times):
+                    raise self._translate(error) from error
                 if times == _TRIES_BEFORE_CHECK:
                     refuse_deadlock(self._path)
         raise AssertionError
 
     def _move_log(self) -> None:
-        """The commit before it stands.  Those after it may build on what is not on the disk."""
+        """Checkpoint.  After a failure this connection is not used again: see connection.py."""
         try:
-            move_log(self._path, patience_ms=0 if self._patience.is_short else MOVE_MS)
+            move_log(self._path, patience_ms=0 if self._busy_wait.is_short else MOVE_MS)
         except Occupied:
-            self._moves.put_off()
+            self._moves.postpone()
         except StoreUnavailable as error:
             _log.warning("%s", error)
             self.is_alive = False
-            self._doubt()
+            self._mark_failed_sync()
 
-    def _meaning(self, error: sqlite3.Error) -> Exception:
-        if is_busy(error) and self._patience.is_short:
+    def _translate(self, error: sqlite3.Error) -> Exception:
+        if is_busy(error) and self._busy_wait.is_short:
             return Collision("another program writes to the store")
         code = code_of(error)
         if code & 0xFF == sqlite3.SQLITE_IOERR and code not in _READS:
-            self._doubt()
+            self._mark_failed_sync()
         if is_damage(error) and self._watch is not None:
-            return self._watch.met(error)
-        return super()._meaning(error)
+            return self._watch.report(error)
+        return super()._translate(error)
 
 
-def open_settled(
+def open_synced(
     path: Path,
-    moves: LogMoves,
-    turns: Turns,
+    moves: LogMoveTimer,
+    write_lock: WriteLock,
     *,
     patience_ms: int = PATIENCE_MS,
     watch: DamageWatch | None = None,
 ) -> PlainSqliteDatabase:
-    """Open for writing: what a crash or a failed sync left is in the database, and durable.
+    """Open for writing, after moving what a crash or a failed sync left into the database, durably.
 
     While other stores have the file open the log is left as it is, unless a sync has failed.  Then
-    it is settled beside them: the application has it open, and cannot be asked to let go.
+    it is made durable beside them: the application cannot be asked to close the file.
     """
-    turns.take()
+    write_lock.acquire()
     try:
         refuse_deadlock(path)
-        is_alone = turns.come_in()
+        is_alone = write_lock.enter()
         if is_alone:
-            # First: the last connection that is closed would drop what follows the damage.
+            # First: closing the last connection would drop what follows the damage.
             _refuse_damaged_log(path)
-        db = PlainSqliteDatabase(path, moves, turns=turns, patience_ms=patience_ms, watch=watch)
+        db = PlainSqliteDatabase(
+            path, moves, write_lock=write_lock, patience_ms=patience_ms, watch=watch
+        )
         try:
-            if is_alone or turns.is_in_doubt:
+            if is_alone or write_lock.has_failed_sync:
                 move_log(path, again=True, patience_ms=patience_ms)
-                turns.trust()
+                write_lock.clear_failed_sync()
         except BaseException:
             db.abandon()
             raise
-        turns.stay()
+        write_lock.admit_others()
         return db
     except BaseException:
-        turns.leave()
+        write_lock.leave()
         raise
     finally:
-        turns.give_back()
+        write_lock.release()
 
 
 def _refuse_damaged_log(path: Path) -> None:
-    """Twice: an application may have the file open, and begin the log anew meanwhile."""
+    """Looks twice: an application may have the file open and restart the log meanwhile."""
     try:
-        end = look_behind(path)
-        if end is not None and end.is_damage and look_behind(path) == end:
+        end = find_log_end(path)
+        if end is not None and end.is_damage and find_log_end(path) == end:
             refuse_damaged_log(path, end)
     except OSError as error:
         raise StoreUnavailable(f"cannot read the log of {path}: {error}") from error
 
 
 def move_log(path: Path, *, again: bool = False, patience_ms: int = MOVE_MS) -> None:
-    """Move what is in the log into the database, while one connection keeps all writers out.
+    """Move the log into the database, while one connection keeps all writers out.
 
-    `again`: write every byte of it once more before, because nobody knows what was synced.
+    `again`: first write every byte of it again, because it is unknown what was synced.
     Raises Occupied if the application writes all the time, and StoreUnavailable.
     """
     try:
@@ -297,11 +299,11 @@ def _cannot_open(path: Path, error: Exception) -> Exception:
 
 def _refuse_unless(name: str, found: list[tuple[object, ...]], wanted: object) -> None:
     if found[0][0] != wanted:
-        raise StoreRefused(f"SQLite's {name} is {found[0][0]!r} where {wanted!r} was asked for")
+        raise StoreRefused(f"SQLite's {name} is {found[0][0]!r}; it must be {wanted!r}")
 
 
 def _sync_again(log: Path) -> None:
-    """As store/sqlite/log_sync.py has it.  No locks are on this file, so it may be closed again."""
+    """As in log_sync.py.  SQLite has no locks on this file, so closing it does no harm."""
     with log.open("r+b", buffering=0) as file:
         while part := file.read(_STEP):
             file.seek(-len(part), os.SEEK_CUR)

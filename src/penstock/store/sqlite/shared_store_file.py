@@ -1,44 +1,45 @@
-"""The file of a SQLite store that an application has open as well, as one process uses it.
+"""The file of a SQLite store that an application has open as well.
 
-Whoever works through this store takes turns with the others.  The application's own connections do
-not: they belong to the application.
+Stores use the write lock between processes.  The application's own connections do not.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.store.callers.caller_transactions import SqliteCallers
-from penstock.store.callers.sqlite_write_access import CallersDoor
+from penstock.store.callers.caller_transactions import SqliteCallerTransactions
+from penstock.store.callers.sqlite_write_access import CallerWriteLock
 from penstock.store.commit.session import SqlSession
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.maintenance import migrate as migrations
-from penstock.store.sqlite.file_access import FileHome
-from penstock.store.sqlite.shared_connection import LogMoves, PlainSqliteDatabase, open_settled
+from penstock.store.sqlite.file_access import StoreFileAccess
+from penstock.store.sqlite.shared_connection import LogMoveTimer, PlainSqliteDatabase, open_synced
 from penstock.store.sqlite.write_lock import PATIENCE_MS
 from penstock.supervision.health import Health
 
 
-class PlainHome(FileHome):
+class PlainStoreFile(StoreFileAccess):
     def __init__(
         self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
     ) -> None:
         super().__init__(path, patience_ms=patience_ms, health=health)
         self._patience_ms = patience_ms
-        self._moves = LogMoves()
-        self._door = CallersDoor(path, self._moves, patience_ms=patience_ms, health=self._health)
-        self.callers = SqliteCallers(path, door=self._door)
+        self._moves = LogMoveTimer()
+        self._caller_lock = CallerWriteLock(
+            path, self._moves, patience_ms=patience_ms, health=self._health
+        )
+        self.callers = SqliteCallerTransactions(path, write_lock=self._caller_lock)
 
     def migrate(self, *, now: int) -> list[migrations.Migration]:
-        """Several processes may be at it: in its turn each finds what the one before has done."""
-        db = self._open_settled()
+        """Several processes may call it at once: each finds what the one before it has applied."""
+        db = self._open_synced()
         try:
             return migrations.apply(db, now=now)
         finally:
             db.close()
 
     def open_writer(self) -> SqlSession:
-        return SqlSession(self._open_settled(watch=self.watch))
+        return SqlSession(self._open_synced(watch=self.watch))
 
     def open_reader(self) -> SqlSession:
         return SqlSession(
@@ -53,9 +54,9 @@ class PlainHome(FileHome):
 
     def close(self) -> None:
         super().close()
-        self._door.close()
+        self._caller_lock.close()
 
-    def _open_settled(self, *, watch: DamageWatch | None = None) -> PlainSqliteDatabase:
-        return open_settled(
-            self._path, self._moves, self._turns, patience_ms=self._patience_ms, watch=watch
+    def _open_synced(self, *, watch: DamageWatch | None = None) -> PlainSqliteDatabase:
+        return open_synced(
+            self._path, self._moves, self._write_lock, patience_ms=self._patience_ms, watch=watch
         )

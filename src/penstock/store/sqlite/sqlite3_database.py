@@ -1,4 +1,4 @@
-"""SQLite through Python's own sqlite3: statements on a connection, whosever it is."""
+"""SQLite through Python's own sqlite3: statements on a connection, ours or a caller's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreDamaged, StoreUnavailable
-from penstock.store.damage.log_damage import what_to_do
-from penstock.store.database import Collision, Found, NotADatabase, Occupied, Row
+from penstock.store.damage.log_damage import recovery_advice
+from penstock.store.database import Collision, NotADatabase, Occupied, ReadyRows, Row
 from penstock.store.queries import queries_of
 from penstock.store.sqlite.inserts import parts
 
@@ -17,7 +17,7 @@ _NO_TABLE = "no such table"  # of a day that another process has dropped
 
 
 class Sqlite3Database:
-    """What all connections through sqlite3 have in common: everything but transactions."""
+    """Base of all connections through sqlite3: everything but transactions."""
 
     dialect = "sqlite"
     is_shared = False
@@ -26,7 +26,7 @@ class Sqlite3Database:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
-        # A cursor of the plain kind, whatever kind of rows the connection's owner has asked for.
+        # A plain cursor, whatever row factory the connection's owner has set.
         self._cursor = sqlite3.Cursor(connection)
         self._cursor.row_factory = None
         self._queries = queries_of(self.dialect)
@@ -38,8 +38,8 @@ class Sqlite3Database:
         text = self._queries.text(name, **fill)
         return self.execute(text, params or {}) if text else []
 
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> Found:
-        return Found(self.rows(name, params, **fill))
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
+        return ReadyRows(self.rows(name, params, **fill))
 
     def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
         self.rows(name, params, **fill)
@@ -50,21 +50,25 @@ class Sqlite3Database:
 
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         text = self._queries.text(name, **fill)
-        return [row for said, values in parts(text, rows) for row in self.execute(said, values)]
+        return [
+            row
+            for statement_text, values in parts(text, rows)
+            for row in self.execute(statement_text, values)
+        ]
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
         try:
             self._cursor.executemany(self._queries.text(name), rows)
         except sqlite3.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
     def script(self, text: str) -> None:
-        # Not executescript(): that one commits before it begins.
+        # Not executescript(): it commits before it begins.
         for statement in _statements(text):
             self.execute(statement)
 
     def step_back(self, times: int) -> None:
-        """Nobody else is there."""
+        """Nothing to do: SQLite has one writer."""
 
     def be_patient(self) -> None:
         pass
@@ -73,10 +77,10 @@ class Sqlite3Database:
         try:
             return self._cursor.execute(text, params).fetchall()  # type: ignore[arg-type]
         except sqlite3.Error as error:
-            raise self._meaning(error) from error
+            raise self._translate(error) from error
 
-    def _meaning(self, error: sqlite3.Error) -> Exception:
-        """What an error is for the caller."""
+    def _translate(self, error: sqlite3.Error) -> Exception:
+        """The error for the caller."""
         if isinstance(error, sqlite3.OperationalError) and _NO_TABLE in str(error):
             return Collision(str(error))
         return storage_error(error)
@@ -90,14 +94,14 @@ def refuse_old_sqlite() -> None:
 
 
 def storage_error(error: sqlite3.Error) -> PenstockError:
-    """A broken rule is the fault of one request; anything else may be the storage's."""
+    """A violated constraint is the fault of one request; anything else may be the storage's."""
     if is_busy(error):
         return Occupied(
             "another connection has held SQLite's write lock for too long; if it is a transaction"
             " of the caller's own, pass it as tx=, or call this after its commit"
         )
     if is_damage(error):
-        return StoreDamaged(f"the store is damaged: {error}. {what_to_do()}")
+        return StoreDamaged(f"the store is damaged: {error}. {recovery_advice()}")
     kind: type[PenstockError] = StoreUnavailable
     if code_of(error) == sqlite3.SQLITE_NOTADB:
         kind = NotADatabase
@@ -109,12 +113,12 @@ def storage_error(error: sqlite3.Error) -> PenstockError:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Is a lock in the way, of another connection?"""
+    """Whether another connection holds the lock."""
     return code_of(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Is a page not what it should be?"""
+    """Whether a page is malformed."""
     return code_of(error) & 0xFF == sqlite3.SQLITE_CORRUPT
 
 

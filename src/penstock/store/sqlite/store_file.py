@@ -1,4 +1,4 @@
-"""The file of a SQLite store with checksums, as one process uses it."""
+"""The file of a SQLite store with checksums, which no application shares."""
 
 from __future__ import annotations
 
@@ -7,33 +7,35 @@ import threading
 from pathlib import Path
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.callers.caller_transactions import SqliteCallers
+from penstock.store.callers.caller_transactions import SqliteCallerTransactions
 from penstock.store.commit.session import SqlSession
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.maintenance import migrate as migrations
-from penstock.store.sqlite.connection import SqliteDatabase, StillOpen, open_settled
-from penstock.store.sqlite.file_access import FileHome
-from penstock.store.sqlite.wakeups import ask_to_let_go
+from penstock.store.sqlite.connection import OpenElsewhere, SqliteDatabase, open_synced
+from penstock.store.sqlite.file_access import StoreFileAccess
+from penstock.store.sqlite.wakeups import ask_to_close
 from penstock.store.sqlite.write_lock import PATIENCE_MS
 from penstock.supervision.health import Health
 
 _TRIES = 20
-_BETWEEN_TRIES_S = 0.05  # others close within milliseconds, unless they are stopped
+_BETWEEN_TRIES_S = 0.05  # other processes close within milliseconds, unless they are stopped
 
 _log = logging.getLogger("penstock.store")
 
 
-class SqliteHome(FileHome):
+class SqliteStoreFile(StoreFileAccess):
     def __init__(
         self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
     ) -> None:
         super().__init__(path, patience_ms=patience_ms, health=health)
-        self.callers = SqliteCallers(path, door=None)  # who refuse: it has checksums
+        self.callers = SqliteCallerTransactions(
+            path, write_lock=None
+        )  # they refuse: the file has checksums
         self._pause = threading.Event()  # never set
 
     def migrate(self, *, now: int) -> list[migrations.Migration]:
-        """Several processes may be at it: in its turn each finds what the one before has done."""
-        db = self._open_settled()
+        """Several processes may call it at once: each finds what the one before it has applied."""
+        db = self._open_synced()
         try:
             applied = migrations.apply(db, now=now)
         except BaseException:
@@ -44,31 +46,31 @@ class SqliteHome(FileHome):
 
     def open_writer(self) -> SqlSession:
         if self._store is None:
-            return SqlSession(self._open_settled(watch=self.watch))
-        # After a storage error readers must let go as well, or SQLite would not look at the
-        # log anew but trust what it remembers of it.
-        with self._store.readers.kept_out():
-            return SqlSession(self._open_settled(again=True, watch=self.watch))
+            return SqlSession(self._open_synced(watch=self.watch))
+        # After a storage error readers must close, too: otherwise SQLite would rely on its shared
+        # index of the log instead of reading the log again.
+        with self._store.readers.all_closed():
+            return SqlSession(self._open_synced(again=True, watch=self.watch))
 
     def open_reader(self) -> SqlSession:
-        if self._turns.is_in_doubt:
-            raise StoreUnavailable("a sync has failed, and the log is not settled yet")
+        if self._write_lock.has_failed_sync:
+            raise StoreUnavailable("a sync has failed, and the log is not durable yet")
         return SqlSession(SqliteDatabase(self._path, read_only=True, watch=self.watch))
 
-    def _open_settled(
+    def _open_synced(
         self, *, again: bool = False, watch: DamageWatch | None = None
     ) -> SqliteDatabase:
-        """If a sync has failed, everybody must let go of the store first, and is asked to."""
+        """If a sync has failed, ask other processes to close the store, and wait for that."""
         for _ in range(_TRIES):
             try:
-                return open_settled(self._path, self._turns, again=again, watch=watch)
-            except StillOpen as error:
+                return open_synced(self._path, self._write_lock, again=again, watch=watch)
+            except OpenElsewhere as error:
                 still_open = error
-            ask_to_let_go(self._path)
+            ask_to_close(self._path)
             self._pause.wait(_BETWEEN_TRIES_S)
         raise still_open
 
-    def _let_go(self) -> None:
-        if self._store is not None and self._turns.is_in_doubt:
-            _log.warning("a sync failed in another process: the store is opened anew")
-            self._store.let_go(self._turns.leave)
+    def _close_connections(self) -> None:
+        if self._store is not None and self._write_lock.has_failed_sync:
+            _log.warning("a sync failed in another process: reopening the store")
+            self._store.close_connections(self._write_lock.leave)

@@ -1,23 +1,23 @@
-"""Processes that share a SQLite file: whose turn it is to write, and who has it open.
+"""The write lock between processes that share a SQLite file, and which of them have it open.
 
-SQLite lets one writer in; the others would look again and again, whoever comes at the right moment
-gets in, and after a while they are told that the database is locked.  So writers line up in the
-kernel first, with locks on files beside the database that end with whoever holds them:
+SQLite admits one writer and lets the others poll: one may starve until it gets "database is
+locked".  So writers first queue up in the kernel, with flock() on files beside the database, which
+the system releases when a process exits:
 
-    -next   whoever stands first in line; only this one waits for the turn
-    -turn   whoever writes.  It goes back to the end of the line, so nobody is left out
-    -open   shared by everybody who has the store open: to hold it alone is to be alone
+    -next   held by the first writer in the queue; only that one waits for `-turn`
+    -turn   held by the process that writes.  Afterwards it queues up again, so none starves
+    -open   shared by every process that has the store open; an exclusive lock proves to be alone
 
-A turn is also needed to open and to close.  While `-turn` begins with `!` a sync has failed, and
-what the log holds is not certain: everybody lets go of the store, and the first one that is alone
-with it settles the log (see sqlite_log.py).
+Opening and closing the store need the write lock, too.  While `-turn` begins with `!` a sync has
+failed and the content of the log is uncertain: every process closes the store, and the first that
+has it open alone makes the log durable (see log_sync.py).
 
-The disk may be full or failing just when something must be noted here.  So the files get their
-content when they are made and are only overwritten in place, which needs no space.  A doubt that
-still cannot be written is kept in memory, and with it the write lock: no other process can build on
-the log before it is written.
+The disk may be full or failing at the moment when something must be recorded here.  So the files
+get their full size when they are created and are overwritten in place, which needs no space.  A
+mark that still cannot be written is kept in memory, and the write lock with it: no other process
+can build on the log before the mark is written.
 
-A wait in the kernel cannot be cut short, so a thread does it, made when it is first needed.
+A wait for flock() cannot be interrupted, so a thread does it; it starts when first needed.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from penstock.supervision.threads import SupervisedThread
 
 PATIENCE_MS = 15_000
 _KINDS = ("next", "turn", "open")
-_DOUBT, _TRUST = b"!", b"\0"
-_LONGEST_WORD = 64
+_FAILED_SYNC, _NO_MARK = b"!", b"\0"
+_AGREED_BYTES = 64
 
 _log = logging.getLogger("penstock.store")
-_all: weakref.WeakSet[Turns] = weakref.WeakSet()
+_all: weakref.WeakSet[WriteLock] = weakref.WeakSet()
 
 
-class Turns:
-    """Used by one thread at a time."""
+class WriteLock:
+    """One per process and file; used by one thread at a time."""
 
     def __init__(
         self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
@@ -53,26 +53,26 @@ class Turns:
         self._path = path
         self._health = health or Health()
         self._patience_s = patience_ms / 1000
-        self.is_ours = False
-        self._said = ""
+        self.is_acquired = False
+        self._agreed = ""
         self._mutex = threading.Lock()
-        self._is_in_line = False  # the thread waits in the kernel, or is about to
-        self._is_wanted = False  # … and somebody waits for it
+        self._is_waiting = False  # the thread waits in the kernel, or is about to
+        self._is_wanted = False  # … and a caller waits for it
         self._granted = threading.Semaphore(0)
         self._asked = threading.Semaphore(0)
         self._thread: SupervisedThread | None = None
         self._is_closed = False
-        self._is_doubt_unwritten = False
-        self._line_error: Exception | None = None
+        self._is_mark_unwritten = False
+        self._wait_error: Exception | None = None
         self._files: list[int] = []
         try:
             for kind in _KINDS:
                 self._files.append(_open(path, kind))
-            self._next, self._turn, self._open = self._files
+            self._next, self._writing, self._open = self._files
             fcntl.flock(self._next, fcntl.LOCK_SH | fcntl.LOCK_NB)
             fcntl.flock(self._next, fcntl.LOCK_UN)
         except BlockingIOError:
-            pass  # somebody stands there: so it works
+            pass  # another process holds it: so locks work here
         except OSError as error:
             self._close_files()
             if error.filename is not None:
@@ -80,34 +80,26 @@ class Turns:
             _log.warning("no locks beside %s (%s): use it from one process only", path, error)
         _all.add(self)
 
-    @property
-    def is_known(self) -> bool:
-        """False: this file system has no such locks; everybody seems to be alone."""
-        return bool(self._files)
-
-    def take(self, *, wait: bool = True, patience_ms: int | None = None) -> bool:
-        """It is ours until `give_back`.  Raises Occupied if that takes too long.
-
-        `patience_ms`: how long that is, if not as long as usual.
-        """
-        if self.is_ours or not self._files:
-            self._write_doubt()
+    def acquire(self, *, wait: bool = True, patience_ms: int | None = None) -> bool:
+        """Acquire the write lock; raises Occupied after `patience_ms` (default: as constructed)."""
+        if self.is_acquired or not self._files:
+            self._write_mark()
             return True
-        self.is_ours = not self._is_in_line and self._try()
-        if not self.is_ours and wait:
+        self.is_acquired = not self._is_waiting and self._try_acquire()
+        if not self.is_acquired and wait:
             self._wait(self._patience_s if patience_ms is None else patience_ms / 1000)
-            self.is_ours = True
-        return self.is_ours
+            self.is_acquired = True
+        return self.is_acquired
 
-    def give_back(self) -> None:
-        if self.is_ours and self._write_doubt():
-            self.is_ours = False
-            fcntl.flock(self._turn, fcntl.LOCK_UN)
+    def release(self) -> None:
+        if self.is_acquired and self._write_mark():
+            self.is_acquired = False
+            fcntl.flock(self._writing, fcntl.LOCK_UN)
 
-    def come_in(self) -> bool:
-        """In our turn: whether nobody else has the store open.  Then keep it so until `stay`.
+    def enter(self) -> bool:
+        """With the write lock: register as having the store open; True if no other process has.
 
-        Raises StoreUnavailable while the disk does not take a note.
+        Then none can open it before `admit_others`.  Raises StoreUnavailable if the disk fails.
         """
         if not self._files:
             return True
@@ -116,11 +108,11 @@ class Turns:
         except BlockingIOError:
             fcntl.flock(self._open, fcntl.LOCK_SH)
             return False
-        self._say()  # what those said who have gone is no longer true
+        self._write_agreed()  # drop what processes that have exited agreed on
         return True
 
     def is_alone(self) -> bool:
-        """In our turn: whether no other process has the store open."""
+        """With the write lock: whether no other process has the store open."""
         if not self._files:
             return True
         try:
@@ -128,11 +120,11 @@ class Turns:
         except BlockingIOError:
             return False
         finally:
-            fcntl.flock(self._open, fcntl.LOCK_SH)  # a lock that cannot be had costs the other one
+            fcntl.flock(self._open, fcntl.LOCK_SH)  # a failed attempt drops the shared lock
         return True
 
-    def stay(self) -> None:
-        """In our turn: others may come in from now on."""
+    def admit_others(self) -> None:
+        """With the write lock, after `enter`: let other processes open the store."""
         if self._files:
             fcntl.flock(self._open, fcntl.LOCK_SH)
 
@@ -141,62 +133,62 @@ class Turns:
             fcntl.flock(self._open, fcntl.LOCK_UN)
 
     @property
-    def is_in_doubt(self) -> bool:
-        """Has a sync failed, here or in another process, and nobody has settled the log since?"""
+    def has_failed_sync(self) -> bool:
+        """Has a sync failed in any process, and the log not been made durable since?"""
         if not self._files:
             return False
-        return self._is_doubt_unwritten or os.pread(self._turn, 1, 0) == _DOUBT
+        return self._is_mark_unwritten or os.pread(self._writing, 1, 0) == _FAILED_SYNC
 
-    def doubt(self) -> None:
-        """In our turn: from now on nobody builds on the log as it is.  Never raises."""
+    def mark_failed_sync(self) -> None:
+        """With the write lock: keep every process from building on the log.  Never raises."""
         if self._files:
-            self._is_doubt_unwritten = True
-            self._write_doubt()
+            self._is_mark_unwritten = True
+            self._write_mark()
 
-    def _write_doubt(self) -> bool:
-        """True if other processes know of every doubt that this one has."""
-        if self._is_doubt_unwritten:
+    def _write_mark(self) -> bool:
+        """True if other processes can see the mark, or there is nothing to mark."""
+        if self._is_mark_unwritten:
             try:
-                os.pwrite(self._turn, _DOUBT, 0)
+                os.pwrite(self._writing, _FAILED_SYNC, 0)
             except OSError:
                 return False
-            self._is_doubt_unwritten = False
+            self._is_mark_unwritten = False
         return True
 
-    def trust(self) -> None:
-        """In our turn: the log is settled."""
-        if self.is_in_doubt:
-            _overwrite(self._turn, _TRUST)
-            self._is_doubt_unwritten = False
+    def clear_failed_sync(self) -> None:
+        """With the write lock: the log is durable."""
+        if self.has_failed_sync:
+            _overwrite(self._writing, _NO_MARK)
+            self._is_mark_unwritten = False
 
     @property
-    def said(self) -> str:
-        """In our turn: what the first process that has the store open has said, or nothing."""
+    def agreed(self) -> str:
+        """With the write lock: the text that the first process to open the store set, or ""."""
         if not self._files:
             return ""
-        return os.pread(self._open, _LONGEST_WORD, 0).rstrip(b"\0").decode()
+        return os.pread(self._open, _AGREED_BYTES, 0).rstrip(b"\0").decode()
 
     def agree(self, text: str) -> str:
-        """In our turn: what the first one who has the store open has said, for all who come."""
+        """With the write lock: set the shared text unless it is set; returns what it is now."""
         if not self._files:
             return text
-        self._said = self.said or text
-        self._say()
-        return self._said
+        self._agreed = self.agreed or text
+        self._write_agreed()
+        return self._agreed
 
-    def _say(self) -> None:
-        _overwrite(self._open, self._said.encode().ljust(_LONGEST_WORD, b"\0"))
+    def _write_agreed(self) -> None:
+        _overwrite(self._open, self._agreed.encode().ljust(_AGREED_BYTES, b"\0"))
 
     def close(self) -> None:
         with self._mutex:
             if self._is_closed:
                 return
             self._is_closed = True
-            if not self._is_in_line:
+            if not self._is_waiting:
                 self._close_files()
         self._asked.release()
 
-    def _try(self) -> bool:
+    def _try_acquire(self) -> bool:
         try:
             fcntl.flock(self._next, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -204,7 +196,7 @@ class Turns:
         except OSError as error:
             raise StoreUnavailable(f"cannot lock the store: {error}") from error
         try:
-            fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._writing, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         finally:
@@ -214,17 +206,20 @@ class Turns:
     def _wait(self, patience_s: float) -> None:
         with self._mutex:
             self._is_wanted = True
-            if not self._is_in_line:
-                self._is_in_line = True
+            if not self._is_waiting:
+                self._is_waiting = True
                 self._asked.release()
         if self._thread is None:
             self._thread = SupervisedThread(
-                "penstock-turn", self._line_up, health=self._health, on_failure=self._fail_line
+                "penstock-turn",
+                self._wait_in_kernel,
+                health=self._health,
+                on_failure=self._fail_wait,
             )
             self._thread.start()
         is_granted = self._granted.acquire(timeout=patience_s)
         with self._mutex:
-            error, self._line_error = self._line_error, None
+            error, self._wait_error = self._wait_error, None
             if error is not None:
                 raise StoreUnavailable(f"cannot lock the store: {error}") from error
             if not is_granted and not self._granted.acquire(blocking=False):
@@ -234,37 +229,37 @@ class Turns:
                     f" {patience_s:g} s; is it stopped?"
                 )
 
-    def _line_up(self) -> None:
+    def _wait_in_kernel(self) -> None:
         while True:
             self._asked.acquire()
-            if self._is_closed and not self._is_in_line:
+            if self._is_closed and not self._is_waiting:
                 return
             error = self._lock_both()
             with self._mutex:
-                self._is_in_line = False
+                self._is_waiting = False
                 if self._is_closed:
                     self._close_files()
                     return
                 if self._is_wanted:
                     self._is_wanted = False
-                    self._line_error = error
+                    self._wait_error = error
                     self._granted.release()
-                elif error is None:  # it took too long: nobody waits any more
-                    fcntl.flock(self._turn, fcntl.LOCK_UN)
+                elif error is None:  # the caller has given up
+                    fcntl.flock(self._writing, fcntl.LOCK_UN)
 
-    def _fail_line(self, error: StoreUnavailable) -> None:
+    def _fail_wait(self, error: StoreUnavailable) -> None:
         with self._mutex:
-            self._is_in_line = False
+            self._is_waiting = False
             if self._is_wanted:
                 self._is_wanted = False
-                self._line_error = error
+                self._wait_error = error
                 self._granted.release()
 
     def _lock_both(self) -> OSError | None:
         try:
             fcntl.flock(self._next, fcntl.LOCK_EX)
             try:
-                fcntl.flock(self._turn, fcntl.LOCK_EX)
+                fcntl.flock(self._writing, fcntl.LOCK_EX)
             finally:
                 fcntl.flock(self._next, fcntl.LOCK_UN)
         except OSError as error:
@@ -273,7 +268,7 @@ class Turns:
 
     def _close_files(self) -> None:
         files, self._files = self._files, []
-        self.is_ours = False
+        self.is_acquired = False
         for file in files:
             os.close(file)
 
@@ -285,20 +280,21 @@ def _open(path: Path, kind: str) -> int:
         file = os.open(name, flags)
     except FileNotFoundError:
         file = os.open(name, flags | os.O_CREAT, 0o600)
-        if path.exists():  # whoever may write to the database may line up for it
+        if path.exists():  # users that may write to the database need the lock
             os.fchmod(file, path.stat().st_mode & 0o777)
     _reserve(file)
     return file
 
 
 def _reserve(file: int) -> None:
-    """Give it its full size, and so its space on the disk.  Harmless beside another process: what
-    is there is kept, and zeros mean the same as nothing.
+    """Extend the file to its full size, which allocates its space on the disk.
+
+    Harmless beside another process: existing content is kept, and zeros mean the same as nothing.
     """
     size = os.fstat(file).st_size
-    if size < _LONGEST_WORD:
-        with suppress(OSError):  # full already: writing into it may fail later, and is told then
-            os.pwrite(file, bytes(_LONGEST_WORD - size), size)
+    if size < _AGREED_BYTES:
+        with suppress(OSError):  # the disk is full: a later write into it reports that
+            os.pwrite(file, bytes(_AGREED_BYTES - size), size)
 
 
 def _overwrite(file: int, content: bytes) -> None:
@@ -309,9 +305,9 @@ def _overwrite(file: int, content: bytes) -> None:
 
 
 def _forget_in_child() -> None:
-    """A child that outlives us must not hold our locks: to close them is not to give them back."""
-    for turns in list(_all):
-        turns._close_files()
+    """After fork(): a child must not keep our locks.  Closing its descriptors releases nothing."""
+    for write_lock in list(_all):
+        write_lock._close_files()
 
 
 os.register_at_fork(after_in_child=_forget_in_child)

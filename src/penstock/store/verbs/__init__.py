@@ -1,1 +1,1 @@
-"""What changes messages: send, claim, acts on leases, transfers."""
+"""Operations that change messages: send, claim, acts on leases, transfers."""

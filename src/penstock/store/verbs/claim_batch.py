@@ -1,4 +1,4 @@
-"""Claims of one transaction that are served together, and what each of them gets."""
+"""Claims of one transaction that are served by the same statement, and what each of them gets."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from penstock.ports.store import Claim
 from penstock.store.database import Row
 from penstock.store.verbs.transaction_state import message_of
 
-# The bodies that one transaction reads: many large claims at once must not fill the memory.
+# Of bodies read by one transaction: many large claims at once must not fill the memory.
 MAX_TRANSACTION_BYTES = 32 * 1024 * 1024
 _SIZE_AT = Message.__struct_fields__.index("size")
 _as_claimed = attrgetter("priority", "turn", "order_no")
 
 
-class Share(msgspec.Struct):
-    """Claims that differ only in number: served by one statement.
+class ClaimBatch(msgspec.Struct):
+    """Claims that differ only in their limits: served by one statement.
 
-    A statement gives no more bytes than one answer holds.  So it may serve only some of the claims;
-    another one is for the others.
+    A statement returns no more bytes than fit into one answer.  So it may serve only some of the
+    claims; another statement serves the rest.
     """
 
     claims: list[Claim]
     places: list[int]
     parts: list[list[Message]] = []  # one for each claim that got something
     error: PenstockError | None = None
-    most: int | None = None  # that the limits of the queue allow
+    most: int | None = None  # allowed by the limits of the queue
     bytes_left: int = MAX_TRANSACTION_BYTES
     is_full: bool = False  # the last statement ended because an answer was full
-    is_short: bool = False  # it ended because nothing was left
+    is_short: bool = False  # it ended because nothing claimable was left
 
     @property
     def queue_no(self) -> int:
@@ -53,7 +53,7 @@ class Share(msgspec.Struct):
 
     @property
     def wanted(self) -> int:
-        """By the claims that got nothing yet."""
+        """Messages wanted by claims that have none yet."""
         return sum(map(self._limit, self.claims[len(self.parts) :]))
 
     @property
@@ -62,12 +62,12 @@ class Share(msgspec.Struct):
 
     @property
     def max_bytes(self) -> int:
-        """Of one statement."""
+        """The limit of one statement."""
         most = self.claims[0].max_bytes
         return min(most, self.bytes_left) if self.bytes_left > 0 else most
 
     @property
-    def somebody_gets_nothing(self) -> bool:
+    def has_unserved(self) -> bool:
         return len(self.parts) < len(self.claims) and self.error is None
 
     @property
@@ -75,11 +75,11 @@ class Share(msgspec.Struct):
         return sum(map(len, self.parts))
 
     def is_filled_by(self, rows: Sequence[Row]) -> bool:
-        """May the next message have been left out because it did not fit?"""
+        """Whether the next message may have been left out because it did not fit."""
         return total_size(rows) * 2 > self.max_bytes
 
     def deal(self, rows: Sequence[Row]) -> None:
-        """Hand the rows of a statement out to the claims, in their order."""
+        """Distribute the rows of a statement among the claims, in their order."""
         is_less = len(rows) < self.sought
         self.is_full = is_less and self.is_filled_by(rows)
         self.is_short = is_less and not self.is_full
@@ -101,8 +101,8 @@ def total_size(rows: Sequence[Row]) -> int:
     return sum(row[_SIZE_AT] for row in rows)
 
 
-def alike(wanted: Sequence[Claim]) -> list[Share]:
-    shares: dict[object, Share] = {}
+def group_alike(wanted: Sequence[Claim]) -> list[ClaimBatch]:
+    batches: dict[object, ClaimBatch] = {}
     for i, claim in enumerate(wanted):
         place = i if _is_alone(claim) else None
         key = (
@@ -113,14 +113,14 @@ def alike(wanted: Sequence[Claim]) -> list[Share]:
             claim.max_bytes,
             place,
         )
-        share = shares.setdefault(key, Share([], []))
-        share.claims.append(claim)
-        share.places.append(i)
-    for share in shares.values():
-        share.bytes_left = MAX_TRANSACTION_BYTES * len(share.claims) // len(wanted)
-    return list(shares.values())
+        batch = batches.setdefault(key, ClaimBatch([], []))
+        batch.claims.append(claim)
+        batch.places.append(i)
+    for batch in batches.values():
+        batch.bytes_left = MAX_TRANSACTION_BYTES * len(batch.claims) // len(wanted)
+    return list(batches.values())
 
 
 def _is_alone(claim: Claim) -> bool:
-    """Two must not share a run: nobody gets a message while somebody else has one before it."""
+    """Two claims must not share a run: a message must not be leased apart from those before it."""
     return claim.in_a_row or claim.claim_key is not None

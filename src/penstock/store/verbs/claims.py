@@ -1,4 +1,4 @@
-"""Claiming: what has fallen due comes back first, then the front of the line is leased."""
+"""Claiming: messages that have fallen due return to the queue first, then its front is leased."""
 
 from __future__ import annotations
 
@@ -12,80 +12,79 @@ from penstock.domain.message import lifecycle
 from penstock.domain.message.history import Attempt, AttemptOutcome, attempt
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.ports.store import Claim, Claimed
-from penstock.store.database import Answer, Row
+from penstock.store.database import QueryResult, Row
 from penstock.store.limits.allowances import Allowances
-from penstock.store.limits.group_limits import Openings
-from penstock.store.verbs.claim_batch import Share, alike, total_size
-from penstock.store.verbs.claims_by_kind import Kinds
-from penstock.store.verbs.consecutive_claims import Runs
-from penstock.store.verbs.dedup_claims import freed_by_claim, give_back
-from penstock.store.verbs.fronts import ask_front
-from penstock.store.verbs.lock_order import Holds
-from penstock.store.verbs.message_changes import Changes
-from penstock.store.verbs.repeatable_claims import Repeats
-from penstock.store.verbs.transaction_state import Books, json_list, message_of
+from penstock.store.limits.group_limits import GroupLimits
+from penstock.store.verbs.claim_batch import ClaimBatch, group_alike, total_size
+from penstock.store.verbs.consecutive_claims import ConsecutiveClaims
+from penstock.store.verbs.dedup_claims import freed_by_claim, release_keys
+from penstock.store.verbs.fronts import ClaimsByKind, ask_front
+from penstock.store.verbs.lock_order import LockOrder
+from penstock.store.verbs.message_changes import MessageChanges
+from penstock.store.verbs.repeatable_claims import RepeatableClaims
+from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
-_CHUNK = 500  # how many fallen-due messages one step brings back
+_CHUNK = 500  # fallen-due messages per step
 _attributes = msgspec.json.Decoder(dict[str, str])
 
 
 class Sweep(msgspec.Struct):
-    """What was asked for before a claim: what is too old, and what has fallen due."""
+    """Queries sent before a claim: for messages that have expired or fallen due."""
 
-    expired: Answer
-    due: Answer
+    expired: QueryResult
+    due: QueryResult
 
 
 class Claims:
-    def __init__(self, books: Books, changes: Changes) -> None:
-        self._books = books
+    def __init__(self, transaction: TransactionState, changes: MessageChanges) -> None:
+        self._transaction = transaction
         self._changes = changes
-        self._runs = Runs(books)
-        self._kinds = Kinds(books)
-        self._repeats = Repeats(books, changes)
-        self._holds = Holds(books)
-        self._allowances = Allowances(books, Openings(books))
-        self._db = books.db
+        self._consecutive = ConsecutiveClaims(transaction)
+        self._by_kind = ClaimsByKind(transaction)
+        self._repeatable = RepeatableClaims(transaction, changes)
+        self._lock_order = LockOrder(transaction)
+        self._allowances = Allowances(transaction, GroupLimits(transaction))
+        self._db = transaction.db
 
     def lock_keys(self, claims: Iterable[Claim]) -> set[tuple[int, int]]:
-        """Returns which messages are given again: their queues and numbers."""
-        return self._repeats.lock(claims)
+        """Returns the queues and numbers of messages that repeated claims return again."""
+        return self._repeatable.lock(claims)
 
     def claim(self, wanted: Sequence[Claim]) -> list[Claimed | PenstockError]:
-        """Tidy up all their queues, then serve them in the order given.
+        """Bring back what has fallen due in all their queues, then serve them in the given order.
 
-        All that can be asked for together is; claims in a row and those with a key come last.
+        Queries are sent together where possible; consecutive claims and those with a key come last.
         """
         nows: dict[int, int] = {}
         for claim in wanted:
             nows[claim.queue_no] = max(claim.now, nows.get(claim.queue_no, 0))
         sweeps = {no: self._ask_sweep(no, now=now) for no, now in nows.items()}
-        self._books.load_queues(set(nows))
+        self._transaction.load_queues(set(nows))
         self._allowances.begin()
         answers: list[Claimed | PenstockError] = [Claimed([])] * len(wanted)
-        shares: list[Share] = []
-        for share in alike(wanted):
+        batches: list[ClaimBatch] = []
+        for batch in group_alike(wanted):
             try:
-                if self._books.queue(share.queue_no).is_claimable:
-                    shares.append(share)
+                if self._transaction.queue(batch.queue_no).is_claimable:
+                    batches.append(batch)
             except QueueNotFound as error:
-                for i in share.places:
+                for i in batch.places:
                     answers[i] = error
-        self._lease(shares, sweeps, nows)
-        self._share_out(shares, answers)
+        self._lease(batches, sweeps, nows)
+        self._answer_claims(batches, answers)
         return answers
 
     def bring_back(self, queue_no: int, *, now: int, limit: int) -> int:
-        """Put what has fallen due back in line: delays that are over, leases that ran out."""
-        self._holds.begin({queue_no}, now=now)
+        """Return messages to the queue whose delay is over or whose lease has expired."""
+        self._lock_order.begin({queue_no}, now=now)
         rows = self._ask_due(queue_no, now=now, limit=limit).rows()
         noted = self._note_due(queue_no, [message_of(row) for row in rows], now=now)
         self._changes.save()
         return noted
 
     def expire(self, queue_no: int, *, now: int, limit: int) -> int:
-        """Cancel what is too old to be of use."""
-        self._holds.begin({queue_no}, now=now)
+        """Cancel messages that are past their `expires_at`."""
+        self._lock_order.begin({queue_no}, now=now)
         params = {"queue_no": queue_no, "now": now, "limit": limit}
         rows = self._db.rows("messages.expired", params)
         self._note_expired(map(message_of, rows), now=now)
@@ -107,12 +106,12 @@ class Claims:
         expired = self._db.ask("messages.expired", params)
         return Sweep(expired, self._ask_due(queue_no, now=now, limit=_CHUNK))
 
-    def _ask_due(self, queue_no: int, *, now: int, limit: int) -> Answer:
+    def _ask_due(self, queue_no: int, *, now: int, limit: int) -> QueryResult:
         params = {"queue_no": queue_no, "now": now, "limit": limit}
         return self._db.ask("messages.fallen_due", params)
 
     def _sweep(self, queue_no: int, sweep: Sweep, *, now: int) -> int:
-        """Tidy up as was asked; tells how many had fallen due."""
+        """Apply the results of the queries; returns how many messages had fallen due."""
         expired = [message_of(row) for row in sweep.expired.rows()]
         due = [message_of(row) for row in sweep.due.rows()]
         if not expired and not due:
@@ -129,9 +128,9 @@ class Claims:
             self._changes.note(before, lifecycle.expire(before, now=now), now=now)
 
     def _note_due(self, queue_no: int, messages: list[Message], *, now: int) -> int:
-        messages = self._holds.free_to_die(queue_no, messages)
+        messages = self._lock_order.skip_contended(queue_no, messages)
         for before in messages:
-            queue = self._books.queue(queue_no)
+            queue = self._transaction.queue(queue_no)
             ended: Attempt | None = None
             if before.state is State.LEASED:
                 after = lifecycle.expire_lease(before, queue, now=now)
@@ -143,166 +142,176 @@ class Claims:
             self._changes.note(before, after, now=now, ended_lease=ended)
         return len(messages)
 
-    def _lease(self, shares: list[Share], sweeps: dict[int, Sweep], nows: dict[int, int]) -> None:
-        queue_nos = dict.fromkeys(share.queue_no for share in shares)
+    def _lease(
+        self, batches: list[ClaimBatch], sweeps: dict[int, Sweep], nows: dict[int, int]
+    ) -> None:
+        queue_nos = dict.fromkeys(batch.queue_no for batch in batches)
         found = {no: self._sweep(no, sweeps[no], now=nows[no]) for no in queue_nos}
-        plain = [share for share in shares if not share.is_alone]
-        steered = self._books.steered
-        limited = [share for share in plain if share.queue_no in steered] if steered else []
+        plain = [batch for batch in batches if not batch.is_alone]
+        limited_queues = self._transaction.limited_queues
+        limited = (
+            [batch for batch in plain if batch.queue_no in limited_queues] if limited_queues else []
+        )
         if limited:
-            plain = [share for share in plain if share.queue_no not in steered]
+            plain = [batch for batch in plain if batch.queue_no not in limited_queues]
         asked = [
-            self._ask_pick(share, limit=share.wanted, now=nows[share.queue_no]) for share in plain
+            self._ask_pick(batch, limit=batch.wanted, now=nows[batch.queue_no]) for batch in plain
         ]
-        for share, answer in zip(plain, asked, strict=True):
-            self._take(share, answer, found, now=nows[share.queue_no])
-        for share in limited:
-            self._pick(share, found, now=nows[share.queue_no])
-        for share in shares:
-            if share.is_alone:
-                self._lease_alone(share, found, now=nows[share.queue_no])
+        for batch, answer in zip(plain, asked, strict=True):
+            self._take(batch, answer, found, now=nows[batch.queue_no])
+        for batch in limited:
+            self._pick(batch, found, now=nows[batch.queue_no])
+        for batch in batches:
+            if batch.is_alone:
+                self._lease_alone(batch, found, now=nows[batch.queue_no])
 
-    def _pick(self, share: Share, found: dict[int, int], *, now: int) -> None:
-        self._limit(share, now=now)
-        if share.sought:
-            answer = self._ask_pick(share, limit=share.sought, now=now)
-            self._take(share, answer, found, now=now)
+    def _pick(self, batch: ClaimBatch, found: dict[int, int], *, now: int) -> None:
+        self._limit(batch, now=now)
+        if batch.sought:
+            answer = self._ask_pick(batch, limit=batch.sought, now=now)
+            self._take(batch, answer, found, now=now)
 
-    def _limit(self, share: Share, *, now: int) -> None:
-        if self._books.steered and share.queue_no in self._books.steered:
-            share.most = self._allowances.most(share.queue_no, share.wanted, now=now)
+    def _limit(self, batch: ClaimBatch, *, now: int) -> None:
+        if self._transaction.limited_queues and batch.queue_no in self._transaction.limited_queues:
+            batch.most = self._allowances.max_claimable(batch.queue_no, batch.wanted, now=now)
 
-    def _take(self, share: Share, answer: Answer, found: dict[int, int], *, now: int) -> None:
-        self._deal(share, answer.rows(), found, now=now)
-        while share.is_full and share.sought:  # the others get what follows
-            answer = self._ask_pick(share, limit=share.sought, now=now)
-            self._deal(share, answer.rows(), found, now=now)
-        self._count(share, now=now)
+    def _take(
+        self, batch: ClaimBatch, answer: QueryResult, found: dict[int, int], *, now: int
+    ) -> None:
+        self._deal(batch, answer.rows(), found, now=now)
+        while batch.is_full and batch.sought:  # serve the remaining claims
+            answer = self._ask_pick(batch, limit=batch.sought, now=now)
+            self._deal(batch, answer.rows(), found, now=now)
+        self._count(batch, now=now)
 
-    def _deal(self, share: Share, rows: list[Row], found: dict[int, int], *, now: int) -> None:
-        no = share.queue_no
+    def _deal(self, batch: ClaimBatch, rows: list[Row], found: dict[int, int], *, now: int) -> None:
+        no = batch.queue_no
 
         def is_short() -> bool:
-            return len(rows) < share.sought and not share.is_filled_by(rows)
+            return len(rows) < batch.sought and not batch.is_filled_by(rows)
 
         def limits() -> dict[str, int]:
             return {
-                "limit": share.sought - len(rows),
-                "max_bytes": share.max_bytes - total_size(rows),
+                "limit": batch.sought - len(rows),
+                "max_bytes": batch.max_bytes - total_size(rows),
             }
 
-        if share.kinds and self._db.is_shared and is_short():
-            rows += self._kinds.rest(share.kinds, self._lease_of(share, now=now, **limits()))
-        # A chunk may hold fewer claimable ones than are wanted (dead ones, blocked ones).  With a
-        # lease of no length what was just picked is due again, and must not be picked twice.
-        while is_short() and found[no] == _CHUNK and self._lease_ms(share):
+        if batch.kinds and self._db.is_shared and is_short():
+            rows += self._by_kind.rest(batch.kinds, self._lease_of(batch, now=now, **limits()))
+        # A chunk may have fewer claimable messages than wanted (some are dead or blocked).  With a
+        # lease of length 0 a message just picked is due again, and must not be picked twice.
+        while is_short() and found[no] == _CHUNK and self._lease_ms(batch):
             found[no] = self.bring_back(no, now=now, limit=_CHUNK)
-            rows += self._ask_pick(share, now=now, **limits()).rows()
-        share.deal(rows)
-        if share.is_full and self._db.is_shared:
-            self._books.wake(no)  # what did not fit was locked: others may have found nothing
+            rows += self._ask_pick(batch, now=now, **limits()).rows()
+        batch.deal(rows)
+        if batch.is_full and self._db.is_shared:
+            self._transaction.wake(
+                no
+            )  # messages that did not fit were locked: others may have found none
 
-    def _lease_alone(self, share: Share, found: dict[int, int], *, now: int) -> None:
-        claim, lease_ms = share.claims[0], self._lease_ms(share)
+    def _lease_alone(self, batch: ClaimBatch, found: dict[int, int], *, now: int) -> None:
+        claim, lease_ms = batch.claims[0], self._lease_ms(batch)
         try:
-            again = self._repeats.again(claim, now=now, lease_ms=lease_ms)
+            again = self._repeatable.again(claim, now=now, lease_ms=lease_ms)
         except ClaimNotRepeatable as error:
-            share.error = error
+            batch.error = error
             return
         if again is not None:
-            share.parts = [again] if again else []
-        elif self._is_run(share):
-            self._take_run(share, found, now=now)
+            batch.parts = [again] if again else []
+        elif self._is_run(batch):
+            self._take_run(batch, found, now=now)
         else:
-            self._pick(share, found, now=now)
+            self._pick(batch, found, now=now)
         if again is None:
-            self._repeats.remember(claim, share.messages, now=now)
+            self._repeatable.remember(claim, batch.messages, now=now)
 
-    def _is_run(self, share: Share) -> bool:
-        """Elsewhere a group is only a label; and of a single message nothing follows."""
-        in_a_row = share.claims[0].in_a_row and share.wanted > 1
-        return in_a_row and self._books.queue(share.queue_no).is_ordered
+    def _is_run(self, batch: ClaimBatch) -> bool:
+        """Only queues ordered by group have runs, and only claims of several messages need one."""
+        in_a_row = batch.claims[0].in_a_row and batch.wanted > 1
+        return in_a_row and self._transaction.queue(batch.queue_no).is_ordered
 
-    def _take_run(self, share: Share, found: dict[int, int], *, now: int) -> None:
-        """As for others: go on while what has fallen due may hold more that can be claimed."""
-        no, lease_ms = share.queue_no, self._lease_ms(share)
-        self._limit(share, now=now)
+    def _take_run(self, batch: ClaimBatch, found: dict[int, int], *, now: int) -> None:
+        """Like `_take`: continue while more that has fallen due may become claimable."""
+        no, lease_ms = batch.queue_no, self._lease_ms(batch)
+        self._limit(batch, now=now)
         messages: list[Message] = []
-        max_bytes, is_full = share.max_bytes, False
-        while len(messages) < share.sought:
-            limit = share.sought - len(messages)
-            lease = self._lease_of(share, limit=limit, max_bytes=max_bytes, now=now)
-            more = self._runs.claim(lease)
+        max_bytes, is_full = batch.max_bytes, False
+        while len(messages) < batch.sought:
+            limit = batch.sought - len(messages)
+            lease = self._lease_of(batch, limit=limit, max_bytes=max_bytes, now=now)
+            more = self._consecutive.claim(lease)
             messages += more
             max_bytes -= sum(m.size for m in more)
-            is_full = max_bytes * 2 < share.max_bytes
+            is_full = max_bytes * 2 < batch.max_bytes
             if len(more) == limit or is_full or found[no] < _CHUNK or not lease_ms:
                 break
             found[no] = self.bring_back(no, now=now, limit=_CHUNK)
-        share.is_short = len(messages) < share.sought and not is_full
-        share.parts = [messages] if messages else []
-        self._count(share, now=now)
+        batch.is_short = len(messages) < batch.sought and not is_full
+        batch.parts = [messages] if messages else []
+        self._count(batch, now=now)
 
-    def _count(self, share: Share, *, now: int) -> None:
-        messages = share.messages
+    def _count(self, batch: ClaimBatch, *, now: int) -> None:
+        messages = batch.messages
         freed = freed_by_claim(messages)
         if freed:
-            give_back(self._books, freed)
-        count = self._books.count(share.queue_no)
+            release_keys(self._transaction, freed)
+        count = self._transaction.count(batch.queue_no)
         count.ready -= len(messages)
         count.leased += len(messages)
         count.claimed_total += len(messages)
-        if share.most is not None:
-            is_short = share.is_short and share.kinds is None
-            self._allowances.took(share.queue_no, messages, is_short=is_short, now=now)
+        if batch.most is not None:
+            is_short = batch.is_short and batch.kinds is None
+            self._allowances.record_claim(batch.queue_no, messages, is_short=is_short, now=now)
 
-    def _lease_ms(self, share: Share) -> int:
-        if share.claims[0].lease_ms is not None:
-            return share.claims[0].lease_ms
-        return self._books.queue(share.queue_no).settings.lease_ms
+    def _lease_ms(self, batch: ClaimBatch) -> int:
+        if batch.claims[0].lease_ms is not None:
+            return batch.claims[0].lease_ms
+        return self._transaction.queue(batch.queue_no).settings.lease_ms
 
     def _ask_pick(
-        self, share: Share, *, limit: int, now: int, max_bytes: int | None = None
-    ) -> Answer:
-        lease = self._lease_of(share, limit=limit, max_bytes=max_bytes, now=now)
-        if share.kinds is not None:
-            return self._kinds.ask(share.kinds, lease)
+        self, batch: ClaimBatch, *, limit: int, now: int, max_bytes: int | None = None
+    ) -> QueryResult:
+        lease = self._lease_of(batch, limit=limit, max_bytes=max_bytes, now=now)
+        if batch.kinds is not None:
+            return self._by_kind.ask(batch.kinds, lease)
         return ask_front(self._db, lease)
 
     def _lease_of(
-        self, share: Share, *, limit: int, now: int, max_bytes: int | None = None
+        self, batch: ClaimBatch, *, limit: int, now: int, max_bytes: int | None = None
     ) -> dict[str, Any]:
         return {
-            "queue_no": share.queue_no,
+            "queue_no": batch.queue_no,
             "now": now,
-            "due_at": now + self._lease_ms(share),
-            "claimed_by": share.claims[0].claimed_by,
+            "due_at": now + self._lease_ms(batch),
+            "claimed_by": batch.claims[0].claimed_by,
             "limit": limit,
-            "max_bytes": share.max_bytes if max_bytes is None else max_bytes,
+            "max_bytes": batch.max_bytes if max_bytes is None else max_bytes,
         }
 
-    def _share_out(self, shares: list[Share], answers: list[Claimed | PenstockError]) -> None:
+    def _answer_claims(
+        self, batches: list[ClaimBatch], answers: list[Claimed | PenstockError]
+    ) -> None:
         asked = {
-            share.queue_no: self._db.ask("messages.next_due", {"queue_no": share.queue_no})
-            for share in shares
-            if share.somebody_gets_nothing
+            batch.queue_no: self._db.ask("messages.next_due", {"queue_no": batch.queue_no})
+            for batch in batches
+            if batch.has_unserved
         }
-        contents = self.contents([m for share in shares for m in share.messages])
+        contents = self.contents([m for batch in batches for m in batch.messages])
         next_due = {no: answer.rows() for no, answer in asked.items()}
-        for share in shares:
-            if share.error is not None:
-                answers[share.places[0]] = share.error
+        for batch in batches:
+            if batch.error is not None:
+                answers[batch.places[0]] = batch.error
                 continue
-            for i, part in zip(share.places, share.parts, strict=False):
+            for i, part in zip(batch.places, batch.parts, strict=False):
                 answers[i] = Claimed([(m, contents[m.message_no]) for m in part])
-            served = len(share.parts)
-            for i, claim in zip(share.places[served:], share.claims[served:], strict=True):
+            served = len(batch.parts)
+            for i, claim in zip(batch.places[served:], batch.claims[served:], strict=True):
                 if (due_at := self._next_due(next_due, claim)) is not None:
                     answers[i] = Claimed([], due_at)
 
     def _next_due(self, found: dict[int, list[Row]], claim: Claim) -> int | None:
         instants = [due_at for (due_at,) in found[claim.queue_no]]
-        if self._books.steered and claim.queue_no in self._books.steered:
+        if self._transaction.limited_queues and claim.queue_no in self._transaction.limited_queues:
             allowed_at = self._allowances.next_at(claim.queue_no, now=claim.now)
             instants += [] if allowed_at is None else [allowed_at]
         return min(instants, default=None)

@@ -1,7 +1,7 @@
-"""Dedup keys that are taken until something happens to their message, and not for a while.
+"""Dedup keys that are held until their message is claimed or has ended, not for a time window.
 
-Freed in the transaction in which it happens.  Whoever frees one has locked its message before, and
-nobody else touches the key meanwhile: so nobody waits here.
+They are released in the transaction that claims or ends the message.  That transaction has locked
+the message, and no other touches the key: so no transaction waits here.
 """
 
 from __future__ import annotations
@@ -10,36 +10,36 @@ from collections.abc import Iterable
 
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import DedupScope, DedupUntil
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 NO_END = 2**62
 
-Held = tuple[int, str | None, str, str]  # queue, group, key and the id of the message
+DedupClaim = tuple[int, str | None, str, str]  # queue, group, key and the id of the message
 
 
 def scoped(scope: DedupScope, group: str | None, key: str) -> str:
-    """The key as it stands in the table."""
+    """The key as it is stored: with its group, if groups have separate keys."""
     return json_list([group, key]) if scope is DedupScope.GROUP else key
 
 
-def held_by(message: Message) -> Held:
+def dedup_claim_of(message: Message) -> DedupClaim:
     return message.queue_no, message.group, message.dedup_key or "", message.id
 
 
-def freed_by_claim(claimed: Iterable[Message]) -> list[Held]:
-    """Those of messages that were claimed just now, for the first time."""
+def freed_by_claim(claimed: Iterable[Message]) -> list[DedupClaim]:
+    """The keys that end with the first claim of their messages."""
     return [
-        held_by(m)
+        dedup_claim_of(m)
         for m in claimed
         if m.dedup_until is not None and m.lease_no == 1 and m.dedup_until is DedupUntil.CLAIMED
     ]
 
 
-def give_back(books: Books, held: Iterable[Held]) -> None:
-    # The queue may have been given another scope since: the key stands there in one of its forms.
+def release_keys(transaction: TransactionState, held: Iterable[DedupClaim]) -> None:
+    # The queue's scope may have changed since: the key is stored in one of its forms.
     keys = {
         (queue_no, scoped(scope, group, key), message_id)
         for queue_no, group, key, message_id in held
         for scope in DedupScope
     }
-    books.db.post("dedup.give_back", {"keys": json_list(sorted(keys)), "no_end": NO_END})
+    transaction.db.post("dedup.release", {"keys": json_list(sorted(keys)), "no_end": NO_END})

@@ -1,8 +1,8 @@
-"""Writing back what the lifecycle has decided, with all that follows from it.
+"""Writes back what the lifecycle has decided, with all its consequences.
 
-A change may end a message (history), end a lease (an attempt), move it to a dead-letter queue,
-let the next of its group come forward, and alters the counters.  Everything that is not a send, a
-claim or a completion goes through here.
+A change may end a message (history), end a lease (an attempt), move the message to a dead-letter
+queue and unblock the next one of its group; it also changes the counters.  Everything except sends,
+claims and plain completions goes through here.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from penstock.domain.queue.fair_share import NO_TURN
 from penstock.domain.queue.group_limit import NO_GATE, OPEN, SHUT
 from penstock.domain.queue.queue import DedupUntil
 from penstock.store.database import Row
-from penstock.store.limits.fair_positions import Turns
-from penstock.store.limits.group_limits import Openings
-from penstock.store.verbs.dedup_claims import Held, give_back, held_by
-from penstock.store.verbs.transaction_state import Books, json_list
+from penstock.store.limits.fair_positions import FairPositions
+from penstock.store.limits.group_limits import GroupLimits
+from penstock.store.verbs.dedup_claims import DedupClaim, dedup_claim_of, release_keys
+from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 _ENDS = (State.DONE, State.DEAD, State.CANCELLED)
 
 
-class Changes:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._openings = Openings(books)
-        self._turns = Turns(books)
-        self._db = books.db
-        self.open()
+class MessageChanges:
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._group_limits = GroupLimits(transaction)
+        self._positions = FairPositions(transaction)
+        self._db = transaction.db
+        self.reset()
 
-    def open(self) -> None:
-        """Start afresh: what a failed transaction had noted is void."""
+    def reset(self) -> None:
+        """Forget what a failed transaction had recorded."""
         self._saves: dict[int, Message] = {}
         self._removed: list[int] = []
         self._endings: dict[int, list[Row]] = {}
@@ -45,7 +45,7 @@ class Changes:
         self._groups: set[tuple[int, str]] = set()
         self._limited: set[tuple[int, str]] = set()
         self._now = 0
-        self._freed: list[Held] = []
+        self._freed: list[DedupClaim] = []
 
     def note(
         self,
@@ -55,7 +55,7 @@ class Changes:
         now: int,
         ended_lease: Attempt | None = None,
     ) -> Message:
-        """Take in one change; returns the message as it will stand (it may have moved)."""
+        """Record one change; returns the message as it will be stored (it may have moved)."""
         if ended_lease is not None:
             self._end_lease(ended_lease)
         if before.state is not State.DEAD and after.state in _ENDS:
@@ -63,13 +63,13 @@ class Changes:
         if after.state is State.DEAD and before.state is not State.DEAD:
             after = self._to_dead_letters(after, now)
         if before.dedup_until is not None and frees_key(before, after):
-            self._freed.append(held_by(before))
+            self._freed.append(dedup_claim_of(before))
         self._count(before, after)
-        self._let_next_come(before, after)
+        self._unblock_next(before, after)
         after = self._place(before, after)
-        if before.gate or self._books.steered:
-            after = self._judge(before, after, now)
-        self._saves.pop(before.message_no, None)  # noted twice: its place is that of the last time
+        if before.gate or self._transaction.limited_queues:
+            after = self._apply_group_limit(before, after, now)
+        self._saves.pop(before.message_no, None)  # noted twice: the last time decides its place
         if after.state in (State.DONE, State.CANCELLED):
             self._removed.append(before.message_no)
         else:
@@ -77,33 +77,33 @@ class Changes:
         return after
 
     def save(self) -> None:
-        """Write everything noted so far, in few statements."""
-        # Locked before new places are taken: the order of places is the order of coming.
-        self._books.lock_groups(self._groups)
+        """Write all recorded changes in few statements."""
+        # Locked before new places are assigned: they must be in order of arrival.
+        self._transaction.lock_groups(self._groups)
         if self._saves:
             self._renumber()
             self._db.update("messages.save", [_saved(m) for m in self._saves.values()])
         if self._removed:
             self._db.post("messages.remove", {"message_nos": json_list(self._removed)})
         for day, rows in self._endings.items():
-            self._db.insert("messages.end", rows, day=self._books.partitions.ensure(day))
+            self._db.insert("messages.end", rows, day=self._transaction.partitions.ensure(day))
         for day, rows in self._attempts.items():
-            self._db.insert("messages.attempt", rows, day=self._books.partitions.ensure(day))
+            self._db.insert("messages.attempt", rows, day=self._transaction.partitions.ensure(day))
         if self._groups:
             self.unblock(self._groups)
         if self._limited:
-            self._openings.open(self._limited, now=self._now)
+            self._group_limits.admit(self._limited, now=self._now)
         if self._freed:
-            give_back(self._books, self._freed)
-        self.open()
+            release_keys(self._transaction, self._freed)
+        self.reset()
 
     def unblock(self, groups: set[tuple[int, str]]) -> None:
-        """The first unfinished message of each group may be claimed from now on."""
-        self._books.lock_groups(groups)
+        """Make the first unfinished message of each group claimable."""
+        self._transaction.lock_groups(groups)
         rows = self._db.rows("messages.unblock", {"groups": json_list(sorted(groups))})
         for queue_no, state in rows:
             if state == State.READY:
-                self._books.wake(queue_no)
+                self._transaction.wake(queue_no)
 
     def _end(self, ended: Message, now: int) -> None:
         m = ended
@@ -114,12 +114,12 @@ class Changes:
             m.route, m.crashes, m.dedup_key if m.dedup_until is DedupUntil.ENDED else None,
         )  # fmt: skip
         self._endings.setdefault(now // DAY, []).append(row)
-        count = self._books.count(m.queue_no)
+        count = self._transaction.count(m.queue_no)
         total = f"{m.state.value}_total"
         setattr(count, total, getattr(count, total) + 1)
 
     def _end_lease(self, ended: Attempt) -> None:
-        count = self._books.count(ended.queue_no)
+        count = self._transaction.count(ended.queue_no)
         if ended.outcome is AttemptOutcome.EXPIRED:
             count.expired_total += 1
         if ended.outcome in FAILURES:
@@ -132,92 +132,92 @@ class Changes:
         self._attempts.setdefault(a.ended_at // DAY, []).append(row)
 
     def _to_dead_letters(self, dead: Message, now: int) -> Message:
-        target = self._books.dead_letter_queue_of(self._books.queue(dead.queue_no))
-        if target is None:  # none, or removed in the meantime: it rests where it died
+        target = self._transaction.dead_letter_queue_of(self._transaction.queue(dead.queue_no))
+        if target is None:  # none, or removed meanwhile: it stays where it died
             return dead
         return transfer.dead_letter(dead, target, now=now)
 
     def _count(self, before: Message, after: Message) -> None:
-        books = self._books
-        books.count_state(before.queue_no, before.state, -1)
+        transaction = self._transaction
+        transaction.count_state(before.queue_no, before.state, -1)
         if after.state in LIVE or after.state is State.DEAD:
-            books.count_state(after.queue_no, after.state, +1)
+            transaction.count_state(after.queue_no, after.state, +1)
         came_back = before.state is State.DEAD and after.state in LIVE
         if came_back or (after.queue_no != before.queue_no and after.state in LIVE):
-            books.count(after.queue_no).sent_total += 1
+            transaction.count(after.queue_no).sent_total += 1
             if not came_back and after.dead_from is None:
-                # Redriven out of a dead-letter queue: there it counts as cancelled.
-                books.count(before.queue_no).cancelled_total += 1
-        if before.state is State.LEASED and books.limits_leases(before.queue_no):
-            books.wake(before.queue_no)
+                # Redriven from a dead-letter queue: there it counts as cancelled.
+                transaction.count(before.queue_no).cancelled_total += 1
+        if before.state is State.LEASED and transaction.limits_leases(before.queue_no):
+            transaction.wake(before.queue_no)
         if after.state is State.READY:
-            books.wake(after.queue_no)
+            transaction.wake(after.queue_no)
         elif after.state in LIVE:
-            books.wake(after.queue_no, 0)  # a new due date may be sooner than the known one
+            transaction.wake(after.queue_no, 0)  # its due date may be earlier than the known one
 
-    def _let_next_come(self, before: Message, after: Message) -> None:
+    def _unblock_next(self, before: Message, after: Message) -> None:
         left = after.state not in LIVE or after.queue_no != before.queue_no
         if before.group is None or before.state not in LIVE or not left:
             return
-        if self._books.queue(before.queue_no).is_ordered:
+        if self._transaction.queue(before.queue_no).is_ordered:
             self._groups.add((before.queue_no, before.group))
 
     def _place(self, before: Message, after: Message) -> Message:
-        """A group's order is judged anew when a message goes to the back of a line."""
+        """A message that goes to the back of its group may be blocked there."""
         arrived = after.order_no == NEXT_ORDER
         if not arrived or after.state not in LIVE or after.group is None:
             return replace(after, is_blocked=after.is_blocked and not arrived)
-        if not self._books.queue(after.queue_no).is_ordered:
+        if not self._transaction.queue(after.queue_no).is_ordered:
             return replace(after, is_blocked=False)
-        # Blocked at first; unblocked by save() if it turns out to be the first of its group.
+        # Blocked for now; save() unblocks it if it is the first of its group.
         self._groups.add((after.queue_no, after.group))
         return replace(after, is_blocked=True)
 
     def _renumber(self) -> None:
-        """Give those that go to the back of the line their new places, in the order noted."""
+        """Assign new places to messages that go to the back, in the order recorded."""
         back = [no for no, m in self._saves.items() if m.order_no == NEXT_ORDER]
         if back:
-            numbers = self._books.take_numbers(len(back))
+            numbers = self._transaction.take_numbers(len(back))
             for order_no, no in zip(numbers, back, strict=True):
                 self._saves[no] = replace(self._saves[no], order_no=order_no)
-        if self._books.steered:
-            self._take_turns(set(back))
+        if self._transaction.limited_queues:
+            self._assign_positions(set(back))
 
-    def _take_turns(self, back: set[int]) -> None:
-        """In fair queues: for those with a new place, and for those that join the line only now."""
+    def _assign_positions(self, back: set[int]) -> None:
+        """In fair queues: for messages with a new place, and for those without a position."""
         joining = [
             no
             for no, m in self._saves.items()
             if (no in back or (m.state is State.READY and m.turn == NO_TURN))
             and m.state in LIVE
-            and self._books.queue(m.queue_no).settings.is_fair
+            and self._transaction.queue(m.queue_no).settings.is_fair
         ]
         if joining:
             places = [self._saves[no] for no in joining]
-            turns = self._turns.take([(m.queue_no, m.priority, m.group) for m in places])
-            for turn, no in zip(turns, joining, strict=True):
+            positions = self._positions.assign([(m.queue_no, m.priority, m.group) for m in places])
+            for turn, no in zip(positions, joining, strict=True):
                 self._saves[no] = replace(self._saves[no], turn=turn)
 
-    def _judge(self, before: Message, after: Message, now: int) -> Message:
-        """Where groups are limited, whoever comes or goes may let somebody else through."""
+    def _apply_group_limit(self, before: Message, after: Message, now: int) -> Message:
+        """Set the gate in a limited group; a change may admit other messages of the group."""
         if before.state is State.LEASED and after.state is State.LEASED:
             return after
         self._now = max(self._now, now)
         if before.gate and before.group is not None:
             self._limited.add((before.queue_no, before.group))
-        settings = self._books.queue(after.queue_no).settings
+        settings = self._transaction.queue(after.queue_no).settings
         if after.state not in LIVE or after.group is None or not settings.limits_groups:
             if not after.gate:
                 return after
             return replace(after, gate=NO_GATE, is_blocked=False)
-        if after.state is State.LEASED or _falls_due_as_told(before, after, now):
+        if after.state is State.LEASED or _was_admitted_for_now(before, after, now):
             return replace(after, gate=OPEN, is_blocked=False)
         self._limited.add((after.queue_no, after.group))
         return replace(after, gate=SHUT, is_blocked=True)
 
 
-def _falls_due_as_told(before: Message, after: Message, now: int) -> bool:
-    """It was let through for an instant, and that is here: not brought forward by hand."""
+def _was_admitted_for_now(before: Message, after: Message, now: int) -> bool:
+    """Whether it was admitted for an instant that has come, not rescheduled by hand."""
     has_waited = before.state is State.WAITING and before.due_at <= now
     return has_waited and after.state is State.READY and after.gate == OPEN
 

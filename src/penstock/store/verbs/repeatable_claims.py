@@ -1,4 +1,4 @@
-"""Remembering what claims with a key have given, in the transaction of the claim itself."""
+"""Remembers what claims with a key have returned, in the transaction of the claim."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import msgspec
 from penstock.domain.message.claim_key import KEPT_MS, Given, repeat
 from penstock.domain.message.lifecycle import Message
 from penstock.ports.store import Claim
-from penstock.store.verbs.message_changes import Changes
-from penstock.store.verbs.transaction_state import Books, json_list, message_of
+from penstock.store.verbs.message_changes import MessageChanges
+from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
 _given = msgspec.json.Decoder(Given)
 
 
-class Repeats:
-    def __init__(self, books: Books, changes: Changes) -> None:
-        self._books = books
+class RepeatableClaims:
+    def __init__(self, transaction: TransactionState, changes: MessageChanges) -> None:
+        self._transaction = transaction
         self._changes = changes
-        self._db = books.db
+        self._db = transaction.db
 
     def lock(self, claims: Iterable[Claim]) -> set[tuple[int, int]]:
-        """Whoever repeats a claim that is still under way waits for its answer.
+        """Lock the keys: a repeated claim waits for the first one to finish.
 
-        Returns the queues and numbers of the messages that these keys have given.
+        Returns the queues and numbers of the messages that these keys have returned before.
         """
         keys = {(c.queue_no, c.claim_key): c.now for c in claims if c.claim_key is not None}
         if not keys:
@@ -42,7 +42,7 @@ class Repeats:
         }
 
     def again(self, claim: Claim, *, now: int, lease_ms: int) -> list[Message] | None:
-        """What this key has given, or None if it has not; raises ClaimNotRepeatable."""
+        """What this key has returned before, or None; raises ClaimNotRepeatable."""
         if claim.claim_key is None:
             return None
         params = {"queue_no": claim.queue_no, "claim_key": claim.claim_key, "now": now}
@@ -62,7 +62,7 @@ class Repeats:
         return messages
 
     def remember(self, claim: Claim, messages: Sequence[Message], *, now: int) -> None:
-        """Nothing is not remembered: whoever got nothing may ask again and get something."""
+        """An empty result is not remembered: a repeated claim may get messages."""
         if claim.claim_key is not None and messages:
             self._keep(claim, messages, now + KEPT_MS)
 

@@ -14,28 +14,28 @@ from penstock.ports.store import Sent
 from penstock.store.database import Collision, Row
 from penstock.store.limits.arrivals import Arrivals
 from penstock.store.verbs.dedup_claims import NO_END, scoped
-from penstock.store.verbs.lock_order import Holds
-from penstock.store.verbs.transaction_state import Books, json_list, numbers_of
+from penstock.store.verbs.lock_order import LockOrder
+from penstock.store.verbs.transaction_state import TransactionState, json_list, numbers_of
 
 Answers = list[Sent | PenstockError | None]  # None: accepted so far
-Keyed = dict[tuple[int, str], list[int]]  # by queue and key, in its scope: places in the batch
+Keyed = dict[tuple[int, str], list[int]]  # by queue and stored key: indexes in the batch
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Sends:
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self._arrivals = Arrivals(books)
-        self._holds = Holds(books)
-        self._db = books.db
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._arrivals = Arrivals(transaction)
+        self._lock_order = LockOrder(transaction)
+        self._db = transaction.db
 
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        books = self._books
-        # Numbers are places in line.  Those of a group must not be taken before it is locked: where
-        # locks are needed, the transaction has begun with them.
-        asked = books.ask_numbers(len(new))
-        books.load_queues({n.message.queue_no for n in new})
+        transaction = self._transaction
+        # Numbers are also places in the queue.  Those of a group must not be taken before it is
+        # locked: where locks are needed, the transaction has taken them already.
+        asked = transaction.ask_numbers(len(new))
+        transaction.load_queues({n.message.queue_no for n in new})
         answers = self._unknown_queues(new)
         numbers = numbers_of(asked)
         keyed = self._keyed(new, answers)
@@ -47,59 +47,61 @@ class Sends:
         blocked = self._blocked(new, answers)
         accepted = [i for i, answer in enumerate(answers) if answer is None]
         if accepted:
-            steered = self._steered(new, numbers, accepted) if books.steered else {}
-            self._store([(new[i], numbers[i], blocked[i]) for i in accepted], steered)
+            limited_queues = (
+                self._place_limited(new, numbers, accepted) if transaction.limited_queues else {}
+            )
+            self._store([(new[i], numbers[i], blocked[i]) for i in accepted], limited_queues)
             for i in accepted:
                 answers[i] = Sent(new[i].message.id, message_no=numbers[i])
         return answers  # type: ignore[return-value]
 
     def lock(self, new: Sequence[NewMessage], *, before: str | None = None) -> None:
-        """In a transaction that does more than send: what others must not touch meanwhile.
+        """In a transaction that does more than send: take its locks first.
 
-        `before`: a message that is changed by hand afterwards; what that locks comes first, too.
+        `before`: a message that is changed by hand afterwards; its locks are taken first, too.
         """
         if self._db.is_shared and new:
             queue_nos = {n.message.queue_no for n in new}
             now = max(n.message.sent_at for n in new)
-            self._books.partitions.ensure(now // DAY)
-            self._books.load_queues(queue_nos)
-            lines: set[int] = set()
+            self._transaction.partitions.ensure(now // DAY)
+            self._transaction.load_queues(queue_nos)
+            others: set[int] = set()
             groups: set[tuple[int, str]] = set()
             if before is not None:
-                lines, groups = self._holds.wanted_for(before, now=now)
-            self._books.lock_lines(queue_nos | lines)
-            self._books.lock_groups(self.groups(new) | groups)
+                others, groups = self._lock_order.locks_for(before, now=now)
+            self._transaction.lock_queues(queue_nos | others)
+            self._transaction.lock_groups(self.groups(new) | groups)
 
     def groups(self, new: Sequence[NewMessage]) -> set[tuple[int, str]]:
-        """The groups that messages will come into, of queues ordered by group."""
+        """The groups that messages will enter, of queues ordered by group."""
         pairs = {(n.message.queue_no, n.message.group) for n in new if n.message.group is not None}
-        ordered = self._books.ordered_of({queue_no for queue_no, _ in pairs})
+        ordered = self._transaction.ordered_of({queue_no for queue_no, _ in pairs})
         return {(queue_no, group) for queue_no, group in pairs if queue_no in ordered}
 
     def _unknown_queues(self, new: Sequence[NewMessage]) -> Answers:
         answers: Answers = [None] * len(new)
         for i, n in enumerate(new):
             try:
-                self._books.queue(n.message.queue_no)
+                self._transaction.queue(n.message.queue_no)
             except QueueNotFound as error:
                 answers[i] = error
         return answers
 
     def _keyed(self, new: Sequence[NewMessage], answers: Answers) -> Keyed:
-        """Where each key stands in this batch.  A window of no length makes no duplicates."""
+        """The indexes of each dedup key in this batch; a window of 0 has no duplicates."""
         keyed: Keyed = {}
         for i, n in enumerate(new):
             m = n.message
             if m.dedup_key is None or answers[i] is not None:
                 continue
-            settings = self._books.queue(m.queue_no).settings
+            settings = self._transaction.queue(m.queue_no).settings
             if self._window(n) or m.dedup_until is not None:
                 key = scoped(settings.dedup_scope, m.group, m.dedup_key)
                 keyed.setdefault((m.queue_no, key), []).append(i)
         return keyed
 
     def _answer_known(self, keyed: Keyed, answers: Answers, *, now: int) -> None:
-        """Those whose key is taken are duplicates; only keys that are free stay in `keyed`."""
+        """Answer duplicates, whose key is taken; only free keys stay in `keyed`."""
         keys = json_list(sorted(keyed))
         self._db.post("dedup.free", {"keys": keys, "now": now})
         for queue_no, key, message_id, message_no in self._db.rows("dedup.known", {"keys": keys}):
@@ -107,19 +109,21 @@ class Sends:
                 answers[i] = Sent(message_id, is_duplicate=True, message_no=message_no)
 
     def _refuse_overfull(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
-        """A duplicate needs no room."""
+        """Refuse messages beyond `max_messages`; a duplicate needs no room."""
         repeated = {i for places in keyed.values() for i in places[1:]}
         room: dict[int, int] = {}
         limited = {n.message.queue_no for i, n in enumerate(new) if answers[i] is None}
-        limited = {no for no in limited if self._books.queue(no).settings.max_messages is not None}
+        limited = {
+            no for no in limited if self._transaction.queue(no).settings.max_messages is not None
+        }
         if not limited:
             return
-        self._db.post("queues.keep_room", {"queue_nos": json_list(sorted(limited))})
+        self._db.post("queues.lock_room", {"queue_nos": json_list(sorted(limited))})
         for i, n in enumerate(new):
             queue_no = n.message.queue_no
             if answers[i] is not None or i in repeated:
                 continue
-            queue = self._books.queue(queue_no)
+            queue = self._transaction.queue(queue_no)
             limit = queue.settings.max_messages
             if limit is None:
                 continue
@@ -127,12 +131,14 @@ class Sends:
                 room[queue_no] = limit - self._live(queue_no)
             room[queue_no] -= 1
             if room[queue_no] < 0:
-                answers[i] = QueueFull(f"queue {queue.name!r} holds its limit of {limit} messages")
+                answers[i] = QueueFull(
+                    f"queue {queue.name!r} has reached its limit of {limit} messages"
+                )
 
     def _live(self, queue_no: int) -> int:
         rows = self._db.rows("queues.counts", {"queue_nos": json_list([queue_no])})
         stored = sum(rows[0][1:4]) if rows else 0
-        return int(stored) + self._books.count(queue_no).live
+        return int(stored) + self._transaction.count(queue_no).live
 
     def _take_keys(
         self,
@@ -141,7 +147,7 @@ class Sends:
         answers: Answers,
         keyed: Keyed,
     ) -> None:
-        """Take the keys of those that are accepted; the same key again is a duplicate of them."""
+        """Take the keys of accepted messages; the same key again in the batch is a duplicate."""
         free = {key: places[0] for key, places in sorted(keyed.items())}
         free = {key: i for key, i in free.items() if answers[i] is None}
         rows = [self._taking(key, new[i], numbers[i]) for (_, key), i in free.items()]
@@ -150,7 +156,7 @@ class Sends:
         if lost:  # another node was faster
             self._answer_known(lost, answers, now=0)
             if lost:
-                raise Collision("a dedup key was given back just now")
+                raise Collision("a dedup key was released just now")
         for first_place, *others in keyed.values():
             for i in others:
                 first = new[first_place].message.id
@@ -165,15 +171,15 @@ class Sends:
     def _window(self, n: NewMessage) -> int:
         if n.dedup_window_ms is not None:
             return n.dedup_window_ms
-        return self._books.queue(n.message.queue_no).settings.dedup_window_ms
+        return self._transaction.queue(n.message.queue_no).settings.dedup_window_ms
 
     def _blocked(self, new: Sequence[NewMessage], answers: Answers) -> list[bool]:
-        """In a queue ordered by group, whoever has somebody of its group before it is blocked."""
+        """In a queue ordered by group, a message behind another of its group is blocked."""
         blocked = [False] * len(new)
         groups = self.groups([n for i, n in enumerate(new) if answers[i] is None])
         if not groups:
             return blocked
-        self._books.lock_groups(groups)
+        self._transaction.lock_groups(groups)
         params = {"groups": json_list(sorted(groups))}
         busy = {(q, g) for q, g in self._db.rows("messages.live_groups", params)}
         for i, n in enumerate(new):
@@ -183,16 +189,18 @@ class Sends:
                 busy.add(pair)
         return blocked
 
-    def _steered(
+    def _place_limited(
         self, new: Sequence[NewMessage], numbers: Sequence[int], accepted: list[int]
     ) -> dict[int, Message]:
-        """Those that come into queues with limits or fair share, as they stand there, by number."""
-        steered = self._books.steered
-        arriving = {i: new[i].message for i in accepted if new[i].message.queue_no in steered}
+        """Messages for queues with limits or fair share, with gate and position, by number."""
+        limited_queues = self._transaction.limited_queues
+        arriving = {
+            i: new[i].message for i in accepted if new[i].message.queue_no in limited_queues
+        }
         return {numbers[i]: m for i, m in self._arrivals.place(arriving).items()}
 
     def _store(
-        self, accepted: list[tuple[NewMessage, int, bool]], steered: dict[int, Message]
+        self, accepted: list[tuple[NewMessage, int, bool]], limited_queues: dict[int, Message]
     ) -> None:
         rows: list[Row] = []
         jobs: list[Row] = []
@@ -200,15 +208,15 @@ class Sends:
         bodies: dict[int, list[Row]] = {}
         for n, no, is_blocked in accepted:
             m, content = n.message, n.content
-            if steered:
-                m = steered.get(no, m)
+            if limited_queues:
+                m = limited_queues.get(no, m)
                 is_blocked = is_blocked or m.is_blocked
             row = (
                 m.id, m.queue_no, m.due_at, m.sent_at, no, m.state, no, m.priority, m.expires_at,
                 m.max_attempts, int(is_blocked), m.group, m.kind, m.entity_id, m.tag1, m.tag2,
                 m.dedup_key, m.size, m.body_day,
             )  # fmt: skip
-            if steered and no in steered:
+            if limited_queues and no in limited_queues:
                 placed.append((*row, *_more(m), m.turn, m.gate))
             elif m.timeout_ms or m.retries_timeouts or m.dedup_until or m.route:
                 jobs.append(row + _more(m))
@@ -217,14 +225,14 @@ class Sends:
             attributes = _encode(content.attributes).decode() if content.attributes else None
             body = (no, content.body, attributes, content.trace)
             bodies.setdefault(m.body_day, []).append(body)
-            count = self._books.count(m.queue_no)
+            count = self._transaction.count(m.queue_no)
             count.sent_total += 1
             if m.state is State.READY:
                 count.ready += 1
-                self._books.wake(m.queue_no)
+                self._transaction.wake(m.queue_no)
             else:
                 count.waiting += 1
-                self._books.wake(m.queue_no, 0)
+                self._transaction.wake(m.queue_no, 0)
         if rows:
             self._db.insert("messages.add", rows)
         if jobs:
@@ -232,7 +240,7 @@ class Sends:
         if placed:
             self._db.insert("messages.add_placed", placed)
         for day, day_bodies in bodies.items():
-            self._books.partitions.ensure(day)
+            self._transaction.partitions.ensure(day)
             self._db.insert("messages.add_bodies", day_bodies, day=day)
 
 

@@ -1,4 +1,4 @@
-"""What one transaction gathers and writes once at its end: counters, numbers, days, wake-ups."""
+"""The state of one transaction: counters to add, locks, queues read, wake-ups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import DedupUntil, Queue, QueueSettings
-from penstock.store.database import Answer, Database, Overtaken, Row
+from penstock.store.database import Database, Overtaken, QueryResult, Row
 from penstock.store.partitions import Partitions
 
 _STATES = {state.value: state for state in State}
@@ -21,40 +21,40 @@ _UNTIL_AT = Message.__struct_fields__.index("dedup_until")
 _settings = msgspec.json.Decoder(QueueSettings)
 
 
-class Books:
+class TransactionState:
     def __init__(self, db: Database, *, stripe: int = 0) -> None:
         self.db = db
         self.partitions = Partitions(db)
         self.stripe = stripe
         self._changes: dict[int, Counts] = {}
         self._queues: dict[int, Queue] = {}
-        self._known: dict[Row, Queue] = {}  # by its whole row, over transactions
-        self._ordered: dict[int, bool] = {}  # never changes in the life of a queue
-        # Those with limits or fair share, as they were when they were read last.
-        self.steered: dict[int, Queue] = {}
-        self._asked: list[Answer] = []
-        self._letters: dict[str, Queue | None] = {}
-        self._locked: set[tuple[int, str]] = set()
-        self._lined: set[int] = set()
-        self.is_alone = False  # nobody else writes until the commit
+        self._known: dict[Row, Queue] = {}  # by its whole row, across transactions
+        self._ordered: dict[int, bool] = {}  # fixed when a queue is created
+        # Queues with limits or fair share, as last read.
+        self.limited_queues: dict[int, Queue] = {}
+        self._asked: list[QueryResult] = []
+        self._dead_letter_queues: dict[str, Queue | None] = {}
+        self._locked_groups: set[tuple[int, str]] = set()
+        self._locked_queues: set[int] = set()
+        self.is_alone = False  # all other writers are locked out until the commit
         self.woken: dict[int, int] = {}
 
     def open(self) -> None:
-        """Forget what belonged to the last transaction, whether it was kept or not."""
+        """Forget the last transaction, whether it was committed or not."""
         self._changes = {}
         self._queues = {}
         self._asked = []
-        self._letters = {}
-        self._locked = set()
-        self._lined = set()
+        self._dead_letter_queues = {}
+        self._locked_groups = set()
+        self._locked_queues = set()
         self.is_alone = False
         self.woken = {}
         self.partitions.open()
 
     def close(self) -> None:
-        """Write the counters; to be called last before the commit."""
+        """Write the counters; call it right before the commit."""
         if self._changes:
-            # In order of number, so that two nodes cannot wait for each other's rows.
+            # Sorted, so that two nodes cannot wait for each other's rows.
             rows = [
                 (no, self.stripe, *msgspec.structs.astuple(change))
                 for no, change in sorted(self._changes.items())
@@ -62,7 +62,7 @@ class Books:
             self.db.insert("queues.count", rows)
 
     def count(self, queue_no: int) -> Counts:
-        """The change of a queue's counters in this transaction, to be added to."""
+        """The changes of a queue's counters in this transaction; add to them."""
         change = self._changes.get(queue_no)
         if change is None:
             change = self._changes[queue_no] = Counts()
@@ -75,75 +75,79 @@ class Books:
     def wake(self, queue_no: int, count: int = 1) -> None:
         self.woken[queue_no] = self.woken.get(queue_no, 0) + count
 
-    def ask_numbers(self, count: int) -> Answer:
-        """See `numbers_of`; to be asked for before it is certain how many are needed."""
+    def ask_numbers(self, count: int) -> QueryResult:
+        """Request numbers before it is certain how many are needed; read them with `numbers_of`."""
         return self.db.ask("messages.take_numbers", {"count": count})
 
     def take_numbers(self, count: int) -> Sequence[int]:
-        """Numbers that nobody else gets, in growing order."""
+        """Unique numbers in ascending order."""
         return numbers_of(self.ask_numbers(count))
 
     def lock_groups(self, groups: Iterable[tuple[int, str]]) -> None:
-        """Until the commit nobody else lets messages into these groups or out of them."""
+        """Until the commit no other transaction adds messages to these groups or removes any."""
         if self.db.is_shared:
-            missing = set(groups) - self._locked
+            missing = set(groups) - self._locked_groups
             if missing:
                 self.db.post("messages.lock_groups", {"groups": json_list(sorted(missing))})
-                self._locked |= missing
+                self._locked_groups |= missing
 
-    def try_groups(self, groups: set[tuple[int, str]]) -> set[tuple[int, str]]:
-        """The same, without waiting: tells which of them are locked now."""
+    def try_lock_groups(self, groups: set[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Lock without waiting; returns the groups that are locked now."""
         if not groups:
             return groups
         params = {"groups": json_list(sorted(groups))}
-        free = {(no, group) for no, group in self.db.rows("messages.try_groups", params)}
-        self._locked |= free
+        free = {(no, group) for no, group in self.db.rows("messages.try_lock_groups", params)}
+        self._locked_groups |= free
         return free
 
-    def lock_lines(self, queue_nos: Iterable[int]) -> None:
-        """Until the commit nobody else comes into these queues or claims, if they are steered.
+    def lock_queues(self, queue_nos: Iterable[int]) -> None:
+        """Lock the rows of limited queues: until the commit no other transaction sends or claims.
 
-        By what is known of them: `need_lines` tells if that was too little.
+        Decided by what was read last: `require_queue_locks` raises if that is outdated.
         """
-        if self.db.is_shared and self.steered:
-            missing = self.steered.keys() & set(queue_nos) - self._lined
+        if self.db.is_shared and self.limited_queues:
+            missing = self.limited_queues.keys() & set(queue_nos) - self._locked_queues
             if missing:
-                self.db.post("queues.lock_lines", {"queue_nos": json_list(sorted(missing))})
-                self._lined |= missing
+                self.db.post("queues.lock_queues", {"queue_nos": json_list(sorted(missing))})
+                self._locked_queues |= missing
 
-    def steered_of(self, queue_nos: set[int]) -> set[int]:
+    def limited_of(self, queue_nos: set[int]) -> set[int]:
         self.load_queues(queue_nos)
-        return self.steered.keys() & queue_nos
+        return self.limited_queues.keys() & queue_nos
 
     def limits_leases(self, queue_no: int) -> bool:
-        """Does a lease that ends let somebody else claim?  By what is known: a hint at worst."""
-        known = self.steered.get(queue_no) if self.steered else None
+        """Whether the end of a lease makes room for a claim, as last read: only a hint."""
+        known = self.limited_queues.get(queue_no) if self.limited_queues else None
         return known is not None and known.settings.max_leased is not None
 
-    def try_line(self, queue_no: int) -> bool:
-        """The same without waiting: tells whether it is ours."""
-        if self.db.is_shared and queue_no in self.steered and queue_no not in self._lined:
+    def try_lock_queue(self, queue_no: int) -> bool:
+        """Lock without waiting; returns whether it is locked by us or needs no lock."""
+        if (
+            self.db.is_shared
+            and queue_no in self.limited_queues
+            and queue_no not in self._locked_queues
+        ):
             params = {"queue_nos": json_list([queue_no])}
-            self._lined |= {no for (no,) in self.db.rows("queues.try_lines", params)}
-            return queue_no in self._lined
+            self._locked_queues |= {no for (no,) in self.db.rows("queues.try_lock_queues", params)}
+            return queue_no in self._locked_queues
         return True
 
-    def need_lines(self, queue_nos: Iterable[int]) -> None:
-        """From here on it is too late to wait for them; once more, and they come first."""
+    def require_queue_locks(self, queue_nos: Iterable[int]) -> None:
+        """Raises Overtaken if a lock is missing: the retry takes it first."""
         if self.db.is_shared and not self.is_alone:
-            missing = {no for no in queue_nos if self.queue(no).is_steered} - self._lined
+            missing = {no for no in queue_nos if self.queue(no).has_limits} - self._locked_queues
             if missing:
-                raise Overtaken("a queue has got limits meanwhile")
+                raise Overtaken("a queue has been given limits meanwhile")
 
     def ask_queues(self, queue_nos: set[int]) -> None:
-        """Have queues read that are looked at later; from here on none of all can be removed."""
+        """Send a query for queues that are needed later; from here on no queue can be removed."""
         missing = queue_nos - self._queues.keys()
         if missing:
             params = {"queue_nos": json_list(sorted(missing))}
             self._asked.append(self.db.ask("queues.by_nos", params))
 
     def load_queues(self, queue_nos: set[int]) -> None:
-        """Read the queues of a batch as they are now, in one statement."""
+        """Read queues as they are now, in one statement."""
         missing = queue_nos - self._queues.keys()
         while missing and self._asked:
             self._take_in(self._asked.pop())
@@ -151,21 +155,21 @@ class Books:
         if missing:
             self._take_in(self.db.ask("queues.by_nos", {"queue_nos": json_list(missing)}))
 
-    def _take_in(self, answer: Answer) -> None:
+    def _take_in(self, answer: QueryResult) -> None:
         for row in answer.rows():
             self._know(self.queue_of(row))
 
     def _know(self, queue: Queue) -> Queue:
         self._queues[queue.queue_no] = queue
         self._ordered[queue.queue_no] = queue.is_ordered
-        if queue.is_steered:
-            self.steered[queue.queue_no] = queue
-        elif self.steered:
-            self.steered.pop(queue.queue_no, None)
+        if queue.has_limits:
+            self.limited_queues[queue.queue_no] = queue
+        elif self.limited_queues:
+            self.limited_queues.pop(queue.queue_no, None)
         return queue
 
     def ordered_of(self, queue_nos: set[int]) -> set[int]:
-        """Those of them that are ordered by group."""
+        """Which of these queues are ordered by group."""
         self.load_queues(queue_nos - self._ordered.keys())
         return {no for no in queue_nos if self._ordered.get(no)}
 
@@ -174,7 +178,7 @@ class Books:
         return self.queue(queue_no).is_ordered if known is None else known
 
     def queue(self, queue_no: int) -> Queue:
-        """The queue as it is in this transaction, or QueueNotFound."""
+        """The queue as it is in this transaction; raises QueueNotFound."""
         if queue_no not in self._queues:
             self.load_queues({queue_no})
         found = self._queues.get(queue_no)
@@ -187,16 +191,16 @@ class Books:
         return self._know(self.queue_of(rows[0])) if rows else None
 
     def dead_letter_queue_of(self, queue: Queue) -> Queue | None:
-        """Where its dead messages go, if there is such a queue."""
+        """The queue for its dead messages, if it exists."""
         name = queue.settings.dead_letter_queue
         if name is None:
             return None
-        if name not in self._letters:
-            self._letters[name] = self.queue_named(name)
-        return self._letters[name]
+        if name not in self._dead_letter_queues:
+            self._dead_letter_queues[name] = self.queue_named(name)
+        return self._dead_letter_queues[name]
 
-    def ordered_letters_of(self, queue_nos: set[int]) -> dict[int, int]:
-        """By queue, the number of its dead-letter queue, where that one is ordered by group."""
+    def ordered_dead_letter_queues(self, queue_nos: set[int]) -> dict[int, int]:
+        """The numbers of dead-letter queues that are ordered by group, by source queue."""
         self.load_queues(queue_nos)
         found = {}
         for no in queue_nos & self._queues.keys():
@@ -205,8 +209,8 @@ class Books:
                 found[no] = target.queue_no
         return found
 
-    def letters_of(self, queue_nos: set[int]) -> set[int]:
-        """The dead-letter queues of queues that were read before."""
+    def dead_letter_queues_of(self, queue_nos: set[int]) -> set[int]:
+        """The dead-letter queues of queues that were read already."""
         found = (
             self.dead_letter_queue_of(self._queues[no]) for no in queue_nos & self._queues.keys()
         )
@@ -214,10 +218,10 @@ class Books:
 
     def forget_queue(self, queue_no: int) -> None:
         self._queues.pop(queue_no, None)
-        self._letters = {}
+        self._dead_letter_queues = {}
 
     def queue_of(self, row: Row) -> Queue:
-        """Settings are parsed once; a number and a version may come again after a rollback."""
+        """Parsed once per row: after a rollback a number and version may have other settings."""
         found = self._known.get(row)
         if found is None:
             queue_no, name, settings, is_paused, version, created_at, changed_at, held_by = row
@@ -247,8 +251,8 @@ def message_of(row: Row) -> Message:
     return Message(*values)
 
 
-def numbers_of(answer: Answer) -> Sequence[int]:
-    """Runs of numbers, one after the other."""
+def numbers_of(answer: QueryResult) -> Sequence[int]:
+    """The numbers of an answer that consists of runs: first number and count."""
     runs = answer.rows()
     if len(runs) == 1:
         [(first, count)] = runs
@@ -257,5 +261,5 @@ def numbers_of(answer: Answer) -> Sequence[int]:
 
 
 def json_list(values: object) -> str:
-    """Integers or pairs as the text that a query unpacks."""
+    """A JSON text that a query unpacks."""
     return msgspec.json.encode(values).decode()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from penstock import Penstock
-from penstock.store.postgres.store import migrate
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.driving import WorkerProcess
 from tests.edge.live import LiveServer
@@ -33,9 +32,7 @@ def any_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def _store(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "postgres":
-        found = str(request.getfixturevalue("postgres_url"))
-        migrate(found)
-        return found
+        return str(request.getfixturevalue("migrated_url"))
     return f"sqlite:///{folder / 'shop.db'}"
 
 

@@ -12,7 +12,7 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 
 if TYPE_CHECKING:
-    from penstock.wiring.damage import Salvaged
+    from penstock.wiring.damage import SalvageReport
 
 MOST_LISTED = 1_000
 
@@ -41,7 +41,7 @@ def accept_loss(args: Namespace, out: Output) -> int:
     )
 
 
-def _list(result: Salvaged, out: Output) -> None:
+def _list(result: SalvageReport, out: Output) -> None:
     for place in result.corrected:
         out.line(f"corrected one flipped bit: {place}")
     if result.lost_log_frames:

@@ -1,4 +1,4 @@
-"""`/v1/openapi.json` for programs, `/docs` for people; open to everybody: they tell no secrets."""
+"""`/v1/openapi.json` for programs and `/docs` for people.  Neither requires a key."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from penstock.api.overview import OPENAPI
+from penstock.edge.native.bind import route_of
 from penstock.edge.native.docs.curl import BASE
 from penstock.edge.native.docs.page import policy, render
 from penstock.edge.native.openapi.document import document
@@ -28,9 +30,10 @@ class DocsApi:
         self._is_key_needed = is_key_needed
         self._home = home.encode()
         self._scheme = scheme
-        told = document([*routes, *self.routes()])
-        self._json = msgspec.json.encode(told)
-        self._pages = {needed: render(told, with_key=needed) for needed in (False, True)}
+        operations = [route.operation for route in (*routes, *self.routes()) if route.operation]
+        described = document(operations)
+        self._json = msgspec.json.encode(described)
+        self._pages = {needed: render(described, with_key=needed) for needed in (False, True)}
         self._headers = (
             (b"content-security-policy", policy().encode()),
             (b"x-content-type-options", b"nosniff"),
@@ -39,15 +42,9 @@ class DocsApi:
 
     def routes(self) -> list[Route]:
         return [
-            Route(
-                method="GET",
-                path="/v1/openapi.json",
-                handler=self.openapi,
-                name="getOpenApi",
-                summary="This document; `/docs` shows it to people.",
-            ),
-            Route(method="GET", path="/docs", handler=self.page, is_native=False),
-            Route(method="GET", path="/", handler=self.home, is_native=False),
+            route_of(OPENAPI, self.openapi),
+            Route(method="GET", path="/docs", handler=self.page),
+            Route(method="GET", path="/", handler=self.home),
         ]
 
     async def openapi(self, request: Request, respond: Respond) -> Response:

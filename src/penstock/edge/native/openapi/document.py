@@ -1,4 +1,4 @@
-"""The whole document."""
+"""The OpenAPI document of a list of operations."""
 
 from __future__ import annotations
 
@@ -6,40 +6,41 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock import __version__
-from penstock.edge.native.openapi.operations import CHAPTERS, operation
+from penstock.api.operation import Operation
+from penstock.edge.native.openapi.operations import CHAPTERS, document_operation
 from penstock.edge.native.openapi.schemas import components
 from penstock.edge.server.errors import ErrorAnswer
-from penstock.edge.server.router import Route
 
 VERSION = "3.1.0"
 
 _ABOUT = """\
 A durable work queue: send messages, claim them under a lease, complete them.
 
-Everything speaks JSON. Instants are ISO 8601 texts in UTC with milliseconds; where a request \
-takes one, it may also be an integer of milliseconds since the epoch. Durations are integers and \
-end in `_ms`. Unknown fields and parameters are refused.
+Requests and responses are JSON. Instants are ISO 8601 strings in UTC with milliseconds; requests \
+may also give them as integers, in milliseconds since the epoch. Durations are integers in \
+milliseconds, and their names end in `_ms`. Requests with unknown fields or parameters are \
+rejected. Booleans in a query string are `true` or `false`.
 
-Every error has one shape, `{"error": {"code": …, "message": …}}`, and a code that does not \
-change. An unknown path is answered with 404 `not_found`, a method that a path does not take with \
-405 `method_not_allowed`.\
+Errors have the form `{"error": {"code": …, "message": …}}`. Codes are stable. An unknown path \
+returns 404 `not_found`; a method that the path does not support returns 405 \
+`method_not_allowed`.\
 """
 
 _KEY = """\
-An API key: `Authorization: Bearer pk_…`. It has roles (produce, consume, operate, read) and may \
-be for some queues only. While the server has no keys, it asks for none and serves its own machine \
-only.\
+An API key, sent as `Authorization: Bearer pk_…`. A key has roles (produce, consume, operate, \
+read) and may be restricted to some queues. As long as no key exists, the server requires none \
+and accepts connections from its own machine only.\
 """
 
 
-def document(routes: Iterable[Route]) -> dict[str, Any]:
-    native = [route for route in routes if route.is_native]
+def document(operations: Iterable[Operation[Any]]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
-    for route in native:
-        paths.setdefault(route.path, {})[route.method.lower()] = operation(route)
-    types: set[Any] = {
-        kind for route in native for kind in (route.takes, route.gives) if kind is not None
-    }
+    types: set[Any] = {ErrorAnswer}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = document_operation(
+            operation
+        )
+        types |= {kind for kind in (operation.request, operation.answer) if kind is not None}
     return {
         "openapi": VERSION,
         "info": {
@@ -52,7 +53,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "tags": [{"name": name} for _, name in _reading_order()],
         "paths": paths,
         "components": {
-            "schemas": components([*types, ErrorAnswer]),
+            "schemas": components(types),
             "securitySchemes": {
                 "apiKey": {"type": "http", "scheme": "bearer", "description": _KEY}
             },

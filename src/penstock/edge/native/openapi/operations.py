@@ -1,4 +1,4 @@
-"""One route as an OpenAPI operation: its parameters, its body, and everything it can answer."""
+"""One operation as an OpenAPI operation: its parameters, its body, and everything it can answer."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
-
+from penstock.api.operation import Operation
+from penstock.api.path_parameters import PATH_PARAMETERS
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
-from penstock.edge.native.openapi.meanings import PARAMETERS
 from penstock.edge.native.openapi.schemas import properties, ref
 from penstock.edge.server.errors import STATUS, ErrorAnswer
-from penstock.edge.server.router import Route
 
 Part = dict[str, Any]
 
-_PYTHON = {"string": str, "integer": int, "boolean": bool}
 _IN_PATH = re.compile(r"{(\w+)}")
 
-# Which chapter an operation belongs to: the first pattern that fits its path.
+# An operation belongs to the first chapter whose pattern its path matches.
 CHAPTERS = (
     (re.compile(r"/claims$|^/v1/leases/"), "Claims and leases"),
     (re.compile(r"/messages(/|$)"), "Messages"),
@@ -36,71 +33,78 @@ CHAPTERS = (
 )
 
 
-def operation(route: Route) -> Part:
-    told: Part = {
-        "operationId": route.name,
-        "summary": route.summary,
-        "tags": [chapter(route)],
-        "parameters": [*_path_parameters(route), *_query_parameters(route)],
-        "responses": _responses(route),
+def document_operation(operation: Operation[Any]) -> Part:
+    described: Part = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "tags": [chapter(operation)],
+        "parameters": [*_path_parameters(operation), *_query_parameters(operation)],
+        "responses": _responses(operation),
     }
-    if route.takes is not None:
-        told["requestBody"] = _body(route)
-    if route.role is not None:
-        told["security"] = [{"apiKey": [route.role.value]}]
-        told["x-queues"] = route.scope.value
-    return told
+    if operation.request is not None:
+        described["requestBody"] = _body(operation)
+    if operation.role is not None:
+        described["security"] = [{"apiKey": [operation.role.value]}]
+        described["x-queues"] = operation.scope.value
+    return described
 
 
-def chapter(route: Route) -> str:
-    return next(name for pattern, name in CHAPTERS if pattern.search(route.path))
+def chapter(operation: Operation[Any]) -> str:
+    return next(name for pattern, name in CHAPTERS if pattern.search(operation.path))
 
 
-def refusals(route: Route) -> list[type[PenstockError]]:
-    """Its own, and those that its path, its body and its role entail."""
-    found: list[type[PenstockError]] = [*route.refuses, errors.Forbidden, errors.PenstockError]
-    names = _IN_PATH.findall(route.path)
-    if "queue" in names and route.method != "PUT":
+def errors_of(operation: Operation[Any]) -> list[type[PenstockError]]:
+    """The errors it declares, and those that follow from its path, its body and its role."""
+    found: list[type[PenstockError]] = [*operation.errors, errors.Forbidden, errors.PenstockError]
+    names = _IN_PATH.findall(operation.path)
+    if "queue" in names and operation.method != "PUT":
         found.append(errors.QueueNotFound)
     if "id" in names:
         found.append(errors.MessageNotFound)
     if "move" in names:
         found.append(errors.MoveNotFound)
-    if "schedule" in names and route.method != "PUT":
+    if "schedule" in names and operation.method != "PUT":
         found.append(errors.ScheduleNotFound)
     if "receipt" in names:
         found.append(errors.LeaseLost)
-    if names or route.query or route.takes:
+    if names or operation.query or operation.request:
         found.append(errors.InvalidRequest)
-    if route.method != "GET":
+    if operation.method != "GET":
         found += [errors.TooLarge, errors.UnsupportedMediaType]
-    if route.role is not None:
+    if operation.role is not None:
         found += [errors.Unauthenticated, errors.StoreUnavailable, errors.StoreDamaged]
         found.append(errors.ShuttingDown)
     return found
 
 
-def _path_parameters(route: Route) -> Iterable[Part]:
-    for name in _IN_PATH.findall(route.path):
-        yield _parameter(name) | {"in": "path", "required": True}
+def _path_parameters(operation: Operation[Any]) -> Iterable[Part]:
+    for name in _IN_PATH.findall(operation.path):
+        declared = PATH_PARAMETERS[name]
+        parameter: Part = {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": declared.text,
+            "schema": declared.schema,
+        }
+        if declared.example:
+            parameter["example"] = declared.example
+        yield parameter
 
 
-def _query_parameters(route: Route) -> Iterable[Part]:
-    if route.operation is None:
-        for name in route.query:
-            yield _parameter(name) | {"in": "query"}
-    elif route.operation.query is not None:
-        for name, schema in properties(route.operation.query).items():
-            parameter: Part = {"name": name, "in": "query"}
-            parameter["description"] = schema.pop("description")
-            schema = parameter["schema"] = _without_null(schema)
-            if examples := schema.pop("examples", None):
-                [parameter["example"]] = examples
-            yield parameter
+def _query_parameters(operation: Operation[Any]) -> Iterable[Part]:
+    if operation.query is None:
+        return
+    for name, schema in properties(operation.query).items():
+        parameter: Part = {"name": name, "in": "query", "description": schema.pop("description")}
+        schema = parameter["schema"] = _without_null(schema)
+        if examples := schema.pop("examples", None):
+            [parameter["example"]] = examples
+        yield parameter
 
 
 def _without_null(schema: Part) -> Part:
-    """A parameter is left out, never null."""
+    """A parameter is omitted, never null."""
     if schema.get("default", ...) is None:
         del schema["default"]
     choices = [choice for choice in schema.pop("anyOf", ()) if choice != {"type": "null"}]
@@ -109,21 +113,13 @@ def _without_null(schema: Part) -> Part:
     return schema | {"anyOf": choices}
 
 
-def _parameter(name: str) -> Part:
-    meaning, schema, example = PARAMETERS[name]
-    told = {"name": name, "description": meaning, "schema": schema}
-    if example:
-        told["example"] = msgspec.convert(example, _PYTHON[schema["type"]], strict=False)
-    return told
-
-
-def _body(route: Route) -> Part:
-    assert route.takes is not None
-    media: Part = {"schema": ref(route.takes)}
-    if route.example is not None:
-        media["example"] = route.example
-    # Where every field has a default, a body may be left out.
-    required = _needs_fields(route.takes)
+def _body(operation: Operation[Any]) -> Part:
+    assert operation.request is not None
+    media: Part = {"schema": ref(operation.request)}
+    if operation.example is not None:
+        media["example"] = operation.example
+    # The body is optional if every field has a default.
+    required = _needs_fields(operation.request)
     return {"required": required, "content": {"application/json": media}}
 
 
@@ -132,26 +128,26 @@ def _needs_fields(kind: Any) -> bool:
     return len(kind.__struct_fields__) > optional
 
 
-def _responses(route: Route) -> Part:
-    told: Part = {}
-    for status in (route.status, *route.also):
-        told[str(status)] = _success(route, status)
+def _responses(operation: Operation[Any]) -> Part:
+    described: Part = {}
+    for status in (operation.status, *operation.also):
+        described[str(status)] = _success(operation, status)
     by_status: dict[int, list[str]] = {}
-    for refusal in refusals(route):
-        by_status.setdefault(STATUS[refusal], []).append(refusal.code)
+    for error in errors_of(operation):
+        by_status.setdefault(STATUS[error], []).append(error.code)
     for status, codes in sorted(by_status.items()):
         texts = ", ".join(f"`{code}`" for code in sorted(set(codes)))
         schema = ref(ErrorAnswer)
         content = {"application/json": {"schema": schema}}
-        told[str(status)] = {"description": texts, "content": content}
-    return told
+        described[str(status)] = {"description": texts, "content": content}
+    return described
 
 
-def _success(route: Route, status: int) -> Part:
-    told: Part = {"description": HTTPStatus(status).phrase}
-    if route.gives is not None:
-        told["content"] = {route.media: {"schema": ref(route.gives)}}
+def _success(operation: Operation[Any], status: int) -> Part:
+    described: Part = {"description": HTTPStatus(status).phrase}
+    if operation.answer is not None:
+        described["content"] = {operation.media: {"schema": ref(operation.answer)}}
     elif status != HTTPStatus.NO_CONTENT:
-        kind = "object" if route.media == "application/json" else "string"
-        told["content"] = {route.media: {"schema": {"type": kind}}}
-    return told
+        kind = "object" if operation.media == "application/json" else "string"
+        described["content"] = {operation.media: {"schema": {"type": kind}}}
+    return described

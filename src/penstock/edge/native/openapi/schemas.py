@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 
-from penstock.edge.native.openapi.meanings import FIELDS
-
 Schema = dict[str, Any]
 
 REF = "#/components/schemas/"
@@ -30,22 +28,25 @@ _POSITIVE = frozenset(
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
 # Instants that the document has always shown as plain text.
 _PLAIN = frozenset({"at", "from", "since", "to"})
+_TAG = "Selects this variant."
 _SHORT_IDS = frozenset({"Key"})  # the ids of all others are UUIDs
 
 
 def components(types: Iterable[Any]) -> dict[str, Schema]:
     """The schemas of the types and of all that they are made of."""
     _, found = msgspec.json.schema_components(types, ref_template=REF + "{name}")
-    told = {public_name(name): _told(name, schema) for name, schema in sorted(found.items())}
-    assert len(told) == len(found), "two types have the same public name"
-    return told
+    schemas = {
+        public_name(name): _published(name, schema) for name, schema in sorted(found.items())
+    }
+    assert len(schemas) == len(found), "two types have the same public name"
+    return schemas
 
 
 def ref(kind: Any) -> Schema:
     """A reference to a type of ours; what is simpler is told in place."""
     [schema], _ = msgspec.json.schema_components([kind], ref_template=REF + "{name}")
-    told: Schema = _renamed(schema)
-    return told
+    renamed: Schema = _renamed(schema)
+    return renamed
 
 
 def properties(kind: type[msgspec.Struct]) -> dict[str, Schema]:
@@ -60,20 +61,18 @@ def public_name(name: str) -> str:
     return _SUFFIX.sub("", name)
 
 
-def _told(name: str, schema: Schema) -> Schema:
-    told: Schema = _renamed(schema)
-    told.pop("title", None)
-    for field, of_field in told.get("properties", {}).items():
-        if "description" not in of_field:
-            meaning = FIELDS.get(f"{name}.{field}") or FIELDS.get(field)
-            if meaning is not None:
-                of_field["description"] = meaning
+def _published(name: str, schema: Schema) -> Schema:
+    published: Schema = _renamed(schema)
+    published.pop("title", None)
+    for field, of_field in published.get("properties", {}).items():
+        if "enum" in of_field and len(of_field["enum"]) == 1:  # the tag of a variant
+            of_field["description"] = _TAG
         _sharpen(name, field, of_field)
-    if "enum" in told:
-        told["type"] = "string"
-    if told.get("required") == []:
-        del told["required"]
-    return told
+    if "enum" in published:
+        published["type"] = "string"
+    if published.get("required") == []:
+        del published["required"]
+    return published
 
 
 def _sharpen(name: str, field: str, schema: Schema) -> None:

@@ -51,7 +51,7 @@ class ClaimApi:
             check_batch(len(wanted.complete), self._limits)
         queue = self._directory.cached(request.params["queue"])
         if queue is None or self._wait_ms(queue, wanted):
-            return self._claim_waiting(request, wanted)
+            return self._claim_waiting(request, wanted, queue)
         planned = self._plan(queue, wanted.complete) if wanted.complete else []
         ticket = self._messages.claim(
             queue,
@@ -66,9 +66,11 @@ class ClaimApi:
         ticket.then(lambda answer: respond(self._answer(queue, planned, answer)))
         return None
 
-    async def _claim_waiting(self, request: Request, wanted: Claim) -> Response:
-        name = request.params["queue"]
-        queue = self._directory.cached(name) or await self._directory.load(name)
+    async def _claim_waiting(
+        self, request: Request, wanted: Claim, queue: Queue | None
+    ) -> Response:
+        if queue is None:
+            queue = await self._directory.load(request.params["queue"])
         planned = self._plan(queue, wanted.complete)
         options: ClaimOptions = {
             "limit": wanted.limit,

@@ -1,19 +1,19 @@
 -- name: marks
--- How far everything is.
+-- The progress of all sources.
 SELECT source, day, done_no, planned_no, rows_total, is_closed, moved_at
   FROM archive_mark
  WHERE source <> 'snapshots'
  ORDER BY source, day;
 
 -- name: mark
--- How far one of them is.
+-- The progress of one source.
 SELECT source, day, done_no, planned_no, rows_total, is_closed, moved_at
   FROM archive_mark
  WHERE source = :source
    AND day = :day;
 
 -- name: plan
--- Which rows the next file holds; only if nobody else has moved on or planned meanwhile.
+-- Record the rows of the next file; only if no other node has advanced or planned meanwhile.
 INSERT INTO archive_mark (source, day, done_no, planned_no)
 VALUES (:source, :day, :done_no, :planned_no)
     ON CONFLICT (source, day)
@@ -24,7 +24,7 @@ VALUES (:source, :day, :done_no, :planned_no)
 RETURNING planned_no;
 
 -- name: move
--- The planned file has its name; likewise.
+-- The planned file is in place; likewise.
 UPDATE archive_mark
    SET done_no = planned_no,
        rows_total = rows_total + :rows,
@@ -45,16 +45,16 @@ VALUES (:source, :day, 1, :now)
    AND archive_mark.planned_no = :done_no;
 
 -- name: forget_marks
--- A new lake begins.
+-- A new lake begins …
 DELETE FROM archive_mark;
 
 -- name: forget_lake
--- And gets an id of its own.
+-- … with an id of its own.
 DELETE FROM meta
  WHERE name = 'lake_id';
 
 -- name: next_snapshot
--- Its number, never given again.
+-- The number of a snapshot, never reused.
 INSERT INTO archive_mark (source, day, planned_no)
 VALUES ('snapshots', -1, 1)
     ON CONFLICT (source, day)
@@ -63,7 +63,7 @@ VALUES ('snapshots', -1, 1)
 RETURNING planned_no;
 
 -- name: end_snapshot
--- It is in the lake.
+-- The snapshot is in the lake.
 UPDATE archive_mark
    SET done_no = :snapshot_no,
        rows_total = :rows,
@@ -73,14 +73,14 @@ UPDATE archive_mark
    AND done_no < :snapshot_no;
 
 -- name: snapshot
--- The latest one.
+-- The latest snapshot.
 SELECT done_no, rows_total, moved_at
   FROM archive_mark
  WHERE source = 'snapshots'
    AND done_no > 0;
 
 -- name: last_history
--- The greatest number of a day.
+-- The largest number of a day.
 SELECT max(history_no)
   FROM history_{day};
 
@@ -97,23 +97,24 @@ SELECT max(fact_no)
 -- name: last_backlog
 -- Likewise.
 SELECT max(sample_no)
-  FROM backlog_sample;
+  FROM minute_counter;
 
 -- name: first_message
--- The smallest number of those that are there.
+-- The smallest number of live messages.
 SELECT min(message_no)
   FROM message;
 
 -- name: last_message
--- And the greatest.
+-- The largest number of live messages.
 SELECT max(message_no)
   FROM message;
 
 -- name: writers
--- SQLite has one writer, and its numbers appear in their order.
+-- Nothing to find: SQLite has one writer, and its numbers become visible in order.
 
 -- name: history
--- Endings of a day in the order of their numbers, as the lake has them, and the day of the body.
+-- History of a day in the order of row numbers, with the columns of the lake, and the day of the
+-- body.
 SELECT h.history_no, h.message_no, h.id, h.queue_no, coalesce(q.name, ''), h.outcome, h.reason,
        h.kind, h.entity_id, h.tag1, h.tag2, h.group_key, h.priority, h.sent_at, h.due_at,
        h.first_leased_at, h.leased_at, h.finished_at, h.attempts, h.failures, h.crashes, h.lease_no,
@@ -148,20 +149,22 @@ SELECT fact_no, at, kind, subject, data
  LIMIT :limit;
 
 -- name: backlog
--- Samples of the counters, likewise.
+-- Counters of queues, likewise.
 SELECT s.sample_no, s.at, s.queue_no, coalesce(q.name, ''), s.waiting, s.ready, s.leased, s.dead,
        s.sent_total, s.done_total, s.dead_total, s.cancelled_total, s.failed_total,
        s.expired_total, s.claimed_total
-  FROM backlog_sample AS s
+  FROM minute_counter AS s
   LEFT JOIN queue AS q
     ON q.queue_no = s.queue_no
  WHERE s.sample_no > :after_no
    AND s.sample_no <= :upto_no
+   AND s.is_for_lake = 1
  ORDER BY s.sample_no
  LIMIT :limit;
 
 -- name: messages
--- What is there, in the order of the numbers, as snapshots have it, and the day of the body.
+-- Live messages in the order of their numbers, with the columns of snapshots, and the day of the
+-- body.
 SELECT m.message_no, m.id, CAST(:taken_at AS BIGINT), m.queue_no, coalesce(q.name, ''), m.state,
        m.kind, m.entity_id, m.tag1, m.tag2, m.group_key, m.priority, m.order_no, m.sent_at,
        m.due_at, m.expires_at, m.first_leased_at, m.leased_at, m.leased_by, m.attempts,
@@ -177,43 +180,3 @@ SELECT m.message_no, m.id, CAST(:taken_at AS BIGINT), m.queue_no, coalesce(q.nam
  ORDER BY m.message_no
  LIMIT :limit;
 
--- name: take_samples
--- The counters of queues in which something is, or has happened since the sample before.
-INSERT INTO backlog_sample (
-  at, queue_no, waiting, ready, leased, dead, sent_total, done_total, dead_total, cancelled_total,
-  failed_total, expired_total, claimed_total)
-SELECT CAST(:now AS BIGINT), c.queue_no, c.waiting, c.ready, c.leased, c.dead, c.sent_total,
-       c.done_total, c.dead_total, c.cancelled_total, c.failed_total, c.expired_total,
-       c.claimed_total
-  FROM (SELECT queue_no, sum(waiting) AS waiting, sum(ready) AS ready, sum(leased) AS leased,
-               sum(dead) AS dead, sum(sent_total) AS sent_total, sum(done_total) AS done_total,
-               sum(dead_total) AS dead_total, sum(cancelled_total) AS cancelled_total,
-               sum(failed_total) AS failed_total, sum(expired_total) AS expired_total,
-               sum(claimed_total) AS claimed_total
-          FROM counter
-         GROUP BY queue_no) AS c
- WHERE c.waiting + c.ready + c.leased + c.dead > 0
-    OR NOT EXISTS (
-         SELECT 1
-           FROM backlog_sample AS s
-          WHERE s.sample_no = (SELECT max(l.sample_no)
-                                 FROM backlog_sample AS l
-                                WHERE l.queue_no = c.queue_no)
-            AND s.waiting + s.ready + s.leased + s.dead = 0
-            AND s.sent_total + s.done_total + s.dead_total + s.cancelled_total + s.failed_total
-                + s.expired_total + s.claimed_total
-                = c.sent_total + c.done_total + c.dead_total + c.cancelled_total + c.failed_total
-                + c.expired_total + c.claimed_total
-       );
-
--- name: forget_samples
--- Those that are old, and in the lake if there is one; some at a time.
-DELETE FROM backlog_sample
- WHERE sample_no IN (
-         SELECT sample_no
-           FROM backlog_sample
-          WHERE at < :before_at
-            AND sample_no <= :upto_no
-          ORDER BY at
-          LIMIT :limit
-       );

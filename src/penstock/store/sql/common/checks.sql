@@ -1,5 +1,5 @@
 -- name: in_states
--- How many messages are really there: reads them all, so this is for check-ups only.
+-- The real numbers of messages: reads them all, so only for penstock doctor.
 SELECT queue_no, state, count(*)
   FROM message
  GROUP BY queue_no, state;

@@ -6,30 +6,30 @@ SELECT hash, circuit_no, successes, failures, pattern, state, fail_ratio, opened
  {conditions};
 
 -- name: everything
--- All of them.
+-- All circuits.
 ORDER BY hash;
 
 -- name: by_hashes
--- Some of them.
+-- Some circuits.
 WHERE hash IN (SELECT value FROM json_each(:hashes));
 
 -- name: to_change
--- Some of them, to be changed.
+-- Some circuits, to be changed.
 WHERE hash IN (SELECT value FROM json_each(:hashes));
 
 -- name: to_change_in
--- All of some states, to be changed.
+-- All circuits in some states, to be changed.
 WHERE state <> 'closed'
   AND state IN (SELECT value FROM json_each(:states));
 
 -- name: add
--- A new one.
+-- A new circuit.
 INSERT INTO circuit (hash, pattern, state)
 VALUES (:hash, :pattern, :state)
     ON CONFLICT DO NOTHING;
 
 -- name: save
--- Everything that may change.
+-- All columns that may change.
 UPDATE circuit
    SET state = :state,
        fail_ratio = :fail_ratio,
@@ -43,12 +43,12 @@ UPDATE circuit
  WHERE circuit_no = :circuit_no;
 
 -- name: remove
--- Those whose route is gone.
+-- Circuits whose route was removed.
 DELETE FROM circuit
  WHERE circuit_no IN {list:circuit_nos};
 
 -- name: old_samples
--- How many are too old to count: mostly none, for those have gone.
+-- How many outcomes are too old to count: usually none, because they were deleted.
 SELECT circuit_no, is_failure, count(*)
   FROM circuit_sample
  WHERE circuit_no IN {list:circuit_nos}
@@ -57,7 +57,7 @@ SELECT circuit_no, is_failure, count(*)
  GROUP BY circuit_no, is_failure;
 
 -- name: known_samples
--- Those requests of a batch that were tried before.
+-- Requests of a batch that have an outcome already.
 SELECT request_id, at
   FROM circuit_sample
  WHERE circuit_no = :circuit_no
@@ -65,7 +65,7 @@ SELECT request_id, at
    AND request_id IN (SELECT value FROM json_each(:request_ids));
 
 -- name: oldest_samples
--- Those that go first.
+-- The oldest outcomes, which are dropped first.
 SELECT request_id, at
   FROM circuit_sample
  WHERE circuit_no = :circuit_no
@@ -74,7 +74,7 @@ SELECT request_id, at
  LIMIT :limit;
 
 -- name: samples
--- All of one outcome.
+-- All requests with one outcome.
 SELECT s.request_id, s.at
   FROM circuit_sample AS s
   JOIN circuit AS c
@@ -83,7 +83,7 @@ SELECT s.request_id, s.at
    AND s.is_failure = :is_failure;
 
 -- name: note
--- A new attempt takes the place of an older one.
+-- A new attempt replaces an older one of the same request.
 INSERT INTO circuit_sample (circuit_no, is_failure, request_id, at)
 VALUES (:circuit_no, :is_failure, :request_id, :at)
     ON CONFLICT (circuit_no, is_failure, request_id)
@@ -91,19 +91,19 @@ VALUES (:circuit_no, :is_failure, :request_id, :at)
    SET at = excluded.at;
 
 -- name: trim
--- Those that are more than are kept.
+-- Delete outcomes beyond the limit.
 DELETE FROM circuit_sample
  WHERE circuit_no = :circuit_no
    AND is_failure = :is_failure
    AND request_id IN (SELECT value FROM json_each(:request_ids));
 
 -- name: forget_samples
--- All of a circuit that closes.
+-- Delete all outcomes of a circuit that closes.
 DELETE FROM circuit_sample
  WHERE circuit_no IN {list:circuit_nos};
 
 -- name: hold
--- Held, or once more.
+-- Hold queues, or renew the hold.
 INSERT INTO circuit_hold (circuit_no, queue_no, at)
 VALUES (:circuit_no, :queue_no, :at)
     ON CONFLICT (circuit_no, queue_no)
@@ -111,7 +111,7 @@ VALUES (:circuit_no, :queue_no, :at)
    SET at = excluded.at;
 
 -- name: held
--- Longest first.
+-- Longest held first.
 SELECT q.name, h.at
   FROM circuit_hold AS h
   JOIN circuit AS c
@@ -123,7 +123,8 @@ SELECT q.name, h.at
  ORDER BY h.at, q.name;
 
 -- name: held_counts
--- How many queues each holds, those that wait to be unheld and those of removed circuits included.
+-- How many queues each circuit holds, including those that wait to be released and those of removed
+-- circuits.
 SELECT held_by, count(*)
   FROM queue
  WHERE held_by IS NOT NULL
@@ -131,8 +132,8 @@ SELECT held_by, count(*)
  GROUP BY held_by;
 
 -- name: held_reasons
--- Why queues are held, for check-ups: by circuit, its state (null: it was removed), whether they are
--- in the line, and whether their circuit would unhold them.
+-- Why queues are held, for penstock doctor: by circuit, its state (null: it was removed), whether
+-- they wait to be released, and whether their circuit would release them.
 SELECT q.held_by, c.pattern, c.state,
        q.queue_no IN (SELECT queue_no FROM unhold_line) AS is_in_line,
        q.queue_no IN (SELECT queue_no FROM circuit_hold) AS is_known,
@@ -146,7 +147,7 @@ SELECT q.held_by, c.pattern, c.state,
  ORDER BY 1, 4, 5;
 
 -- name: awaiting_counts
--- How many of them wait in the line.
+-- How many of them wait to be released.
 SELECT q.held_by, count(DISTINCT q.queue_no)
   FROM unhold_line AS l
   JOIN queue AS q
@@ -165,7 +166,7 @@ SELECT name
  LIMIT :limit;
 
 -- name: held_page
--- Held queues, whichever circuit holds them.
+-- Held queues of any circuit.
 SELECT queue_no, held_by
   FROM queue
  WHERE held_by IS NOT NULL
@@ -185,14 +186,14 @@ SELECT queue_no, held_by
  LIMIT :limit;
 
 -- name: holding
--- Circuits with queues that they would unhold as probes, or when they close.
+-- Circuits with queues that they would release as probes or when they close.
 SELECT hash
   FROM circuit
  WHERE circuit_no IN (SELECT circuit_no FROM circuit_hold)
  ORDER BY hash;
 
 -- name: holders
--- Circuits that have any of these queues.
+-- Circuits that hold any of these queues.
 SELECT hash
   FROM circuit
  WHERE circuit_no IN (SELECT circuit_no
@@ -201,18 +202,18 @@ SELECT hash
  ORDER BY hash;
 
 -- name: drop_holds
--- Queues that are unheld out of turn; their circuits are locked.
+-- Queues that are released by hand; their circuits are locked.
 DELETE FROM circuit_hold
  WHERE circuit_no IN {list:circuit_nos}
    AND queue_no IN {list:queue_nos};
 
 -- name: leave_line
--- The same in the line.
+-- Remove them from the queues that wait to be released.
 DELETE FROM unhold_line
  WHERE queue_no IN {list:queue_nos};
 
 -- name: held_longest
--- Of each circuit one queue.
+-- One queue of each circuit.
 SELECT f.circuit_no, f.queue_no
   FROM (SELECT h.circuit_no, h.queue_no,
                row_number() OVER (PARTITION BY h.circuit_no ORDER BY h.at, q.name) AS place
@@ -225,7 +226,7 @@ SELECT f.circuit_no, f.queue_no
  ORDER BY f.circuit_no;
 
 -- name: line_up
--- To the end of the line of those that are let go, longest held first.
+-- Append queues to those that wait to be released, longest held first.
 INSERT INTO unhold_line (queue_no)
 SELECT h.queue_no
   FROM circuit_hold AS h
@@ -236,19 +237,19 @@ SELECT h.queue_no
  ORDER BY h.at, q.name;
 
 -- name: forget_holds
--- They stand in the line now.
+-- Delete the holds of queues that wait to be released now.
 DELETE FROM circuit_hold
  WHERE circuit_no IN {list:circuit_nos};
 
 -- name: line
--- Those that are let go next.
+-- The queues that are released next.
 SELECT place, queue_no
   FROM unhold_line
  ORDER BY place
  LIMIT :limit;
 
 -- name: take_from_line
--- The same, and off the line.
+-- The same, and removes them.
 DELETE FROM unhold_line
  WHERE place IN (SELECT place
                    FROM unhold_line

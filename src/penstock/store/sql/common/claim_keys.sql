@@ -1,10 +1,10 @@
--- Claims that can be repeated.
+-- Repeatable claims.
 
 -- name: lock
 -- Nothing to lock: SQLite has one writer.
 
 -- name: find
--- What a claim with this key has given, and until when it is remembered.
+-- What a claim with this key has returned, and until when that is remembered.
 SELECT given, until_at
   FROM claim_key
  WHERE queue_no = :queue_no
@@ -12,7 +12,7 @@ SELECT given, until_at
    AND until_at > :now;
 
 -- name: keep
--- … for the first time or again, in place of what is too old.
+-- … for the first time, or in place of an older result.
 INSERT INTO claim_key (queue_no, claim_key, given, until_at)
 VALUES (:queue_no, :claim_key, :given, :until_at)
     ON CONFLICT (queue_no, claim_key)
@@ -21,7 +21,7 @@ VALUES (:queue_no, :claim_key, :given, :until_at)
        until_at = excluded.until_at;
 
 -- name: forget
--- What need not be remembered any more.
+-- Delete results that are too old.
 DELETE FROM claim_key
  WHERE (queue_no, claim_key) IN (
          SELECT queue_no, claim_key

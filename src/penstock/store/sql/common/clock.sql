@@ -1,11 +1,11 @@
--- The store's time is set back by :shift_ms.  Instants after :since were written by the clock that
--- was ahead.  They are moved by as much, so that every wait continues where it was.
+-- The store's time is set back by :shift_ms. A clock that was ahead wrote instants after :since.
+-- They are shifted by as much, so that every wait continues where it was.
 
 -- name: set_back_messages
--- Leases and ages.  leased_at stays, because receipts are fenced by it; a time limit counts from
--- started_at instead.  A wait of up to :delay_ms after the send or the last claim is a delay and moves,
--- a longer one is a due date and stays.  A lease from before that was extended meanwhile ends at
--- :longest_at, when the longest lease would end that begins now.
+-- Leases and ages. leased_at stays, because receipts are fenced by it; a timeout counts from
+-- started_at instead. A wait of up to :delay_ms after the send or the last claim is a delay and is
+-- shifted, a longer one is a due date and stays. An older lease that was extended meanwhile ends at
+-- :longest_at, when the longest lease that begins now would end.
 UPDATE message
    SET due_at = CASE
          WHEN state = 'ready' AND due_at > :since THEN due_at - :shift_ms
@@ -39,7 +39,8 @@ UPDATE message
     OR (state = 'ready' AND due_at > :since);
 
 -- name: waiting_dates
--- Messages that were sent ahead of time and keep their due dates: how many, and the last of these.
+-- Messages that were sent while the clock was ahead and keep their due dates: how many, and the
+-- last date.
 SELECT count(*), coalesce(max(due_at), 0)
   FROM message
  WHERE state = 'waiting'
@@ -47,7 +48,7 @@ SELECT count(*), coalesce(max(due_at), 0)
    AND due_at - sent_at > :delay_ms;
 
 -- name: set_back_queues
--- A queue that was removed can be made again a minute later, not days later.
+-- The name of a removed queue can be reused a minute later, not days later.
 UPDATE queue
    SET created_at = CASE WHEN created_at > :since THEN created_at - :shift_ms ELSE created_at END,
        changed_at = CASE WHEN changed_at > :since THEN changed_at - :shift_ms ELSE changed_at END,
@@ -57,7 +58,7 @@ UPDATE queue
     OR removed_at > :since;
 
 -- name: set_back_dedup
--- Keys with a window, of messages whose ids say that they were sent ahead of time.
+-- Keys with a window, of messages whose ids show that they were sent while the clock was ahead.
 UPDATE dedup
    SET until_at = until_at - :shift_ms
  WHERE id > :since_id
@@ -65,13 +66,13 @@ UPDATE dedup
    AND until_at < :no_end;
 
 -- name: set_back_claim_keys
--- Claims that can be repeated are kept for :kept_ms.
+-- Repeatable claims are remembered for :kept_ms.
 UPDATE claim_key
    SET until_at = until_at - :shift_ms
  WHERE until_at - :kept_ms > :since;
 
--- name: set_back_paces
--- Otherwise a bucket would earn nothing until the time it was reckoned at.
+-- name: set_back_rates
+-- Otherwise a bucket would earn nothing until the instant of its last change.
 UPDATE pace
    SET paced_at = paced_at - :shift_ms,
        full_at = full_at - :shift_ms
@@ -102,7 +103,7 @@ UPDATE worker
     OR ended_at > :since;
 
 -- name: set_back_circuits
--- Otherwise a circuit would stay open, and a probe keep others from trying, for as long.
+-- Otherwise a circuit would stay open, and a probe block others, for as long.
 UPDATE circuit
    SET opened_at = CASE WHEN opened_at > :since THEN opened_at - :shift_ms ELSE opened_at END,
        probe_until = CASE
@@ -119,25 +120,25 @@ UPDATE circuit_sample
  WHERE at > :since;
 
 -- name: set_back_holds
--- Since when queues are held.
+-- When the holds of queues began.
 UPDATE circuit_hold
    SET at = at - :shift_ms
  WHERE at > :since;
 
 -- name: drop_minutes
--- Of minutes that are still to come: they would stand in place of the real ones.
-DELETE FROM minute_sample
+-- Counters of future minutes: they would stand in the way of the real ones.
+DELETE FROM minute_counter
  WHERE minute_at > :since;
 
 -- name: reopen_days
--- Days that are not over: what happens on them is still to be written out.
+-- Days that are not over: what happens on them is still to be archived.
 UPDATE archive_mark
    SET is_closed = 0
  WHERE is_closed = 1
    AND day >= :first_open_day;
 
 -- name: schedules_ahead
--- Recurring work whose next firing was planned ahead of time.
+-- Schedules whose next firing was planned while the clock was ahead.
 SELECT name
   FROM schedule
  WHERE last_at > :since

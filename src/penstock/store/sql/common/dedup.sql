@@ -1,11 +1,11 @@
 -- name: free
--- Keys whose window is over can be taken again.
+-- Release keys whose window is over.
 DELETE FROM dedup
  WHERE until_at <= :now
    AND (queue_no, dedup_key) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
 
 -- name: take
--- The keys that were free come back.
+-- Take keys; returns those that were free.
 INSERT INTO dedup (queue_no, dedup_key, id, message_no, until_at)
 VALUES (:queue_no, :dedup_key, :id, :message_no, :until_at)
     ON CONFLICT (queue_no, dedup_key)
@@ -13,15 +13,15 @@ VALUES (:queue_no, :dedup_key, :id, :message_no, :until_at)
 RETURNING id;
 
 -- name: known
--- The messages behind keys that were not free.
+-- The messages of keys that were not free.
 SELECT d.queue_no, d.dedup_key, d.id, d.message_no
   FROM json_each(:keys) AS k
   JOIN dedup AS d
     ON d.queue_no = k.value ->> 0
    AND d.dedup_key = k.value ->> 1;
 
--- name: give_back
--- Keys that were taken without an end, by those that took them.
+-- name: release
+-- Keys that were taken without a time limit, by the messages that took them.
 DELETE FROM dedup
  WHERE (queue_no, dedup_key) IN (
          SELECT d.queue_no, d.dedup_key
@@ -34,7 +34,7 @@ DELETE FROM dedup
        );
 
 -- name: forget
--- Windows that are over.
+-- Delete keys whose window is over.
 DELETE FROM dedup
  WHERE (queue_no, dedup_key) IN (
          SELECT queue_no, dedup_key
@@ -44,8 +44,8 @@ DELETE FROM dedup
        );
 
 -- name: forget_all
--- All keys of a queue that is purged, some at a time; but what was taken without an end is given back
--- by the message that took it, and by nobody else.
+-- All keys of a queue that is purged, some at a time; but a key without a time limit is released by
+-- the message that took it.
 DELETE FROM dedup
  WHERE (queue_no, dedup_key) IN (
          SELECT queue_no, dedup_key

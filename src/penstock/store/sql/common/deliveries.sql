@@ -1,5 +1,5 @@
 -- name: queues_with_ready
--- Where something may be claimed, by the counters: the cost does not grow with the messages.
+-- Queues with claimable messages by their counters: the cost does not grow with the messages.
 SELECT q.queue_no
   FROM queue AS q
  WHERE q.removed_at IS NULL
@@ -11,15 +11,15 @@ SELECT q.queue_no
  ORDER BY q.queue_no;
 
 -- name: queues
--- Queues by their numbers, only to be looked at.
+-- Queues by their numbers, read only.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
    AND queue_no IN {list:queue_nos};
 
 -- name: end_backoff
--- The heads of these queues that wait after a failure are due now; the next claim brings them back.
--- The first condition about the state is that of the index.
+-- Make the first messages of these queues due now if they wait after a failure; the next claim
+-- brings them back. The first condition on the state is that of the index.
 UPDATE message
    SET due_at = :now
  WHERE message_no IN (SELECT message_no

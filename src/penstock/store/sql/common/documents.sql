@@ -1,30 +1,30 @@
 -- name: find
--- One of them, unless it was removed.
+-- One document, unless it was removed.
 SELECT name, text, version, changed_at
   FROM document
  WHERE name = :name
    AND text IS NOT NULL;
 
 -- name: latest
--- Also of one that was removed.
+-- The same, or the version of one that was removed.
 SELECT text, version
   FROM document
  WHERE name = :name;
 
 -- name: reserve
--- A row for one that is not there yet, so that it can be locked.
+-- A row for a document that does not exist yet, so that it can be locked.
 INSERT INTO document (name, text, version, changed_at)
 VALUES (:name, NULL, 0, :now)
     ON CONFLICT DO NOTHING;
 
 -- name: to_change
--- The same, to be put or removed; also one that was removed.
+-- One document, to be put or removed; also one that was removed.
 SELECT name, text, version, changed_at
   FROM document
  WHERE name = :name;
 
 -- name: put
--- New, or in place of what was there.
+-- Create or replace.
 INSERT INTO document (name, text, version, changed_at)
 VALUES (:name, :text, 1, :now)
     ON CONFLICT (name)
@@ -35,7 +35,7 @@ VALUES (:name, :text, 1, :now)
 RETURNING name, text, version, changed_at;
 
 -- name: remove
--- The row stays, so that its version goes on growing.
+-- The row stays, so that its version keeps growing.
 UPDATE document
    SET text = NULL,
        version = version + 1,

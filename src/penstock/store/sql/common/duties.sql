@@ -1,6 +1,6 @@
 -- name: take
--- Whoever comes first when its time is over.  A time further away than one begun now would end was
--- set under other settings, or by another clock: it does not count.
+-- Taken by the first node after its time is over. A time later than one that begins now was set
+-- under other settings, or by another clock: it does not count.
 INSERT INTO duty (name, until_at, holder, ticks)
 VALUES (:name, :until_at, :holder, 0)
     ON CONFLICT (name)
@@ -19,13 +19,13 @@ SELECT until_at
  WHERE name = :name;
 
 -- name: restart
--- The next time is the first in a row.
+-- The next time counts as the first in a row.
 UPDATE duty
    SET ticks = -1
  WHERE name = :name;
 
 -- name: lead
--- The same holder goes on; another one comes when its time is over, or cannot be true.
+-- The same holder continues; another node takes over when its time is over or implausible.
 INSERT INTO duty (name, until_at, holder, ticks)
 VALUES (:name, :until_at, :holder, 0)
     ON CONFLICT (name)
@@ -39,7 +39,7 @@ VALUES (:name, :until_at, :holder, 0)
 RETURNING ticks;
 
 -- name: leave
--- So that another one need not wait for the end of its time.
+-- So that another node need not wait for the end of its time.
 UPDATE duty
    SET until_at = 0
  WHERE name = :name

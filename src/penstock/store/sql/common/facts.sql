@@ -1,10 +1,10 @@
 -- name: add
--- One more; none is ever changed.
+-- Add a fact; none is ever changed.
 INSERT INTO fact (at, kind, subject, data)
 VALUES (:at, :kind, :subject, :data);
 
 -- name: search
--- Newest first, from the place where the page before ended.
+-- Newest first, from the end of the page before.
 SELECT fact_no, at, kind, subject, data
   FROM fact
  WHERE at >= :from_at
@@ -19,11 +19,11 @@ SELECT fact_no, at, kind, subject, data
 AND kind = :kind;
 
 -- name: where_subject
--- Only about this.
+-- Only about this subject.
 AND subject = :subject;
 
 -- name: forget
--- Those of days that are forgotten, some at a time.
+-- Delete facts of days that are pruned, some at a time.
 DELETE FROM fact
  WHERE fact_no IN (
          SELECT fact_no

@@ -1,7 +1,7 @@
--- The front of a queue: measured, and leased.
+-- The front of a queue: its size, and leasing it.
 
 -- name: claim_small
--- As messages.claim does, where the size does not matter: a window function costs more than the rest.
+-- Like messages.claim, if the size does not matter: a window function costs more than the rest.
 UPDATE message
    SET {leased}
  WHERE message_no IN (
@@ -29,7 +29,7 @@ SELECT coalesce(sum(size), 0)
          LIMIT :limit) AS front;
 
 -- name: lease
--- What was found is claimed, blocked or not.
+-- Lease messages that were found, blocked or not.
 UPDATE message
    SET {leased}
  WHERE message_no IN {list:message_nos}

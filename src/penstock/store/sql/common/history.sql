@@ -1,5 +1,5 @@
 -- name: search
--- Endings, newest first.  Conditions that do not apply are left out by the caller.
+-- Ended messages, newest first. The caller adds the conditions that apply.
 SELECT h.history_no, h.id, h.message_no, coalesce(q.name, ''), h.outcome, h.reason, h.kind,
        h.entity_id, h.tag1, h.tag2, h.group_key, h.priority, h.sent_at, h.due_at,
        h.first_leased_at, h.leased_at, h.finished_at, h.attempts, h.failures, h.leased_by,

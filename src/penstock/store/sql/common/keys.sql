@@ -1,16 +1,16 @@
 -- name: add
--- A new API key; only the hash of its secret is kept.
+-- A new API key; only the hash of its secret is stored.
 INSERT INTO api_key (key_id, name, secret_hash, roles, queues, created_at, signed_with)
 VALUES (:key_id, :name, :secret_hash, :roles, :queues, :created_at, :signed_with);
 
 -- name: all
--- Every key, revoked ones too.
+-- Every key, revoked ones included.
 SELECT key_id, name, secret_hash, roles, queues, created_at, revoked_at, signed_with
   FROM api_key
  ORDER BY created_at, key_id;
 
 -- name: revoke
--- A revoked key opens nothing any more.
+-- A revoked key grants no access.
 UPDATE api_key
    SET revoked_at = :now
  WHERE key_id = :key_id

@@ -1,5 +1,5 @@
 -- name: add
--- A login of the console; only the hash of its token is kept.
+-- A login of the console; only the hash of its token is stored.
 INSERT INTO login (token_hash, key_id, until_at)
 VALUES (:token_hash, :key_id, :until_at);
 
@@ -10,11 +10,11 @@ SELECT key_id, until_at
  WHERE token_hash = :token_hash;
 
 -- name: remove
--- It has logged out.
+-- Log out.
 DELETE FROM login
  WHERE token_hash = :token_hash;
 
 -- name: prune
--- Those that have expired.
+-- Delete expired logins.
 DELETE FROM login
  WHERE until_at <= :now;

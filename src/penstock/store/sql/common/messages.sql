@@ -1,13 +1,13 @@
 -- name: take_numbers
--- The next numbers for messages and places in line; one sequence serves both.  Runs of numbers:
--- where each begins, and how many they are.
+-- The next numbers of messages and of places in queues; one sequence serves both. Returns runs of
+-- numbers: the first number and the count.
 UPDATE sequence
    SET taken_no = taken_no + :count
  WHERE name = 'message'
 RETURNING taken_no - :count + 1, :count;
 
 -- name: add
--- New messages.  What stands at its default is left out: fewer values to bind.
+-- New messages. Columns with default values are left out: fewer values to bind.
 INSERT INTO message (
   id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
   is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day)
@@ -17,7 +17,7 @@ VALUES (
   :body_day);
 
 -- name: add_jobs
--- The same for those that say more.
+-- The same, with the columns of jobs.
 INSERT INTO message (
   id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
   is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day, timeout_ms,
@@ -28,7 +28,7 @@ VALUES (
   :body_day, :timeout_ms, :retries_timeouts, :dedup_until, :route);
 
 -- name: add_placed
--- The same for those that came into a queue with limits or fair share.
+-- The same, for queues with limits or fair share.
 INSERT INTO message (
   id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
   is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day, timeout_ms,
@@ -39,12 +39,12 @@ VALUES (
   :body_day, :timeout_ms, :retries_timeouts, :dedup_until, :route, :turn, :gate);
 
 -- name: add_bodies
--- What was sent, apart from the row that changes state.
+-- The content of messages, apart from the row that changes state.
 INSERT INTO body_{day} (message_no, body, attributes, trace)
 VALUES (:message_no, :body, :attributes, :trace);
 
 -- name: live_groups
--- Which of these groups have an unfinished message; newcomers stand behind it.
+-- Which of these groups have an unfinished message; new messages are placed behind it.
 SELECT g.value ->> 0, g.value ->> 1
   FROM json_each(:groups) AS g
  WHERE EXISTS (SELECT 1
@@ -54,7 +54,7 @@ SELECT g.value ->> 0, g.value ->> 1
                   AND m.state IN ('waiting', 'ready', 'leased'));
 
 -- name: groups_of
--- The groups of messages that are about to leave them.
+-- The groups of messages that may leave them.
 SELECT queue_no, group_key
   FROM message
  WHERE group_key IS NOT NULL
@@ -63,14 +63,14 @@ SELECT queue_no, group_key
 -- name: lock_groups
 -- Nothing to lock: SQLite has one writer.
 
--- name: try_groups
--- Nor here.
+-- name: try_lock_groups
+-- Nothing to lock: SQLite has one writer.
 
--- name: free_ones
--- Nor here: what stands for {lock} in steps over many messages.
+-- name: skip_locked
+-- The {lock} clause of steps over many messages: empty, because SQLite has one writer.
 
 -- name: fallen_due
--- Delayed messages whose time has come and leases that ran out, of one queue.
+-- Messages of one queue whose delay is over or whose lease has expired.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
@@ -80,8 +80,8 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: queues_with_due
--- Which queues have any, for the duty that tidies.  OFFSET 0 keeps PostgreSQL from looking at the
--- messages of all queues together.
+-- Queues with such messages, for the reaper. OFFSET 0 keeps PostgreSQL from reading the messages of
+-- all queues together.
 SELECT q.queue_no
   FROM queue AS q
  WHERE q.removed_at IS NULL
@@ -93,7 +93,7 @@ SELECT q.queue_no
                 LIMIT 1 OFFSET 0);
 
 -- name: next_due
--- When the next message of a queue falls due or the next lease runs out.
+-- When the next message of a queue falls due or the next lease expires.
 SELECT due_at
   FROM message
  WHERE queue_no = :queue_no
@@ -102,7 +102,7 @@ SELECT due_at
  LIMIT 1;
 
 -- name: expired
--- Messages in line that are too old to be of use.
+-- Unclaimed messages that are past their expires_at.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
@@ -113,7 +113,7 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: queues_with_expired
--- Which queues have any.
+-- Queues with such messages.
 SELECT q.queue_no
   FROM queue AS q
  WHERE q.removed_at IS NULL
@@ -126,8 +126,8 @@ SELECT q.queue_no
                 LIMIT 1 OFFSET 0);
 
 -- name: claim
--- Which messages, in which order: decided here.  What becomes of them: domain/message/lifecycle.py.  As many
--- as are wanted and as one answer holds; the first in any case.
+-- Decides which messages are claimed, in which order; domain/message/lifecycle.py decides what
+-- becomes of them. As many as are wanted and fit into one answer; at least one.
 UPDATE message
    SET {leased}
  WHERE message_no IN (
@@ -147,13 +147,13 @@ UPDATE message
 RETURNING {columns};
 
 -- name: bodies
--- The contents of claimed messages of one day.
+-- The contents of claimed messages, per day.
 SELECT message_no, body, attributes, trace
   FROM body_{day}
  WHERE message_no IN {list:message_nos};
 
 -- name: complete
--- The lease number and its instant are the fence: a stale holder matches no row.
+-- The lease number and its instant are the fence: a stale lease holder matches no row.
 INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
   sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
@@ -175,17 +175,17 @@ RETURNING message_no, lease_no, leased_at, id, queue_no, group_key, held_key,
           END;
 
 -- name: remove_completed
--- What complete has noted leaves the hot table.
+-- Remove what complete has recorded from the hot table.
 DELETE FROM message
  WHERE message_no IN {list:message_nos};
 
 -- name: remove
--- Finished messages leave the hot table.
+-- Remove finished messages from the hot table.
 DELETE FROM message
  WHERE message_no IN {list:message_nos};
 
 -- name: end
--- The endings of messages that stand in the table with their last state.
+-- History rows of messages that have ended.
 INSERT INTO history_{day} (
   id, message_no, queue_no, outcome, reason, kind, entity_id, tag1, tag2, group_key, priority,
   sent_at, due_at, first_leased_at, leased_at, finished_at, attempts, failures, lease_no, leased_by,
@@ -203,19 +203,19 @@ VALUES (
   :id, :message_no, :queue_no, :lease_no, :outcome, :leased_at, :ended_at, :leased_by, :error);
 
 -- name: by_no
--- Messages to act upon.
+-- Messages, to act upon.
 SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
 
 -- name: numbered
--- Messages to look at.
+-- Messages, read only.
 SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
 
--- name: free_by_no
--- Messages seen before that nobody else is at work on.
+-- name: unlocked_by_no
+-- Messages read before, without those that other transactions have locked.
 SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
@@ -233,7 +233,7 @@ SELECT {columns}
  WHERE id = :id;
 
 -- name: save
--- What an act may change.
+-- The columns that an act may change.
 UPDATE message
    SET queue_no = :queue_no,
        due_at = :due_at,
@@ -255,7 +255,7 @@ UPDATE message
  WHERE message_no = :message_no;
 
 -- name: unblock
--- The first unfinished message of each of these groups may be claimed now.
+-- Make the first unfinished message of each of these groups claimable.
 UPDATE message
    SET is_blocked = 0
  WHERE is_blocked = 1
@@ -289,8 +289,8 @@ SELECT {columns}
  {lock};
 
 -- name: buried
--- Dead messages at rest in a queue, oldest first.  Without `any_home` only those whose queue, if
--- they died in another, is still there.
+-- Dead messages of a queue, oldest first. Without `any_home` only those whose queue, if they died
+-- in another one, still exists.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
@@ -305,7 +305,7 @@ SELECT {columns}
  {lock};
 
 -- name: dead_letters
--- Messages in line that died elsewhere and were moved here; `any_home` as above.
+-- Waiting and ready messages that died in another queue and were moved here; `any_home` as above.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
@@ -321,7 +321,7 @@ SELECT {columns}
  {lock};
 
 -- name: browse_ready
--- As they would be claimed.
+-- In the order of claims.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
@@ -355,7 +355,7 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: browse_dead
--- In the order in which they were sent.
+-- In the order of sends.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
@@ -366,7 +366,7 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: oldest_ready
--- How long the next one to be claimed has been due.
+-- Since when the next message to be claimed has been due.
 SELECT due_at
   FROM message
  WHERE queue_no = :queue_no

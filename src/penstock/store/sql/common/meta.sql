@@ -1,11 +1,11 @@
 -- name: get
--- One fact about the store.
+-- One value of the store.
 SELECT value
   FROM meta
  WHERE name = :name;
 
 -- name: set
--- Keep it.
+-- Store it.
 INSERT INTO meta (name, value)
 VALUES (:name, :value)
     ON CONFLICT (name)
@@ -13,7 +13,7 @@ VALUES (:name, :value)
    SET value = excluded.value;
 
 -- name: raise
--- Keep a number unless a larger one is kept: processes that share a store are not quite in step.
+-- Store a number unless a larger one is stored: processes that share a store are not quite in step.
 INSERT INTO meta (name, value)
 VALUES (:name, :value)
     ON CONFLICT (name)
@@ -22,7 +22,7 @@ VALUES (:name, :value)
  WHERE CAST(excluded.value AS BIGINT) > CAST(meta.value AS BIGINT);
 
 -- name: set_if_absent
--- Keep it unless somebody was faster.
+-- Store it unless another process was faster.
 INSERT INTO meta (name, value)
 VALUES (:name, :value)
     ON CONFLICT (name)

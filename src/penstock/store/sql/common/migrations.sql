@@ -1,5 +1,5 @@
 -- name: create
--- Where the applied migrations are noted.
+-- The list of applied migrations.
 CREATE TABLE IF NOT EXISTS migration (
   number     INTEGER PRIMARY KEY,
   name       TEXT   NOT NULL,
@@ -8,26 +8,26 @@ CREATE TABLE IF NOT EXISTS migration (
 );
 
 -- name: lock
--- Nothing to lock: the transaction is the only writer.
+-- Nothing to lock: SQLite has one writer.
 
 -- name: exists
--- Is there such a table?
+-- Whether the list exists.
 SELECT 1
   FROM sqlite_master
  WHERE type = 'table'
    AND name = 'migration';
 
 -- name: applied
--- What has been applied.
+-- The applied migrations.
 SELECT number, checksum
   FROM migration;
 
 -- name: add
--- Note one.
+-- Record one migration.
 INSERT INTO migration (number, name, checksum, applied_at)
 VALUES (:number, :name, :checksum, :applied_at);
 
 -- name: remove
--- Forget a number, to note its text under another one.
+-- Delete a number, to record its text under another one.
 DELETE FROM migration
  WHERE number = :number;

@@ -1,5 +1,5 @@
 -- name: add
--- A new task; no row comes back if one is active for this source already.
+-- A new task; returns no row if the source has an active one already.
 INSERT INTO move_task (
   task_id, source_no, target_no, state, max_per_second, to_move, moved, before_no, credit,
   paced_at, started_at)
@@ -21,33 +21,33 @@ SELECT t.task_id, t.source_no, t.target_no, t.state, t.max_per_second, t.to_move
  {conditions};
 
 -- name: by_id
--- One of them.
+-- One task.
 WHERE t.task_id = :task_id;
 
 -- name: to_change
--- One of them, to be changed.
+-- One task, to be changed.
 WHERE t.task_id = :task_id;
 
 -- name: to_advance
--- One of them, to be advanced by whoever comes first.
+-- One task, to be advanced by the first node that tries.
 WHERE t.task_id = :task_id
   AND t.state IN ('running', 'cancelling');
 
 -- name: of_source
--- Those of one source, newest first.
+-- The tasks of one source, newest first.
 WHERE t.source_no = :source_no
 ORDER BY t.before_no DESC
 LIMIT :limit;
 
 -- name: active
--- All that have not ended: few, and an index of their own.
+-- All tasks that have not ended: few, with an index of their own.
 SELECT task_id
   FROM move_task
  WHERE state IN ('running', 'cancelling')
  ORDER BY before_no;
 
 -- name: save
--- What a step may change.
+-- The columns that a step may change.
 UPDATE move_task
    SET state = :state,
        moved = :moved,
@@ -58,7 +58,7 @@ UPDATE move_task
  WHERE task_id = :task_id;
 
 -- name: keep_latest
--- Ended tasks of one source, but for the latest, are forgotten.
+-- Delete ended tasks of one source, except the latest.
 DELETE FROM move_task
  WHERE source_no = :source_no
    AND state NOT IN ('running', 'cancelling')
@@ -71,13 +71,13 @@ DELETE FROM move_task
                              LIMIT :kept) AS k);
 
 -- name: forget
--- Tasks that ended long ago.
+-- Delete tasks that ended long ago.
 DELETE FROM move_task
  WHERE state NOT IN ('running', 'cancelling')
    AND ended_at < :before_at;
 
 -- name: ordinary
--- Ready messages that did not die elsewhere, as they would be claimed; or those that are blocked.
+-- Ready messages that did not die in another queue, in the order of claims; or blocked ones.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no
@@ -91,7 +91,8 @@ SELECT {columns}
  {lock};
 
 -- name: homeless
--- Is a message left that died in a queue which is gone?  (The row of a removed queue stays.)
+-- Whether a message is left that died in a queue that was removed. (The row of a removed queue
+-- stays.)
 SELECT 1
   FROM message
  WHERE queue_no = :queue_no

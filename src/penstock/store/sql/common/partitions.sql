@@ -8,13 +8,13 @@ SELECT day
  ORDER BY day;
 
 -- name: add_day
--- Remember that a day has tables now.
+-- Record that a day has tables.
 INSERT INTO day (day)
 VALUES (:day)
     ON CONFLICT DO NOTHING;
 
 -- name: remove_day
--- Forget a day whose tables are gone.
+-- Delete the record of a day whose tables were dropped.
 DELETE FROM day
  WHERE day = :day;
 
@@ -50,19 +50,19 @@ CREATE INDEX IF NOT EXISTS history_{day}_by_time ON history_{day} (finished_at);
 CREATE INDEX IF NOT EXISTS attempt_{day}_by_id ON attempt_{day} (id);
 
 -- name: drop_history
--- A whole day at once: no row is deleted one by one.
+-- Drops a whole day: no row is deleted one by one.
 DROP TABLE IF EXISTS history_{day};
 
 -- name: drop_attempt
--- A whole day at once.
+-- Drops a whole day.
 DROP TABLE IF EXISTS attempt_{day};
 
 -- name: drop_body
--- A whole day at once.
+-- Drops a whole day.
 DROP TABLE IF EXISTS body_{day};
 
 -- name: save_bodies
--- Live messages of a day that is dropped keep their bodies: they move to another day.
+-- Live messages of a day that is dropped keep their bodies, which move to another day.
 INSERT INTO body_{to_day} (message_no, body, attributes, trace)
 SELECT b.message_no, b.body, b.attributes, b.trace
   FROM body_{day} AS b

@@ -1,12 +1,12 @@
 -- name: add
--- A new queue; its number is never given again.
+-- A new queue; its number is never reused.
 INSERT INTO queue (name, settings, created_at, changed_at)
 VALUES (:name, :settings, :now, :now)
     ON CONFLICT DO NOTHING
 RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at, held_by;
 
 -- name: change
--- New settings, or paused and resumed.
+-- New settings, or pause and resume.
 UPDATE queue
    SET settings = coalesce(:settings, settings),
        is_paused = coalesce(:is_paused, is_paused),
@@ -17,7 +17,8 @@ UPDATE queue
 RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at, held_by;
 
 -- name: hold
--- A circuit holds them, whatever an operator says; of two circuits the later one is named.
+-- A circuit holds them, whether an operator has paused them or not; of two circuits the later one
+-- is named.
 UPDATE queue
    SET held_by = :held_by,
        version = version + 1
@@ -25,7 +26,7 @@ UPDATE queue
    AND queue_no IN {list:queue_nos};
 
 -- name: unhold
--- Those of them that were held.
+-- Release queues; returns those that were held.
 UPDATE queue
    SET held_by = NULL,
        version = version + 1
@@ -35,7 +36,7 @@ UPDATE queue
 RETURNING queue_no;
 
 -- name: remove
--- The row stays, so that history can name it; the name is free again.
+-- The row stays, so that history can name it; the name becomes free.
 UPDATE queue
    SET removed_at = :now,
        version = version + 1
@@ -43,31 +44,31 @@ UPDATE queue
    AND removed_at IS NULL;
 
 -- name: removed_at
--- When a queue of this name was removed last.
+-- When a queue of this name was last removed.
 SELECT max(removed_at)
   FROM queue
  WHERE name = :name;
 
--- name: line_up
--- Nobody else is there.
+-- name: serialize_removals
+-- Nothing to lock: SQLite has one writer.
 
--- name: stop_sends
--- Nothing to stop: nobody else writes while SQLite's one writer does.
+-- name: stop_writes
+-- Nothing to stop: SQLite has one writer.
 
 -- name: keep_from_change
--- Nobody else changes anything.
+-- Nothing to lock: SQLite has one writer.
 
--- name: keep_room
--- Nobody else counts at the same time.
+-- name: lock_room
+-- Nothing to lock: SQLite has one writer.
 
--- name: lock_lines
--- Nobody else comes or goes.
+-- name: lock_queues
+-- Nothing to lock: SQLite has one writer.
 
--- name: try_lines
--- Nor here.
+-- name: try_lock_queues
+-- Nothing to lock: SQLite has one writer.
 
 -- name: by_nos
--- Queues of a batch, as they are in this transaction.
+-- Some queues, as they are in this transaction.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
@@ -81,7 +82,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
    AND name = :name;
 
 -- name: by_name_to_change
--- One queue, whose settings are about to be made out of the present ones.
+-- One queue, whose settings are about to be changed.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
@@ -99,7 +100,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
  LIMIT :limit;
 
 -- name: page_of_sources
--- Queues by name whose dead messages go to a certain queue.
+-- Queues by name whose dead messages go to a given queue.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
@@ -111,19 +112,19 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
  LIMIT :limit;
 
 -- name: number_of
--- How many there are: a small table, and not on the hot path.
+-- The number of queues: a small table, and not on the hot path.
 SELECT count(*)
   FROM queue
  WHERE removed_at IS NULL;
 
 -- name: nos_of_name
--- All queues that ever had this name: history remembers removed ones.
+-- All queues that ever had this name: history refers to removed ones.
 SELECT queue_no
   FROM queue
  WHERE name = :name;
 
 -- name: count
--- Add what a transaction has changed.
+-- Add the changes of a transaction.
 INSERT INTO counter (
   queue_no, stripe, waiting, ready, leased, dead, sent_total, done_total, dead_total,
   cancelled_total, failed_total, expired_total, claimed_total)
@@ -145,7 +146,7 @@ VALUES (
        claimed_total = counter.claimed_total + excluded.claimed_total;
 
 -- name: with_ready
--- Queues with something in line, to wake those who wait for it.
+-- Queues with ready messages, to wake claims that wait for them.
 SELECT queue_no, sum(ready)
   FROM counter
  GROUP BY queue_no
@@ -153,8 +154,8 @@ HAVING sum(ready) > 0
  LIMIT :limit;
 
 -- name: claimable
--- Of these queues, those that waiting claims should look at, and when the next message falls due:
--- two index look-ups for each.  Claims at a removed queue look once more, and are told so.
+-- Which of these queues waiting claims should look at, and when the next message falls due: two
+-- index lookups each. A claim that waits at a removed queue looks again and gets the error.
 -- MATERIALIZED and OFFSET 0 keep PostgreSQL from reading the messages of all queues together.
 WITH s AS MATERIALIZED (
   SELECT q.queue_no,
@@ -197,7 +198,7 @@ SELECT queue_no, sum(waiting), sum(ready), sum(leased), sum(dead), sum(sent_tota
  GROUP BY queue_no;
 
 -- name: total
--- The counters of all queues together, removed ones included.
+-- The sum of the counters of all queues, removed ones included.
 SELECT coalesce(sum(waiting), 0), coalesce(sum(ready), 0), coalesce(sum(leased), 0),
        coalesce(sum(dead), 0), coalesce(sum(sent_total), 0), coalesce(sum(done_total), 0),
        coalesce(sum(dead_total), 0), coalesce(sum(cancelled_total), 0),

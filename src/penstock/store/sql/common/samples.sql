@@ -1,19 +1,21 @@
 -- name: add
--- Of a minute that somebody else has told of already, nothing.
-INSERT INTO minute_sample (
+-- A minute that was sampled before keeps its counters, and belongs in the lake if either sampler says so.
+INSERT INTO minute_counter (
   queue_no, minute_at, waiting, ready, leased, dead, sent_total, done_total, dead_total,
   cancelled_total, failed_total, expired_total, claimed_total, oldest_ready_at, wait_p50_ms,
-  wait_p95_ms, work_p50_ms, work_p95_ms)
+  wait_p95_ms, work_p50_ms, work_p95_ms, at, is_for_lake)
 VALUES (
   :queue_no, :minute_at, :waiting, :ready, :leased, :dead, :sent_total, :done_total, :dead_total,
   :cancelled_total, :failed_total, :expired_total, :claimed_total, :oldest_ready_at, :wait_p50_ms,
-  :wait_p95_ms, :work_p50_ms, :work_p95_ms)
-    ON CONFLICT DO NOTHING;
+  :wait_p95_ms, :work_p50_ms, :work_p95_ms, :at, :is_for_lake)
+    ON CONFLICT (queue_no, minute_at) DO UPDATE
+   SET is_for_lake = 1
+ WHERE minute_counter.is_for_lake < excluded.is_for_lake;
 
 -- name: first_at
 -- The first one of all.
 SELECT min(minute_at)
-  FROM minute_sample
+  FROM minute_counter
  WHERE queue_no = :queue_no;
 
 -- name: before
@@ -21,7 +23,7 @@ SELECT min(minute_at)
 SELECT queue_no, minute_at, waiting, ready, leased, dead, sent_total, done_total, dead_total,
        cancelled_total, failed_total, expired_total, claimed_total, oldest_ready_at, wait_p50_ms,
        wait_p95_ms, work_p50_ms, work_p95_ms
-  FROM minute_sample
+  FROM minute_counter
  WHERE queue_no = :queue_no
    AND minute_at <= :at
  ORDER BY minute_at DESC
@@ -43,14 +45,14 @@ SELECT g.step_no, g.most_ready, s.queue_no, s.minute_at, s.waiting, s.ready, s.l
            FROM (
                   SELECT (minute_at - 1) / CAST(:step_ms AS BIGINT) AS step_no, minute_at, ready,
                          wait_p50_ms, wait_p95_ms, work_p50_ms, work_p95_ms
-                    FROM minute_sample
+                    FROM minute_counter
                    WHERE queue_no = :queue_no
                      AND minute_at > :from_at
                      AND minute_at <= :to_at
                 ) AS m
           GROUP BY m.step_no
        ) AS g
-  JOIN minute_sample AS s
+  JOIN minute_counter AS s
     ON s.queue_no = :queue_no
    AND s.minute_at = g.last_at
  ORDER BY g.step_no;
@@ -85,19 +87,21 @@ SELECT first_leased_at - sent_at, finished_at - leased_at
  LIMIT :limit;
 
 -- name: thin
--- Of each hour in a while the last one of each queue stays.
-DELETE FROM minute_sample
+-- Of each hour in a while the last one of each queue stays, and those that the lake does not have yet.
+DELETE FROM minute_counter
  WHERE minute_at > :from_at
    AND minute_at <= :to_at
+   AND (is_for_lake = 0 OR sample_no <= :upto_no)
    AND EXISTS (
          SELECT 1
-           FROM minute_sample AS l
-          WHERE l.queue_no = minute_sample.queue_no
-            AND l.minute_at > minute_sample.minute_at
+           FROM minute_counter AS l
+          WHERE l.queue_no = minute_counter.queue_no
+            AND l.minute_at > minute_counter.minute_at
             AND l.minute_at <= :to_at
        );
 
 -- name: forget
--- Those that are too old.
-DELETE FROM minute_sample
- WHERE minute_at < :before_at;
+-- Those that are too old, unless the lake does not have them yet.
+DELETE FROM minute_counter
+ WHERE minute_at < :before_at
+   AND (is_for_lake = 0 OR sample_no <= :upto_no);

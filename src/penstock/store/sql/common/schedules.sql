@@ -1,5 +1,5 @@
 -- name: add
--- A new schedule; no row comes back if there is one of this name.
+-- A new schedule; returns no row if the name is taken.
 INSERT INTO schedule (
   name, words, is_paused, next_at, last_at, last_id, fired_total, skipped_total, last_error,
   created_at, changed_at, owner)
@@ -10,7 +10,7 @@ VALUES (
 RETURNING name;
 
 -- name: save
--- Everything that may change.
+-- All columns that may change.
 UPDATE schedule
    SET words = :words,
        is_paused = :is_paused,
@@ -30,39 +30,39 @@ DELETE FROM schedule
  WHERE name = :name;
 
 -- name: find
--- Schedules, by whatever is asked for.
+-- Schedules, by one of the conditions below.
 SELECT name, words, is_paused, next_at, last_at, last_id, fired_total, skipped_total, last_error,
        created_at, changed_at, owner
   FROM schedule
  {conditions};
 
 -- name: by_name
--- One of them.
+-- One schedule.
 WHERE name = :name;
 
 -- name: to_change
--- One of them, to be changed.
+-- One schedule, to be changed.
 WHERE name = :name;
 
 -- name: to_fire
--- One of them, to be fired by whoever comes first.
+-- One schedule, to be fired by the first node that tries.
 WHERE name = :name
   AND is_paused = 0
   AND next_at <= :now;
 
 -- name: page
--- All of them, by name.
+-- All schedules, by name.
 WHERE name > :after
 ORDER BY name
 LIMIT :limit;
 
 -- name: of_owner
--- Those that one application has declared.
+-- Schedules that one application has declared.
 WHERE owner = :owner
 ORDER BY name;
 
 -- name: due
--- Those whose time has come, the longest due first.
+-- Schedules that are due, longest due first.
 SELECT next_at, name
   FROM schedule
  WHERE is_paused = 0
@@ -73,7 +73,7 @@ SELECT next_at, name
  LIMIT :limit;
 
 -- name: next
--- When the next one falls due.
+-- When the next schedule falls due.
 SELECT next_at
   FROM schedule
  WHERE is_paused = 0

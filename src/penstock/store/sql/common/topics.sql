@@ -1,5 +1,5 @@
 -- name: add
--- A new topic; no row comes back if it is there already.
+-- A new topic; returns no row if it exists already.
 INSERT INTO topic (name, created_at)
 VALUES (:name, :now)
     ON CONFLICT DO NOTHING
@@ -48,7 +48,7 @@ DELETE FROM topic_counter
  WHERE topic_no = :topic_no;
 
 -- name: subscribe
--- A new subscription, or one that is changed; no row comes back if its queue is another's.
+-- A new or changed subscription; returns no row if its queue belongs to another one.
 INSERT INTO subscription (topic_no, name, queue_no, kinds, dispatch, created_at)
 SELECT :topic_no, :name, :queue_no, :kinds, :dispatch, :now
  WHERE NOT EXISTS (SELECT 1
@@ -63,12 +63,12 @@ SELECT :topic_no, :name, :queue_no, :kinds, :dispatch, :now
 RETURNING subscription_no;
 
 -- name: unsubscribe
--- No more events for its queue.
+-- Its queue receives no more events.
 DELETE FROM subscription
  WHERE subscription_no = :subscription_no;
 
 -- name: subscriptions
--- Those of one topic, by name; with its queue a subscription has ended.
+-- The subscriptions of one topic, by name; a subscription ends with its queue.
 SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatch, s.created_at
   FROM subscription AS s
   JOIN topic AS t
@@ -81,17 +81,17 @@ SELECT s.subscription_no, t.name, s.name, s.queue_no, q.name, s.kinds, s.dispatc
  ORDER BY s.name;
 
 -- name: of_name
--- One of them.
+-- One subscription.
 AND s.name = :name
 
 -- name: number_of
--- How many there are: a small table, and not on the hot path.
+-- The number of subscriptions: a small table, and not on the hot path.
 SELECT count(*)
   FROM subscription
  WHERE topic_no = :topic_no;
 
 -- name: count
--- Add what a publish has brought.
+-- Add the counts of a publish.
 INSERT INTO topic_counter (topic_no, stripe, published_total, unmatched_total)
 VALUES (:topic_no, :stripe, :published, :unmatched)
     ON CONFLICT (topic_no, stripe)
@@ -100,13 +100,13 @@ VALUES (:topic_no, :stripe, :published, :unmatched)
        unmatched_total = topic_counter.unmatched_total + excluded.unmatched_total;
 
 -- name: add_node
--- A queue for what one worker publishes and is to handle.
+-- A queue for events that one worker publishes and handles itself.
 INSERT INTO node_queue (queue_no, subscription_no, node)
 VALUES (:queue_no, :subscription_no, :node)
     ON CONFLICT DO NOTHING;
 
 -- name: node_queues
--- All of them: a few for each worker that is alive.
+-- All such queues: a few for each worker that is alive.
 SELECT n.queue_no, n.subscription_no, n.node, t.name, s.name, s.queue_no, q.name, s.kinds,
        s.dispatch, s.created_at
   FROM node_queue AS n
@@ -123,7 +123,7 @@ SELECT n.queue_no, n.subscription_no, n.node, t.name, s.name, s.queue_no, q.name
  ORDER BY n.queue_no;
 
 -- name: forget_nodes
--- Those whose queues were removed.
+-- Delete rows whose queues were removed.
 DELETE FROM node_queue
  WHERE queue_no IN (SELECT q.queue_no
                       FROM queue AS q

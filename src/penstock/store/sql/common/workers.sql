@@ -1,5 +1,5 @@
 -- name: add
--- One that has just registered.
+-- A newly registered worker.
 INSERT INTO worker (
   worker_id, state, name, host, pid, queues, kinds, slots, labels, registered_at, beat_at,
   alive_until, ended_at)
@@ -15,41 +15,41 @@ SELECT worker_id, state, name, host, pid, queues, kinds, slots, labels, register
  {conditions};
 
 -- name: by_id
--- One of them.
+-- One worker.
 WHERE worker_id = :worker_id;
 
 -- name: to_change
--- One of them, to be changed.
+-- One worker, to be changed.
 WHERE worker_id = :worker_id;
 
 -- name: to_lose
--- One of them, to be called lost by whoever comes first.
+-- One worker, to be marked as lost by the first node that tries.
 WHERE worker_id = :worker_id
   AND state IN ('active', 'draining')
   AND alive_until <= :now;
 
 -- name: present
--- Those that are there, by their ids, which grow with time.
+-- Workers that are present, by id; ids grow with time.
 WHERE state IN ('active', 'draining')
   AND worker_id > :after
 ORDER BY worker_id
 LIMIT :limit;
 
--- name: everybody
--- Those that have gone, too.
+-- name: all
+-- All workers, gone ones included.
 WHERE worker_id > :after
 ORDER BY worker_id
 LIMIT :limit;
 
 -- name: overdue
--- Those that were not heard of in time.
+-- Workers whose heartbeat is overdue.
 WHERE state IN ('active', 'draining')
   AND alive_until <= :now
 ORDER BY alive_until
 LIMIT :limit;
 
 -- name: lost_since
--- Those that were lost a moment ago, page by page.
+-- Recently lost workers, page by page.
 WHERE state = 'lost'
   AND ended_at >= :after_at
   AND (ended_at, worker_id) > (CAST(:after_at AS BIGINT), :after_id)
@@ -57,7 +57,7 @@ ORDER BY ended_at, worker_id
 LIMIT :limit;
 
 -- name: save
--- What may change.
+-- The columns that may change.
 UPDATE worker
    SET state = :state,
        beat_at = :beat_at,
@@ -66,21 +66,21 @@ UPDATE worker
  WHERE worker_id = :worker_id;
 
 -- name: forget
--- Those that have gone long ago.
+-- Delete workers that have been gone for long.
 DELETE FROM worker
  WHERE state IN ('left', 'lost')
    AND ended_at < :before_at;
 
 -- name: queues_with_leases
--- Where anything is leased at all.
+-- Queues with leased messages.
 SELECT queue_no
   FROM counter
  GROUP BY queue_no
 HAVING sum(leased) > 0;
 
 -- name: held
--- What workers hold in some queues.  Claims pay for no index by worker, so this looks at all that is
--- leased there, and at what waits for its due date between.
+-- Messages that workers have leased in some queues. Claims would have to maintain an index by
+-- worker, so this reads all leased messages there, and the waiting ones between.
 SELECT {columns}
   FROM message
  WHERE queue_no IN {list:queue_nos}

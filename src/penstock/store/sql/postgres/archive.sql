@@ -1,6 +1,7 @@
 -- name: writers
--- Who writes to what is read on by number: a number is taken only under such a lock, and the lock is
--- held until the row can be seen or never will be.  Prepared transactions are among them.
+-- Transactions that write to tables that the archiver reads by number: a number is assigned under
+-- such a lock, and the lock is held until the row is visible or never will be. Includes prepared
+-- transactions.
 SELECT DISTINCT l.virtualtransaction
   FROM pg_locks AS l
   JOIN pg_class AS c
@@ -9,5 +10,5 @@ SELECT DISTINCT l.virtualtransaction
    AND l.mode = 'RowExclusiveLock'
    AND l.granted
    AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
-   AND c.relname ~ '^(history_[0-9]+|attempt_[0-9]+|fact|backlog_sample)$'
+   AND c.relname ~ '^(history_[0-9]+|attempt_[0-9]+|fact|minute_counter)$'
    AND pg_table_is_visible(c.oid);

@@ -1,21 +1,21 @@
--- Inside a transaction that is not ours: what is set is set back, and what was locked stays so until
--- its end, however long that takes.
+-- Inside a caller's transaction: settings are restored, and locks are kept until its end, however
+-- long that takes.
 
 -- name: savepoint
--- From here on all is ours to take back.
+-- From here on everything can be undone.
 SAVEPOINT penstock;
 
 -- name: release
--- What we did is part of the caller's transaction.
+-- Our changes become part of the caller's transaction.
 RELEASE SAVEPOINT penstock;
 
 -- name: roll_back
--- What we did is undone, with its locks and settings; what the caller did before stands.
+-- Undo our changes, with their locks and settings; the caller's earlier changes stay.
 ROLLBACK TO SAVEPOINT penstock;
 
 -- name: enter
--- How the caller has set things, and then as we need them; see session.sql.  Only our own schema is
--- looked into, because the caller may well have tables of the same names.
+-- Returns the caller's settings, then sets those that we need; see session.sql. The search path has
+-- only our own schema, because the caller may have tables with the same names.
 SELECT current_setting('search_path'),
        current_setting('enable_seqscan'),
        current_setting('jit'),
@@ -26,7 +26,7 @@ SELECT current_setting('search_path'),
        set_config('jit', 'off', true);
 
 -- name: leave
--- As it was.
+-- Restore the caller's settings.
 SELECT set_config('search_path', :search_path, true),
        set_config('enable_seqscan', :enable_seqscan, true),
        set_config('jit', :jit, true);
@@ -40,8 +40,9 @@ SELECT current_database(), quote_ident(n.nspname)
  WHERE c.oid = to_regclass('message');
 
 -- name: stripe
--- Whose tables these are, and a row of counters that nobody else holds: not those of the nodes, which
--- come before these, and not that of another caller, whose transaction may be open for long.
+-- The secret of these tables, which identifies the store, and a counter row that no other
+-- transaction has locked: not one of the nodes, which come first, and not one of another caller,
+-- whose transaction may be open for long.
 SELECT (SELECT value FROM meta WHERE name = :name),
        (SELECT s.stripe
           FROM generate_series(CAST(:first AS integer), CAST(:last AS integer)) AS s (stripe)

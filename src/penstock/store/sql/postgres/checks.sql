@@ -1,10 +1,10 @@
 -- name: promises
--- What the server is set to.  Not `setting`: that is what our own transaction has just set.
+-- The settings of the server. Not `setting`: that is what our own transaction has just set.
 SELECT name, reset_val
   FROM pg_settings
  WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', 'data_sync_retry',
                 'synchronous_commit');
 
 -- name: sees_all_sessions
--- Whether the sessions of other users show what they are doing.
+-- Whether the activity of other users' sessions is visible.
 SELECT CAST(pg_has_role(session_user, 'pg_read_all_stats', 'USAGE') AS integer);

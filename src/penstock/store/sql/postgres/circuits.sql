@@ -3,13 +3,13 @@
 WHERE hash IN (SELECT json_array_elements_text(CAST(:hashes AS json)));
 
 -- name: to_change
--- As in common/, but locked, and by all in one order.
+-- As in common/, but locked, always in the same order.
 WHERE hash IN (SELECT json_array_elements_text(CAST(:hashes AS json)))
 ORDER BY hash
   FOR UPDATE;
 
 -- name: to_change_in
--- As in common/, but locked, and by all in one order.
+-- As in common/, but locked, always in the same order.
 WHERE state <> 'closed'
   AND state IN (SELECT json_array_elements_text(CAST(:states AS json)))
 ORDER BY hash

@@ -1,14 +1,14 @@
 -- name: lock
--- Whoever repeats a claim waits until the first one has ended.  Always in the same order, and of a
--- limited number, as for groups.
+-- A repeated claim waits until the first one has ended. Always in the same order and with a limited
+-- number of locks, as for groups.
 SELECT pg_advisory_xact_lock(1885697142, s.slot)
   FROM (SELECT DISTINCT hashtext(concat(k.pair ->> 0, '/', k.pair ->> 1)) & 2047 AS slot
           FROM json_array_elements(CAST(:keys AS json)) AS k (pair)
          ORDER BY slot) AS s;
 
 -- name: forget
--- As in common/, plus row locks: what somebody claims just now is left alone.  An array, because a
--- subquery may be run more than once, and then its limit is none.
+-- As in common/, but skips locked rows of claims in progress. An array, because a subquery may be
+-- run more than once, and then its limit does not hold.
 DELETE FROM claim_key
  WHERE ctid = ANY (ARRAY(
          SELECT ctid

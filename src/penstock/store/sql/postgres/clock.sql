@@ -1,3 +1,3 @@
 -- name: read
--- The time that all nodes go by.
+-- The time that all nodes use.
 SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint);

@@ -1,4 +1,4 @@
--- Written for one way to do it, as in messages.sql.
+-- Written so that PostgreSQL has one plan only, as in messages.sql.
 
 -- name: free
 -- As in common/, with PostgreSQL's JSON.  Rows of this table are never changed, so they stay in place.
@@ -14,9 +14,9 @@ DELETE FROM dedup
                                LIMIT 1
                                  FOR UPDATE) AS d));
 
--- name: give_back
--- As in common/.  Nobody waits here: rows without an end are locked only by those who have locked the
--- message that took the key, whatever the order of locks (store/verbs/lock_order.py).
+-- name: release
+-- As in common/. It never waits: rows without a time limit are locked only by transactions that
+-- have locked the message that took the key (store/verbs/lock_order.py).
 DELETE FROM dedup
  WHERE ctid = ANY (ARRAY(
          SELECT d.ctid
@@ -41,7 +41,7 @@ SELECT d.queue_no, d.dedup_key, d.id, d.message_no
                       LIMIT 1) AS d;
 
 -- name: forget
--- As in common/, plus row locks: a key that somebody takes just now is left alone.
+-- As in common/, but skips keys that are locked because they are being taken.
 DELETE FROM dedup
  WHERE ctid = ANY (ARRAY(
          SELECT ctid
@@ -52,7 +52,7 @@ DELETE FROM dedup
             FOR UPDATE SKIP LOCKED));
 
 -- name: forget_all
--- As in common/, plus row locks: a key that somebody takes just now is left alone.
+-- As in common/, but skips keys that are locked because they are being taken.
 DELETE FROM dedup
  WHERE ctid = ANY (ARRAY(
          SELECT ctid

@@ -1,5 +1,5 @@
 -- name: to_change
--- As in common/, but locked: whoever changes it just now finishes first.
+-- As in common/, but locked: a transaction that changes it finishes first.
 SELECT name, text, version, changed_at
   FROM document
  WHERE name = :name

@@ -1,10 +1,10 @@
--- Whatever has to stay cheap however full the tables are is written so that there is one way to do
--- it: look-ups by a list (ARRAY) or one by one (LATERAL … LIMIT 1, EXISTS … OFFSET 0).  A join would
--- be planned by how many rows there were at some moment, and then read them all.
+-- Statements that must stay cheap however full the tables are leave PostgreSQL one plan only:
+-- lookups by a list (ARRAY) or one by one (LATERAL … LIMIT 1, EXISTS … OFFSET 0). A join would be
+-- planned by the number of rows at some moment, and later read them all.
 
 -- name: take_numbers
--- A sequence does not make others wait, but it cannot promise that the numbers of one call follow
--- each other: each is a run of its own.
+-- A sequence does not make others wait, but the numbers of one call need not be consecutive: each
+-- is a run of its own.
 SELECT nextval('message_no'), 1
   FROM generate_series(1, CAST(:count AS integer));
 
@@ -20,24 +20,24 @@ SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
                 LIMIT 1 OFFSET 0);
 
 -- name: lock_groups
--- Senders lock a group before they look for those before them, finishers before they let the next
--- one come: so each sees what the other has done.  Always in the same order, or two could wait for
--- each other; and of a limited number, because the server has room for some thousands of locks.
+-- Sends lock a group before they look for earlier messages, and completions before they unblock the
+-- next one: so each sees what the other has done. Always in the same order, to exclude deadlocks;
+-- and with a limited number of locks, because the server has room for some thousands only.
 SELECT pg_advisory_xact_lock(1885697140, s.slot)
   FROM (SELECT DISTINCT hashtext(concat(g.pair ->> 0, '/', g.pair ->> 1)) & 2047 AS slot
           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
          ORDER BY slot) AS s;
 
--- name: try_groups
--- The same without waiting: those come back that are locked now.
+-- name: try_lock_groups
+-- The same without waiting: returns the groups that are locked now.
 SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
   FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
  WHERE pg_try_advisory_xact_lock(
          1885697140, hashtext(concat(g.pair ->> 0, '/', g.pair ->> 1)) & 2047);
 
 -- name: fallen_due
--- As in common/, plus row locks: whoever else is at work on a message is left alone.  The same goes
--- for groups, which must be locked before their messages leave them; here nobody waits for that.
+-- As in common/, plus row locks that skip locked messages. The same goes for groups, which must be
+-- locked before their messages leave them; here nothing waits for that.
 WITH due AS MATERIALIZED (
   SELECT {columns}
     FROM message
@@ -74,7 +74,7 @@ SELECT {columns}
  ORDER BY expires_at;
 
 -- name: claim
--- As in common/, plus row locks: claimers skip each other's rows instead of waiting for them.
+-- As in common/, plus row locks: claims skip each other's rows instead of waiting for them.
 WITH picked AS MATERIALIZED (
   SELECT message_no, size, priority, turn, order_no
     FROM message
@@ -99,9 +99,10 @@ UPDATE message
 RETURNING {columns};
 
 -- name: complete
--- As in common/, but locked before they are noted, and removed at once.  The state is compared in a
--- way that no index of a few states fits: otherwise all that is leased might be read.  The list of
--- queues is named only to be held: who removes a queue waits for us, instead of us for him later on.
+-- As in common/, but locked before they are recorded, and removed at once. The state is compared in
+-- a way that matches no partial index: otherwise all leased messages might be read. The list of
+-- queues is named only for its lock: the removal of a queue waits for us, instead of us for it
+-- later on.
 WITH held AS MATERIALIZED (
   SELECT m.*
     FROM json_array_elements(CAST(:held AS json)) AS h (lease)
@@ -133,10 +134,10 @@ SELECT message_no, lease_no, leased_at, id, queue_no, group_key,
  WHERE NOT EXISTS (SELECT 1 FROM queue WHERE false);
 
 -- name: remove_completed
--- Nothing is left to remove: complete has done it.
+-- Nothing to do: complete has removed them.
 
 -- name: by_no
--- As in common/, but locked, in one order for all.
+-- As in common/, but locked, always in the same order.
 SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos}
@@ -183,12 +184,12 @@ SELECT {columns}
  ORDER BY message_no
  {lock};
 
--- name: free_ones
--- Messages that somebody else is at work on are passed over, and nobody waits.
+-- name: skip_locked
+-- Messages that other transactions have locked are skipped.
 FOR UPDATE SKIP LOCKED;
 
--- name: free_by_no
--- As in common/, but locked; those that somebody else is at work on are passed over.
+-- name: unlocked_by_no
+-- As in common/, but locked; messages that other transactions have locked are skipped.
 SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos}

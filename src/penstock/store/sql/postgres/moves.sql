@@ -1,10 +1,10 @@
 -- name: to_change
--- As in common/, but locked: whoever advances the task just now finishes the step first.
+-- As in common/, but locked: a step in progress finishes first.
 WHERE t.task_id = :task_id
   FOR UPDATE OF t;
 
 -- name: to_advance
--- As in common/, but locked: of several nodes one takes the step, and the others do not wait.
+-- As in common/, but locked: one of several nodes takes the step, and the others do not wait.
 WHERE t.task_id = :task_id
   AND t.state IN ('running', 'cancelling')
   FOR UPDATE OF t SKIP LOCKED;

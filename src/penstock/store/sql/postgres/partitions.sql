@@ -1,9 +1,10 @@
 -- name: lock
--- Two nodes that make the tables of the same day do so one after the other.
+-- Nodes that create the tables of the same day do so one after the other.
 SELECT pg_advisory_xact_lock(1885697139, 1);
 
 -- name: point_bodies
--- As in common/, but locked in one order, as acts do it; the list of queues is held as by complete.
+-- As in common/, but locked in the same order as by acts; the list of queues is locked as by
+-- complete.
 UPDATE message
    SET body_day = :to_day
  WHERE message_no = ANY (ARRAY(SELECT message_no

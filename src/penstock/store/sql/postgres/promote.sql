@@ -19,11 +19,11 @@ SELECT attname
  ORDER BY attnum;
 
 -- name: lock
--- No node may start on the store while it is filled.
+-- Keeps nodes from using the store while it is filled.
 LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE;
 
 -- name: any_row
--- Is there anything in it?
+-- Whether the table has a row.
 SELECT 1
   FROM {table}
  LIMIT 1;
@@ -33,7 +33,7 @@ SELECT 1
 COPY {table} ({names}) FROM STDIN;
 
 -- name: count
--- How many rows have arrived.
+-- The number of rows that have arrived.
 SELECT count(*)
   FROM {table};
 
@@ -45,16 +45,16 @@ SELECT attname, pg_get_serial_sequence(CAST(:table_name AS text), attname)
    AND attidentity <> '';
 
 -- name: go_on_after
--- New rows are numbered after those that were copied.
+-- New rows are numbered after the copied ones.
 SELECT setval(:sequence_name, coalesce(max({column}), 1), count(*) > 0)
   FROM {table};
 
 -- name: take
--- New messages are numbered after those that were ever sent.
+-- New messages are numbered after all that were ever sent.
 SELECT setval('message_no', greatest(CAST(:taken_no AS bigint), 1), CAST(:taken_no AS bigint) > 0);
 
 -- name: unbalanced
--- Queues whose counters do not say what is in the table, or do not add up.
+-- Queues whose counters do not agree with the table, or do not add up.
 SELECT coalesce(c.queue_no, m.queue_no)
   FROM (SELECT queue_no, sum(waiting) AS waiting, sum(ready) AS ready, sum(leased) AS leased,
                sum(dead) AS dead, sum(sent_total) AS sent,

@@ -1,36 +1,37 @@
--- name: line_up
--- Two who remove queues have both read the table before they lock it: one after the other, or each
--- would wait for the other.
+-- name: serialize_removals
+-- Two transactions that remove queues have both read the table before they lock it: without this
+-- lock each would wait for the other.
 SELECT pg_advisory_xact_lock(1885697139, 2);
 
--- name: stop_sends
--- Every transaction that sends, or locks a group or a message, has read this table before and holds
--- it until its commit.  So from here on what was sent is there to be seen, nobody has anything
--- locked, and whoever comes waits for us.
+-- name: stop_writes
+-- Every transaction that sends, or locks a group or a message, has read this table before and keeps
+-- that lock until its commit. So from here on all sent messages are visible, no other transaction
+-- holds a lock, and new ones wait for us.
 LOCK TABLE queue IN ACCESS EXCLUSIVE MODE;
 
--- name: keep_room
--- Two who count what a queue holds must not both find the last place free.
+-- name: lock_room
+-- Two sends that count a queue's messages must not both find the last place free.
 SELECT pg_advisory_xact_lock(1885697141, s.slot)
   FROM (SELECT CAST(q.no AS integer) AS slot
           FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
          ORDER BY slot) AS s;
 
--- name: lock_lines
--- Queues with limits or fair share: who comes or goes changes what others may do.
+-- name: lock_queues
+-- Rows of queues with limits or fair share: a message that enters or leaves changes which others
+-- may be claimed.
 SELECT pg_advisory_xact_lock(1885697143, s.slot)
   FROM (SELECT CAST(q.no AS integer) AS slot
           FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
          ORDER BY slot) AS s;
 
--- name: try_lines
--- The same without waiting: those come back that are locked now.
+-- name: try_lock_queues
+-- The same without waiting: returns the rows that are locked now.
 SELECT CAST(q.no AS bigint)
   FROM json_array_elements_text(CAST(:queue_nos AS json)) AS q (no)
  WHERE pg_try_advisory_xact_lock(1885697143, CAST(q.no AS integer));
 
 -- name: by_name_to_change
--- As in common/, but locked: of two who change something neither undoes what the other did.
+-- As in common/, but locked: of two changes none overwrites the other.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL
@@ -38,7 +39,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
    FOR UPDATE;
 
 -- name: keep_from_change
--- Several who hold queues or let them go lock them in one order.
+-- Transactions that hold or release queues lock them in one order.
 SELECT queue_no
   FROM queue
  WHERE queue_no IN {list:queue_nos}

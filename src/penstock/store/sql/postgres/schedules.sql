@@ -1,10 +1,10 @@
 -- name: to_change
--- As in common/, but locked: whoever fires it just now finishes first.
+-- As in common/, but locked: a firing in progress finishes first.
 WHERE name = :name
   FOR UPDATE;
 
 -- name: to_fire
--- As in common/, but locked: of several nodes one fires it, and the others do not wait.
+-- As in common/, but locked: one of several nodes fires it, and the others do not wait.
 WHERE name = :name
   AND is_paused = 0
   AND next_at <= :now

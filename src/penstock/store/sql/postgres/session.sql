@@ -3,12 +3,12 @@
 BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 
 -- name: begin_read_only
--- All queries see the same moment.
+-- All queries see the same snapshot.
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 
 -- name: set
--- For this transaction only.  Plans must not depend on how many rows there were when they were
--- made: a queue is empty at one moment and full at the next.
+-- For this transaction only. Plans must not depend on the number of rows when they were made: a
+-- queue is empty at one moment and full at the next.
 SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('statement_timeout', :timeout_ms, true),
        set_config('lock_timeout', :lock_ms, true),
@@ -18,17 +18,17 @@ SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('jit', 'off', true);
 
 -- name: step_back
--- Wait a little, holding nothing.
+-- Wait a little, without locks.
 SELECT pg_sleep(CAST(:seconds AS double precision));
 
 -- name: set_patience
--- What follows may take long.
+-- The following statements may take long.
 SELECT set_config('statement_timeout', :timeout_ms, true),
        set_config('lock_timeout', :timeout_ms, true),
        set_config('idle_in_transaction_session_timeout', :idle_ms, true);
 
 -- name: facts
--- What the server's promises rest on.
+-- The settings that durability depends on.
 SELECT name, setting
   FROM pg_settings
  WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', 'data_sync_retry',

@@ -1,19 +1,19 @@
 -- name: watch_host
--- For as long as the connection lasts: the server shall notice within seconds that our host is gone.
--- Servers before 14 do not know the last of these settings; before 16 only those on Linux take it.
+-- For the whole connection: the server shall detect within seconds that our host is gone. Servers
+-- before 14 do not know the last of these settings; before 16 only those on Linux accept it.
 SELECT set_config(w.key, w.value, false)
   FROM json_each_text(CAST(:wanted AS json)) w
  WHERE current_setting(w.key, true) IS NOT NULL
    AND (w.key <> 'client_connection_check_interval' OR version() LIKE '%linux%');
 
 -- name: own
--- Our own session, by the number of its process and its start in microseconds.
+-- Our own session: its process id, and its start in microseconds.
 SELECT pid, CAST(extract(epoch FROM backend_start) * 1000000 AS bigint)
   FROM pg_stat_activity
  WHERE pid = pg_backend_pid();
 
 -- name: end
--- End these sessions, if they are still there.
+-- End these sessions, if they still exist.
 SELECT pg_terminate_backend(a.pid)
   FROM json_array_elements(CAST(:sessions AS json)) s
   JOIN pg_stat_activity a
@@ -22,7 +22,7 @@ SELECT pg_terminate_backend(a.pid)
 
 -- name: waiting_for_client
 -- Sessions like ours in the middle of a statement or between two, waiting for their client to send
--- or to receive.  COPY is left out: it waits for its data in pieces.
+-- or to receive. COPY is left out: it waits for its data in pieces.
 SELECT pid,
        CAST(extract(epoch FROM backend_start) * 1000000 AS bigint),
        CAST(extract(epoch FROM state_change) * 1000000 AS bigint)

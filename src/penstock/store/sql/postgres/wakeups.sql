@@ -1,7 +1,7 @@
 -- name: listen
--- From now on this connection hears of wake-ups.
+-- Receive wake-ups on this connection from now on.
 LISTEN penstock_wakeup;
 
--- name: tell
--- Tell everybody who listens.
+-- name: notify
+-- Wake every connection that listens.
 SELECT pg_notify('penstock_wakeup', :payload);

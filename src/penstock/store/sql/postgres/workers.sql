@@ -1,10 +1,10 @@
 -- name: to_change
--- As in common/, but locked: a beat and a loss do not overwrite each other.
+-- As in common/, but locked: a heartbeat and a loss do not overwrite each other.
 WHERE worker_id = :worker_id
   FOR UPDATE;
 
 -- name: to_lose
--- As in common/, but locked: of several nodes one does it, and the others do not wait.
+-- As in common/, but locked: one of several nodes does it, and the others do not wait.
 WHERE worker_id = :worker_id
   AND state IN ('active', 'draining')
   AND alive_until <= :now

@@ -1,29 +1,30 @@
--- Inside a transaction that is not ours.
+-- Inside a caller's transaction.
 
 -- name: savepoint
--- From here on all is ours to take back.
+-- From here on everything can be undone.
 SAVEPOINT penstock;
 
 -- name: release
--- What we did is part of the caller's transaction.
+-- Our changes become part of the caller's transaction.
 RELEASE SAVEPOINT penstock;
 
 -- name: roll_back
--- What we did is undone; what the caller did before stands.
+-- Undo our changes; the caller's earlier changes stay.
 ROLLBACK TO SAVEPOINT penstock;
 
--- name: hold
--- Changes nothing, but from here on nobody else writes.  To read first and to write later fails at
--- once when somebody else has written in between; this waits as long as the caller wants to.
+-- name: take_write_lock
+-- Changes nothing, but locks out other writers from here on. A transaction that reads first and
+-- writes later fails at once if another one has written in between; this waits as long as the
+-- caller allows.
 UPDATE sequence
    SET taken_no = taken_no
  WHERE name = 'message';
 
 -- name: files
--- The databases of a connection: number, name, and the file behind it.  Not as a SELECT: that would
--- begin to read, and who reads already can not wait until others have written.
+-- The databases of a connection: number, name, and file. Not as a SELECT: that would start a read,
+-- and a transaction that reads cannot wait until others have written.
 PRAGMA database_list;
 
 -- name: leave_log
--- Pages in the log: none are moved by this connection, however many there are.
+-- This connection moves no pages of the log, however many there are.
 PRAGMA wal_autocheckpoint = 0;

@@ -13,17 +13,17 @@ SELECT name
  ORDER BY cid;
 
 -- name: count
--- How many rows there are to copy.
+-- The number of rows to copy.
 SELECT count(*)
   FROM {table};
 
 -- name: all
--- Everything, to be read little by little.
+-- All rows, read little by little.
 SELECT {names}
   FROM {table};
 
 -- name: taken
--- The latest number given to a message.
+-- The latest number assigned to a message.
 SELECT taken_no
   FROM sequence
  WHERE name = 'message';

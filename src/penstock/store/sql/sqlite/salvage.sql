@@ -1,5 +1,5 @@
 -- name: is_sound
--- Does a page have the checksum that it carries?
+-- Whether a page matches the checksum that it carries.
 SELECT verify_checksum(:page);
 
 -- name: columns
@@ -9,18 +9,18 @@ SELECT name, type, "notnull", pk
  ORDER BY cid;
 
 -- name: add
--- A row as it was; one that breaks a rule of its table is left out.
+-- A row as it was; one that violates a constraint of its table is left out.
 INSERT OR IGNORE INTO {table} ({names})
 VALUES ({marks});
 
 -- name: raise_numbers
--- The latest number that a table has given.
+-- The latest number that a table has assigned.
 UPDATE sqlite_sequence
    SET seq = max(seq, :seq)
  WHERE name = :name;
 
 -- name: last_message
--- The latest number of a message that a table knows.
+-- The latest message number in a table.
 SELECT max(message_no)
   FROM {table};
 
@@ -31,19 +31,19 @@ UPDATE sequence
  WHERE name = 'message';
 
 -- name: queues
--- The names of all queues, also of those that were removed.
+-- The names of all queues, removed ones included.
 SELECT queue_no, name
   FROM queue;
 
 -- name: queues_missing
--- Queues that have messages, but no row.
+-- Queues that have messages but no row.
 SELECT DISTINCT m.queue_no
   FROM message AS m
  WHERE NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.queue_no = m.queue_no)
  ORDER BY 1;
 
 -- name: add_queue
--- A queue in the place of one that cannot be read.
+-- A queue in place of one that cannot be read.
 INSERT INTO queue (queue_no, name, settings, created_at, changed_at)
 VALUES (:queue_no, :name, :settings, :now, :now);
 
@@ -53,12 +53,12 @@ SELECT message_no
   FROM message;
 
 -- name: body_days
--- The days on which live messages have their bodies.
+-- The days of the bodies of live messages.
 SELECT DISTINCT body_day
   FROM message;
 
 -- name: without_body
--- Live messages whose body is not there.
+-- Live messages whose body is missing.
 SELECT m.message_no, m.id, m.queue_no
   FROM message AS m
  WHERE m.body_day = :day
@@ -81,7 +81,7 @@ SELECT id
   FROM history_{day};
 
 -- name: dedup_of_nothing
--- Dedup keys whose message is not alive.
+-- Dedup keys whose message is not live.
 SELECT d.queue_no, d.dedup_key, d.id
   FROM dedup AS d
  WHERE NOT EXISTS (SELECT 1 FROM message AS m WHERE m.id = d.id);
@@ -93,13 +93,13 @@ DELETE FROM dedup
    AND dedup_key = :dedup_key;
 
 -- name: gated
--- Queues with groups that are limited.
+-- Queues with limited groups.
 SELECT DISTINCT queue_no
   FROM message
  WHERE gate > 0;
 
 -- name: miscounted
--- Queues whose counters do not say what is there, or do not add up.
+-- Queues whose counters do not agree with the table, or do not add up.
 SELECT q.queue_no
   FROM queue AS q
   LEFT JOIN (SELECT queue_no, sum(waiting) AS waiting, sum(ready) AS ready, sum(leased) AS leased,
@@ -126,7 +126,7 @@ SELECT queue_no, 0
   FROM queue;
 
 -- name: count_again
--- What is there, in the first row of counters of each queue; the others get none.
+-- The real numbers, in the first counter row of each queue; the others get zeros.
 UPDATE counter
    SET (waiting, ready, leased, dead) = (
          SELECT coalesce(sum(m.state = 'waiting'), 0), coalesce(sum(m.state = 'ready'), 0),
@@ -136,6 +136,6 @@ UPDATE counter
             AND counter.stripe = 0);
 
 -- name: balance
--- Sent is what is there and what has ended.
+-- Sent is the sum of live and ended messages.
 UPDATE counter
    SET sent_total = waiting + ready + leased + done_total + dead_total + cancelled_total;

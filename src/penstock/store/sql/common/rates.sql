@@ -1,7 +1,7 @@
--- Buckets of rates, of queues (with a group of no name) and of groups.  One that is not there is full.
+-- Token buckets of rates: of queues (with an empty group) and of groups. A missing bucket is full.
 
 -- name: find
--- Those of some groups.
+-- The buckets of some groups.
 SELECT p.queue_no, p.group_key, p.credit, p.paced_at
   FROM json_each(:groups) AS g
  CROSS JOIN pace AS p
@@ -9,7 +9,7 @@ SELECT p.queue_no, p.group_key, p.credit, p.paced_at
    AND p.group_key = g.value ->> 1;
 
 -- name: keep
--- As they are after a claim.
+-- The buckets after a claim.
 INSERT INTO pace (queue_no, group_key, credit, paced_at, full_at)
 VALUES (:queue_no, :group_key, :credit, :paced_at, :full_at)
     ON CONFLICT (queue_no, group_key)
@@ -19,7 +19,7 @@ VALUES (:queue_no, :group_key, :credit, :paced_at, :full_at)
        full_at = excluded.full_at;
 
 -- name: forget
--- Those that are full say nothing.
+-- Delete full buckets.
 DELETE FROM pace
  WHERE (queue_no, group_key) IN (
          SELECT queue_no, group_key
@@ -29,7 +29,7 @@ DELETE FROM pace
        );
 
 -- name: forget_of_queue
--- Under another rate they would say something else.
+-- Delete buckets whose rate has changed.
 DELETE FROM pace
  WHERE queue_no = :queue_no
    AND (group_key = '') = (:of_queue = 1);

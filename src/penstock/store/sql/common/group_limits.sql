@@ -1,7 +1,7 @@
--- Limits per group: who is let through.  The rule is in domain/queue/group_limit.py.
+-- Limits per group: which messages are admitted. The rule is in domain/queue/group_limit.py.
 
--- name: open_ones
--- How many of each of these groups are let through, by their states.
+-- name: admitted
+-- How many messages of each of these groups are admitted, by state.
 SELECT g.value ->> 0, g.value ->> 1, m.state, count(*)
   FROM json_each(:groups) AS g
  CROSS JOIN message AS m
@@ -10,8 +10,8 @@ SELECT g.value ->> 0, g.value ->> 1, m.state, count(*)
    AND m.gate = 1
  GROUP BY 1, 2, 3;
 
--- name: next_ones
--- Those of a group that are held back and come next.
+-- name: next_held_back
+-- The next messages of a group that are held back.
 SELECT message_no
   FROM message
  WHERE queue_no = :queue_no
@@ -21,8 +21,8 @@ SELECT message_no
  ORDER BY priority, turn, order_no
  LIMIT :limit;
 
--- name: let_through
--- Now, or at an instant until which it waits.
+-- name: admit
+-- Admit a message now, or at an instant until which it waits.
 UPDATE message
    SET gate = 1,
        is_blocked = 0,
@@ -31,7 +31,7 @@ UPDATE message
  WHERE message_no = :message_no;
 
 -- name: recall
--- Under other limits: those that wait for an instant are judged anew.
+-- The limits have changed: messages that wait for an instant are decided on again.
 UPDATE message
    SET state = 'ready',
        due_at = :now
@@ -39,8 +39,8 @@ UPDATE message
    AND gate = 1
    AND state = 'waiting';
 
--- name: shut_all
--- All that have a group, but for those that somebody holds.
+-- name: hold_back_all
+-- All messages with a group, except leased ones.
 UPDATE message
    SET gate = CASE state WHEN 'leased' THEN 1 ELSE 2 END,
        is_blocked = CASE state WHEN 'leased' THEN 0 ELSE 1 END
@@ -49,7 +49,7 @@ UPDATE message
    AND state IN ('waiting', 'ready', 'leased');
 
 -- name: free_all
--- No group is limited any more.
+-- Groups are no longer limited.
 UPDATE message
    SET gate = 0,
        is_blocked = 0
@@ -57,8 +57,8 @@ UPDATE message
    AND group_key IS NOT NULL
    AND state IN ('waiting', 'ready', 'leased');
 
--- name: held_groups
--- Groups with somebody to be let through.
+-- name: groups_held_back
+-- Groups with messages to be admitted.
 SELECT DISTINCT group_key
   FROM message
  WHERE queue_no = :queue_no
@@ -66,14 +66,14 @@ SELECT DISTINCT group_key
    AND state = 'ready';
 
 -- name: all_groups
--- How many of all groups are let through and held back, for check-ups.
+-- How many messages of all groups are admitted and held back, for penstock doctor.
 SELECT queue_no, group_key, gate, state, is_blocked, count(*)
   FROM message
  WHERE gate > 0
  GROUP BY queue_no, group_key, gate, state, is_blocked;
 
 -- name: ungated
--- Groups of limited queues whose messages nothing holds back, for check-ups.
+-- Queues with messages of groups that have no gate, for penstock doctor.
 SELECT DISTINCT queue_no
   FROM message
  WHERE gate = 0
@@ -81,7 +81,7 @@ SELECT DISTINCT queue_no
    AND state IN ('waiting', 'ready', 'leased');
 
 -- name: stuck
--- Groups without a gate in which everybody waits for somebody before it, for check-ups.
+-- Groups without a gate in which every message is blocked, for penstock doctor.
 SELECT queue_no, group_key
   FROM message
  WHERE gate = 0

@@ -1,13 +1,13 @@
--- Fair share: the numbers behind the turns.  The rule is in domain/queue/fair_share.py.
+-- Fair share: the numbers behind fair positions. The rule is in domain/queue/fair_share.py.
 
--- name: lines
--- How far the lines of some queues are.
+-- name: passed
+-- The position that claims have reached, per queue and priority.
 SELECT queue_no, priority, passed_no
   FROM fair_line
  WHERE queue_no IN {list:queue_nos};
 
 -- name: shares
--- Where some groups have left off.
+-- The finish number of some groups.
 SELECT s.queue_no, s.priority, s.group_key, s.finish_no
   FROM json_each(:shares) AS g
  CROSS JOIN fair_share AS s
@@ -15,8 +15,8 @@ SELECT s.queue_no, s.priority, s.group_key, s.finish_no
    AND s.priority = g.value ->> 1
    AND s.group_key = g.value ->> 2;
 
--- name: keep_lines
--- Lines never go back: an earlier turn may come again later.
+-- name: keep_passed
+-- It never decreases: a message with an earlier position may be claimed again later.
 INSERT INTO fair_line (queue_no, priority, passed_no)
 VALUES (:queue_no, :priority, :passed_no)
     ON CONFLICT (queue_no, priority)
@@ -25,7 +25,7 @@ VALUES (:queue_no, :priority, :passed_no)
  WHERE fair_line.passed_no < excluded.passed_no;
 
 -- name: keep_shares
--- Where groups have left off now.
+-- New finish numbers of groups.
 INSERT INTO fair_share (queue_no, priority, group_key, finish_no)
 VALUES (:queue_no, :priority, :group_key, :finish_no)
     ON CONFLICT (queue_no, priority, group_key)
@@ -33,13 +33,13 @@ VALUES (:queue_no, :priority, :group_key, :finish_no)
    SET finish_no = excluded.finish_no;
 
 -- name: is_drained
--- Nobody stands in line, and somebody has left off somewhere.
+-- True if nothing is ready, but groups have finish numbers.
 SELECT 1
  WHERE EXISTS (SELECT 1 FROM fair_share WHERE queue_no = :queue_no)
    AND NOT EXISTS (SELECT 1 FROM message WHERE queue_no = :queue_no AND state = 'ready');
 
 -- name: pass_all
--- All lines of a queue go on to where their last group has left off.
+-- Move a queue's passed positions to the last finish number of any group.
 INSERT INTO fair_line (queue_no, priority, passed_no)
 SELECT queue_no, priority, max(finish_no)
   FROM fair_share
@@ -51,7 +51,7 @@ SELECT queue_no, priority, max(finish_no)
  WHERE fair_line.passed_no < excluded.passed_no;
 
 -- name: forget
--- Groups that have left off where the line has passed by.
+-- Delete finish numbers that claims have passed.
 DELETE FROM fair_share
  WHERE (queue_no, priority, group_key) IN (
          SELECT s.queue_no, s.priority, s.group_key
@@ -64,25 +64,25 @@ DELETE FROM fair_share
        );
 
 -- name: forget_shares
--- All of a queue.
+-- Delete all of a queue.
 DELETE FROM fair_share
  WHERE queue_no = :queue_no;
 
--- name: forget_lines
--- All of a queue.
+-- name: forget_passed
+-- Delete all of a queue.
 DELETE FROM fair_line
  WHERE queue_no = :queue_no;
 
--- name: leave_off
--- The queue is not fair any more: only numbers count.
+-- name: clear
+-- The queue stops being fair: only order numbers count.
 UPDATE message
    SET turn = 0
  WHERE queue_no = :queue_no
    AND turn > 0;
 
--- name: line_up
--- The queue is fair from now on: turns for all that have a place in line, as if they came anew, one
--- by one, into an empty one.  Who waits and was never claimed gets its turn when it falls due.
+-- name: assign_all
+-- The queue is fair from now on: assign positions as if its messages arrived one by one in an empty
+-- queue. A message that waits and was never claimed gets its position when it falls due.
 UPDATE message
    SET turn = 1 + (l.place - 1) * (:step / l.weight)
   FROM (SELECT m.message_no,
@@ -98,7 +98,7 @@ UPDATE message
  WHERE message.message_no = l.message_no;
 
 -- name: note_shares
--- Where groups have left off after that.
+-- The finish numbers of groups after that.
 INSERT INTO fair_share (queue_no, priority, group_key, finish_no)
 SELECT m.queue_no, m.priority, coalesce(m.group_key, ''),
        max(m.turn) + :step / coalesce((SELECT w.value FROM json_each(:weights) AS w

@@ -10,7 +10,7 @@ SELECT s.queue_no, s.priority, s.group_key, s.finish_no
                       LIMIT 1) AS s;
 
 -- name: is_drained
--- As in common/, so that nobody looks at the messages of all queues.
+-- As in common/, written so that PostgreSQL does not read the messages of all queues.
 SELECT 1
  WHERE EXISTS (SELECT 1 FROM fair_share WHERE queue_no = :queue_no LIMIT 1 OFFSET 0)
    AND NOT EXISTS (SELECT 1
@@ -20,7 +20,7 @@ SELECT 1
                     LIMIT 1 OFFSET 0);
 
 -- name: forget
--- As in common/, past those that somebody is at work on: nobody waits here.
+-- As in common/, but skips rows that are locked, so that it never waits.
 DELETE FROM fair_share
  WHERE ctid = ANY (ARRAY(
          SELECT s.ctid
@@ -32,7 +32,7 @@ DELETE FROM fair_share
           LIMIT :limit
             FOR UPDATE OF s SKIP LOCKED));
 
--- name: line_up
+-- name: assign_all
 -- As in common/, with PostgreSQL's JSON.
 UPDATE message
    SET turn = 1 + (l.place - 1) * (CAST(:step AS bigint) / l.weight)

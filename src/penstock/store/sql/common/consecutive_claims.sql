@@ -1,7 +1,7 @@
--- Claims that take messages of one group in a row.
+-- Claims that take consecutive messages of one group.
 
 -- name: heads
--- Those that could be claimed now, most urgent first: each may be the first of a run.
+-- Messages that can be claimed now, most urgent first: each may be the first of a run.
 SELECT message_no, group_key, order_no, size
   FROM message
  WHERE queue_no = :queue_no
@@ -12,8 +12,8 @@ SELECT message_no, group_key, order_no, size
  LIMIT :limit;
 
 -- name: walk
--- From each head through its group as long as the next one is ready, group after group, until there
--- are enough.  ORDER BY makes it go on in the group it is in; each step is one look into an index.
+-- From each head through its group while the next message is ready, group after group, until there
+-- are enough. ORDER BY makes it stay in a group; each step is one index lookup.
 WITH RECURSIVE walk (place, message_no, group_key, order_no, step, size) AS (
   SELECT key, value ->> 0, value ->> 1, value ->> 2, 0, value ->> 3
     FROM json_each(:heads)

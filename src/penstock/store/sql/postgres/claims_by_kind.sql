@@ -1,6 +1,6 @@
 -- name: claim
--- As in common/, plus row locks.  First it looks how many of each kind stand in front; so many are
--- locked, past those that others are at work on, and none that is not needed.
+-- As in common/, plus row locks. It first counts the messages of each kind in the front; then it
+-- locks as many of each, skipping locked ones, and none that is not needed.
 WITH near AS MATERIALIZED (
   SELECT k.kind, f.priority, f.turn, f.order_no
     FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
@@ -47,7 +47,8 @@ UPDATE message
 RETURNING {columns};
 
 -- name: free_fronts
--- The front of each kind past what others are at work on, locked: for a claim that came short.
+-- The front of each kind behind messages that others have locked, locked: for a claim that came
+-- short.
 SELECT f.message_no, f.size
   FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
  CROSS JOIN LATERAL (SELECT message_no, size, priority, turn, order_no

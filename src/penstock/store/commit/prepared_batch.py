@@ -1,4 +1,4 @@
-"""What an event loop has prepared and leaves to the writer thread to commit."""
+"""A batch that an event loop has prepared and the writer thread commits."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from penstock.store.commit.session import Request, SqlSession
+from penstock.store.commit.session import SqlSession, StoreRequest
 
 
-class HalfDone(msgspec.Struct, frozen=True):
-    """A batch whose statements have run and whose commit is to come."""
+class PreparedBatch(msgspec.Struct, frozen=True):
+    """Its statements have run; its commit has not."""
 
     session: SqlSession
-    batch: list[Request]
+    batch: list[StoreRequest]
     answers: Sequence[Any]
     woken: Mapping[int, int]
     loop: asyncio.AbstractEventLoop

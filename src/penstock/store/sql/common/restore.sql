@@ -1,17 +1,17 @@
 -- name: known_live
--- Which of these are there.
+-- Which of these messages are live.
 SELECT id
   FROM message
  WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: known_ended
--- Which of these ended on a day.
+-- Which of these messages ended on a day.
 SELECT id
   FROM history_{day}
  WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: set_past
--- What a message had behind it when it was archived.
+-- Attempts and errors that a message had when it was archived.
 UPDATE message
    SET attempts = :attempts,
        failures = :failures,

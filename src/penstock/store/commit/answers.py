@@ -1,4 +1,4 @@
-"""Telling everybody who waits for a batch."""
+"""Answers the tickets of a batch."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.domain.errors import PenstockError
-from penstock.store.commit.session import Request
+from penstock.store.commit.session import StoreRequest
 from penstock.store.commit.ticket import running_loop
 
 _log = logging.getLogger("penstock.store")
 
 
-def answer_all(batch: Sequence[Request], answers: Sequence[Any]) -> None:
-    """One call back into each event loop, however many wait there."""
-    loops: dict[asyncio.AbstractEventLoop, list[tuple[Request, Any]]] = {}
+def answer_all(batch: Sequence[StoreRequest], answers: Sequence[Any]) -> None:
+    """Answer each request; one callback into each event loop, however many tickets it has."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[StoreRequest, Any]]] = {}
     for request, answer in zip(batch, answers, strict=True):
         loop = request.ticket.loop
         if loop is None:
@@ -30,20 +30,25 @@ def answer_all(batch: Sequence[Request], answers: Sequence[Any]) -> None:
                 _answer_pairs(pairs)
             else:
                 loop.call_soon_threadsafe(_answer_pairs, pairs)
-        except RuntimeError:  # the loop is closed: nobody waits there any more
+        except RuntimeError:  # the loop is closed: none of its tickets is awaited
             continue
 
 
-def internal(error: BaseException) -> PenstockError:
-    """A mistake of ours, as the answer to the request that met it."""
+def fail_all(batch: Sequence[StoreRequest], error: PenstockError) -> None:
+    """Answer every request of the batch with the same error."""
+    answer_all(batch, [error] * len(batch))
+
+
+def internal_error(error: BaseException) -> PenstockError:
+    """An unexpected exception, wrapped as the answer to the request that raised it."""
     wrapped = PenstockError(f"{type(error).__name__}: {error}")
     wrapped.__cause__ = error
     return wrapped
 
 
-def _answer_pairs(pairs: list[tuple[Request, Any]]) -> None:
+def _answer_pairs(pairs: list[tuple[StoreRequest, Any]]) -> None:
     for request, answer in pairs:
         try:
             request.ticket.answer(answer)
-        except Exception:  # a mistake in one callback must not leave the others waiting
-            _log.exception("a callback failed")
+        except Exception:  # one failing callback must not leave the others waiting
+            _log.exception("a callback of a store request failed")

@@ -1,5 +1,5 @@
 -- name: marks
--- One number per queue that is another one after almost any change: it tells what to look at anew.
+-- A number per queue that changes with almost every change: it shows which queues to look at again.
 SELECT queue_no,
        sum(sent_total + claimed_total + done_total + dead_total + cancelled_total + failed_total
            + expired_total + 1009 * waiting + 10007 * ready + 100003 * leased + 1000003 * dead)
@@ -7,22 +7,21 @@ SELECT queue_no,
  GROUP BY queue_no;
 
 -- name: workers
--- How many are there: a small table, and not on the hot path.
+-- The number of workers that are alive: a small table, and not on the hot path.
 SELECT count(*)
   FROM worker
  WHERE state IN ('active', 'draining')
    AND alive_until > :now;
 
 -- name: circuits
--- How many are not closed: likewise, and there is an index of just those.
+-- The number of circuits that are not closed: likewise, and there is an index of just those.
 SELECT count(*)
   FROM circuit
  WHERE state <> 'closed';
 
 -- name: suspects
--- Queues with something in them that should not be there, or not any more; what exactly is wrong
--- says domain/queue/problem.py.  The first in line is one look into an index for each queue, and
--- MATERIALIZED keeps it at one.
+-- Queues that may have a problem; domain/queue/problem.py decides which. The first claimable
+-- message is one index lookup per queue, and MATERIALIZED keeps it at one.
 WITH s AS MATERIALIZED (
   SELECT q.queue_no, q.held_by, q.is_paused, c.dead, c.live,
          c.live >= CAST({json:q.settings} ->> 'max_messages' AS BIGINT) AS is_full,
@@ -65,8 +64,8 @@ SELECT s.queue_no, s.oldest_at, s.takes_letters
  LIMIT :limit;
 
 -- name: hanging
--- Routes with deliveries that are under way for too long.  Of a queue for deliveries one message at
--- most is leased; the first condition about the state is that of the index.
+-- Routes with deliveries that have been in progress for too long. A delivery queue has at most one
+-- leased message; the first condition on the state is that of the index.
 SELECT m.route, count(*), min(m.leased_at)
   FROM queue AS q
   JOIN (
@@ -89,4 +88,4 @@ SELECT m.route, count(*), min(m.leased_at)
  LIMIT :limit;
 
 -- name: transactions
--- Nothing to find: SQLite's readers do not keep deleted rows.
+-- Nothing to find: SQLite's readers do not hold back deleted rows.

@@ -1,8 +1,8 @@
--- Messages by their tags.  Each tag has an index in the order of message_no, so that a page costs
--- what is on it, however many messages there are.
+-- Messages by their tags. Each tag has an index in the order of message_no, so that the cost of a
+-- page does not depend on the number of messages.
 
 -- name: find
--- Live messages in the order in which they were sent.  Conditions are chosen by the caller.
+-- Live messages in the order of sends. The caller adds the conditions.
 SELECT {columns}
   FROM message
  WHERE message_no > :after_no
@@ -33,11 +33,13 @@ AND state IN ('waiting', 'ready', 'leased')
 AND state IN ('waiting', 'ready')
 
 -- name: where_leased
--- A condition of find; so that no index of a few states fits, or all that is leased might be read.
+-- A condition of find, written so that it matches no partial index: otherwise all leased messages
+-- might be read.
 AND state || '' = 'leased'
 
 -- name: put_body
--- A new body for a message in line; what it had is left behind, or replaced if it is of the same day.
+-- A new body for an unclaimed message; the old one is left behind, or replaced if it is of the same
+-- day.
 INSERT INTO body_{day} (message_no, body, attributes, trace)
 VALUES (:message_no, :body, :attributes, :trace)
     ON CONFLICT (message_no)
@@ -47,7 +49,7 @@ VALUES (:message_no, :body, :attributes, :trace)
        trace = excluded.trace;
 
 -- name: relabel
--- … and the columns that tell of it.
+-- … and the columns that depend on it.
 UPDATE message
    SET kind = :kind,
        tag1 = :tag1,

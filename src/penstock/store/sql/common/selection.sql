@@ -1,8 +1,8 @@
--- Messages of a queue by what they are.  A stretch of fixed length is read in the order of its
--- index, and of that what fits is kept: so a page costs the same however rare it is.
+-- Messages of a queue by kind, tag, group and more. A stretch of fixed length is read in index
+-- order and filtered: so a page costs the same however rare matches are.
 
 -- name: stretch
--- What fits of a stretch.  Where it begins and its order are chosen by the caller.
+-- The matching messages of a stretch. The caller chooses where it begins and its order.
 SELECT {columns}
   FROM (SELECT {columns}
           FROM message
@@ -17,7 +17,7 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: end
--- Where the stretch ends, if the queue does not end before it.
+-- Where the stretch ends, unless the queue ends before it.
 SELECT {order}
   FROM message
  WHERE queue_no = :queue_no
@@ -26,29 +26,29 @@ SELECT {order}
  LIMIT 1 OFFSET :length - 1;
 
 -- name: begin_ready
--- The beginning of a stretch of what is ready.
+-- The beginning of a stretch of ready messages.
 AND state = 'ready'
            AND (is_blocked, priority, turn, order_no)
                > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT),
                   CAST(:after4 AS BIGINT))
 
 -- name: begin_waiting
--- … of what is not due yet.
+-- … of messages that are not due yet.
 AND state = 'waiting'
            AND (due_at, message_no) > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT))
 
 -- name: begin_leased
--- … of what is leased.
+-- … of leased messages.
 AND state = 'leased'
            AND (due_at, message_no) > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT))
 
 -- name: begin_dead
--- … of what is dead.
+-- … of dead messages.
 AND state = 'dead'
            AND message_no > CAST(:after1 AS BIGINT)
 
 -- name: order_ready
--- As they would be claimed.
+-- In the order of claims.
 is_blocked, priority, turn, order_no
 
 -- name: order_waiting
@@ -60,7 +60,7 @@ due_at, message_no
 due_at, message_no
 
 -- name: order_dead
--- As they were sent.
+-- In the order of sends.
 message_no
 
 -- name: where_kind

@@ -1,7 +1,7 @@
--- Claims of some kinds only: what else waits costs nothing, however much it is.
+-- Claims of some kinds only: the number of other messages does not matter.
 
 -- name: claim
--- The front of each kind, and of all these the front, as far as one answer holds it.
+-- The front of each kind, and of these the front, as far as it fits into one answer.
 UPDATE message
    SET {leased}
  WHERE message_no IN (
@@ -29,4 +29,4 @@ UPDATE message
 RETURNING {columns};
 
 -- name: free_fronts
--- Nobody else is at work on anything: SQLite has one writer.
+-- Nothing to find: SQLite has one writer, so no message is locked by another.

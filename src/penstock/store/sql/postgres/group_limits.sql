@@ -1,5 +1,5 @@
--- name: open_ones
--- As in common/, with PostgreSQL's JSON; group by group, by the index of those let through.
+-- name: admitted
+-- As in common/, with PostgreSQL's JSON; group by group, with the index of admitted messages.
 SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1, m.state, m.number
   FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
  CROSS JOIN LATERAL (SELECT o.state, count(*) AS number

@@ -9,7 +9,7 @@ SELECT p.queue_no, p.group_key, p.credit, p.paced_at
                       LIMIT 1) AS p;
 
 -- name: forget
--- As in common/, past those that somebody is at work on: nobody waits here.
+-- As in common/, but skips rows that are locked, so that it never waits.
 DELETE FROM pace
  WHERE ctid = ANY (ARRAY(
          SELECT ctid
