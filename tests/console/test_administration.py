@@ -1,4 +1,4 @@
-"""Keys and settings: shown, and never a secret among them."""
+"""Keys and settings are shown without secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.console.entering import enter
 from tests.edge.live import LiveServer
 
 
-def test_settings_are_shown_with_what_they_mean(console: Console) -> None:
+def test_settings_are_shown_with_their_descriptions(console: Console) -> None:
     console.open("/console/settings")
 
     expect(console.cell("server.port", "Meaning")).to_contain_text("TCP port")

@@ -1,4 +1,4 @@
-"""Routes and circuits: their state, their share of failures, whom they hold; closed and opened."""
+"""Routes and circuits: states, failure ratio, held queues; opening and closing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.edge.live import LiveServer
 
 SHOP, MAIL = "/shop/(.*)", "/mail/(.*)"
 HOSTILE = "/<img src=x onerror=alert(1)>"
-NOBODY = "http://127.0.0.1:9/"
+UNREACHABLE = "http://127.0.0.1:9/"
 
 
 @pytest.fixture
 def routes(server: LiveServer, api: Api) -> Iterator[None]:
-    rules = {pattern: {"url": NOBODY} for pattern in (SHOP, MAIL, HOSTILE)}
+    rules = {pattern: {"url": UNREACHABLE} for pattern in (SHOP, MAIL, HOSTILE)}
     ok(api.call("PUT", "/v1/routes", {"rules": rules}))
     noting = {"circuit_check_enabled": True, "statistics_update_enabled": True}
     ok(api.call("PATCH", "/v1/breaker", noting))
@@ -41,7 +41,7 @@ def routes(server: LiveServer, api: Api) -> Iterator[None]:
 
 
 def tried(server: LiveServer, pattern: str, *outcomes: Outcome) -> None:
-    """Requests of a route, as the pusher tells of them."""
+    """Report outcomes of a route, as the pusher does."""
 
     def do() -> None:
         broker = server.broker
@@ -68,13 +68,13 @@ def test_circuits_are_listed_worst_first_beside_their_routes(
     listed = console.keys()
     known = [key for key in listed if key in (shop, mail)]
     assert known == [shop, mail]
-    expect(console.page.locator("main")).to_contain_text(NOBODY)
+    expect(console.page.locator("main")).to_contain_text(UNREACHABLE)
     expect(console.page.locator("main")).to_contain_text("error_threshold_percentage")
     console.shoot("circuits")
 
 
 @pytest.mark.usefixtures("routes")
-def test_one_circuit_shows_its_failures_over_time_and_what_happened(
+def test_a_circuit_shows_its_failure_ratio_and_its_history(
     console: Console, api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
     tried(server, SHOP, *[Outcome.SUCCESS] * 3, Outcome.FAILURE)
@@ -122,7 +122,9 @@ def test_a_circuit_is_opened_and_closed_by_button_command_and_call(
 
 @pytest.mark.usefixtures("routes")
 @pytest.mark.parametrize("way", ["button", "command", "call"])
-def test_all_are_closed_together_and_counted_first(console: Console, api: Api, way: str) -> None:
+def test_all_circuits_are_counted_and_then_closed_together(
+    console: Console, api: Api, way: str
+) -> None:
     for pattern in (SHOP, MAIL):
         ok(api.call("POST", f"/v1/circuits/{circuit_hash(pattern)}/open"))
 
@@ -142,7 +144,7 @@ def test_all_are_closed_together_and_counted_first(console: Console, api: Api, w
 
 
 def hold(server: LiveServer, api: Api, *queues: str) -> None:
-    """An open circuit holds them."""
+    """Queues that an open circuit holds."""
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
 
     def do() -> None:
@@ -155,7 +157,7 @@ def hold(server: LiveServer, api: Api, *queues: str) -> None:
 
 
 @pytest.mark.usefixtures("routes")
-def test_held_queues_are_named(console: Console, api: Api, server: LiveServer) -> None:
+def test_held_queues_are_listed(console: Console, api: Api, server: LiveServer) -> None:
     queue = api.make_queue("held")
     hold(server, api, queue)
 
@@ -198,9 +200,7 @@ def test_held_queues_are_unheld_by_button_command_and_call(
 
 
 @pytest.mark.usefixtures("routes")
-def test_one_queue_is_unheld_where_it_is_shown(
-    console: Console, api: Api, server: LiveServer
-) -> None:
+def test_a_queue_is_unheld_on_its_own_page(console: Console, api: Api, server: LiveServer) -> None:
     queue = api.make_queue("held")
     hold(server, api, queue)
 
@@ -210,7 +210,7 @@ def test_one_queue_is_unheld_where_it_is_shown(
     assert "held_by" not in api.queue(queue)
     hold(server, api, queue)
     dialog.confirm()
-    console.expect_toast(f"{queue} is no longer held.")
+    console.expect_toast(f"{queue} has been released.")
 
     assert "held_by" not in api.queue(queue)
     expect(console.page.locator('button[data-action="Unhold"]')).to_have_count(0)
@@ -253,7 +253,7 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
 
 
 @pytest.mark.usefixtures("routes")
-def test_a_hostile_route_is_only_text_and_fits_a_phone(
+def test_a_hostile_route_is_shown_as_text_and_fits_a_phone(
     open_console: OpenConsole, server: LiveServer, api: Api
 ) -> None:
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(HOSTILE)}/open"))
@@ -266,11 +266,11 @@ def test_a_hostile_route_is_only_text_and_fits_a_phone(
         assert not phone.is_too_wide(), path
 
 
-def test_who_may_only_read_cannot_open_or_close(
+def test_a_reader_cannot_open_or_close_circuits(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     api = Api(guarded.url, key=new_key())
-    ok(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    ok(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": UNREACHABLE}}}))
     aside(guarded.broker.circuits.refresh)
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
     reader = enter(open_console, guarded.url, new_key(Role.READ))
@@ -285,7 +285,7 @@ def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     operator = Api(guarded.url, key=new_key())
-    ok(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    ok(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": UNREACHABLE}}}))
     ok(operator.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
     console = open_console(guarded.url)
     console.page.goto("/console/circuits")

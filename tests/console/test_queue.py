@@ -15,7 +15,7 @@ A_LINE = re.compile(r"^M[\d.]+ [\d.]+L")
 HOSTILE = "<img src=x onerror=\"document.title='caught'\">"
 
 
-def test_it_tells_what_is_in_it_and_how_old_the_first_is(
+def test_a_queue_shows_its_counts_and_the_age_of_its_first_message(
     console: Console, api: Api, name: str, clock: ManualClock
 ) -> None:
     api.die(name)
@@ -32,7 +32,7 @@ def test_it_tells_what_is_in_it_and_how_old_the_first_is(
     console.shoot("queue")
 
 
-def test_it_follows_what_happens(console: Console, api: Api, name: str) -> None:
+def test_figures_follow_changes(console: Console, api: Api, name: str) -> None:
     console.open_queue(name)
     expect(console.page.locator(".live")).to_have_attribute("data-state", "live")
 
@@ -43,7 +43,7 @@ def test_it_follows_what_happens(console: Console, api: Api, name: str) -> None:
     expect(console.figure("Ready")).to_have_text("0")
 
 
-def test_graphs_are_drawn_from_what_was_written_down(
+def test_graphs_are_drawn_from_the_recorded_samples(
     console: Console, api: Api, server: LiveServer, clock: ManualClock, name: str
 ) -> None:
     clock.advance(hours=2)
@@ -72,14 +72,14 @@ def test_graphs_are_drawn_from_what_was_written_down(
     assert console.path == f"/console/queues/{name}?range=7d"
 
 
-def test_a_queue_that_is_not_there_is_told_so(console: Console) -> None:
+def test_an_unknown_queue_is_reported_as_not_found(console: Console) -> None:
     console.open("/console/queues/no-such-queue")
 
     expect(console.heading).to_have_text("Not found")
     console.forgive("404 (Not Found)")
 
 
-def test_what_people_have_written_is_shown_and_never_run(console: Console, api: Api) -> None:
+def test_labels_are_shown_and_never_executed(console: Console, api: Api) -> None:
     name = api.make_queue(labels={"team": HOSTILE, HOSTILE: "x"})
 
     console.open_queue(name)

@@ -47,7 +47,7 @@ def test_a_message_is_sent(console: Console, api: Api, name: str) -> None:
     assert [(m["body"], m["kind"]) for m in messages] == [(sent, "wel come")] * 3
 
 
-def test_what_is_no_json_is_not_sent(console: Console, api: Api, name: str) -> None:
+def test_an_invalid_body_or_delay_is_not_sent(console: Console, api: Api, name: str) -> None:
     console.open_queue(name)
     dialog = console.ask("Send")
 
@@ -60,7 +60,7 @@ def test_what_is_no_json_is_not_sent(console: Console, api: Api, name: str) -> N
     assert api.counts(name) == {"waiting": 1}
 
 
-def test_a_purge_says_how_many_before_it_empties_the_queue(
+def test_a_purge_counts_the_messages_before_it_cancels_them(
     console: Console, api: Api, name: str
 ) -> None:
     def fill() -> None:
@@ -84,7 +84,7 @@ def test_a_purge_says_how_many_before_it_empties_the_queue(
     assert run_call(call) == {"cancelled": 2}
 
 
-def test_dead_messages_are_brought_back(console: Console, api: Api, name: str) -> None:
+def test_dead_messages_are_redriven(console: Console, api: Api, name: str) -> None:
     other = api.make_queue("other")
     for _ in range(6):
         api.die(name)
@@ -102,7 +102,7 @@ def test_dead_messages_are_brought_back(console: Console, api: Api, name: str) -
     assert (api.counts(name), api.counts(other)) == ({}, {"ready": 6})
 
 
-def test_dead_letters_are_counted_where_they_have_come(console: Console, api: Api) -> None:
+def test_dead_letters_are_counted_in_the_dead_letter_queue(console: Console, api: Api) -> None:
     letters = api.make_queue("letters")
     name = api.make_queue(dead_letter_queue=letters)
     for _ in range(2):
@@ -138,7 +138,7 @@ def test_messages_are_moved_in_the_background_and_a_move_can_be_stopped(
     expect(table).to_contain_text("cancel")
 
 
-def test_a_queue_is_removed_with_all_it_holds(console: Console, api: Api) -> None:
+def test_a_queue_is_deleted_with_all_its_messages(console: Console, api: Api) -> None:
     name = api.make_queue()
 
     def fill() -> None:
@@ -152,7 +152,7 @@ def test_a_queue_is_removed_with_all_it_holds(console: Console, api: Api) -> Non
     dialog.confirm()
     console.expect_toast("is deleted")
     expect(console.heading).to_have_text("Queues")
-    # The page of the queue asks for it once in a while, perhaps just then.
+    # The page polls the queue and may just have done so.
     console.overlook("404 (Not Found)")
     assert api.call("GET", f"/v1/queues/{name}").status_code == 404
 
@@ -164,7 +164,7 @@ def test_a_queue_is_removed_with_all_it_holds(console: Console, api: Api) -> Non
     assert api.call("GET", f"/v1/queues/{name}").status_code == 404
 
 
-def test_a_queue_is_made(console: Console, api: Api) -> None:
+def test_a_queue_is_created(console: Console, api: Api) -> None:
     names = [a_name("made") for _ in range(3)]
 
     def ask(name: str) -> Dialog:
@@ -196,7 +196,7 @@ def test_a_new_queue_cannot_reset_the_settings_of_an_existing_one(
     assert api.queue(name)["settings"]["lease_ms"] == 77_000
 
 
-def test_a_refusal_is_told_where_one_asked(console: Console) -> None:
+def test_an_error_is_shown_in_the_dialog(console: Console) -> None:
     console.open("/console/queues")
     dialog = console.ask("New queue").fill("Name", "not a name")
 

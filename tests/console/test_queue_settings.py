@@ -74,7 +74,7 @@ def test_settings_are_changed_and_the_others_stay(console: Console, api: Api) ->
         assert settings["max_crashes"] == 7
 
 
-def test_what_is_shown_can_be_saved_again(console: Console, api: Api) -> None:
+def test_shown_settings_can_be_saved_unchanged(console: Console, api: Api) -> None:
     name = api.make_queue("set", **CHANGED)
     console.open(f"/console/queues/{name}/settings")
 
@@ -84,7 +84,7 @@ def test_what_is_shown_can_be_saved_again(console: Console, api: Api) -> None:
         assert field.input_value() == value, label
 
 
-def test_a_setting_that_makes_no_sense_is_not_saved(console: Console, api: Api, name: str) -> None:
+def test_an_invalid_setting_is_not_saved(console: Console, api: Api, name: str) -> None:
     page = console.open(f"/console/queues/{name}/settings")
     problem = page.locator("main .problem")
 
@@ -99,7 +99,7 @@ def test_a_setting_that_makes_no_sense_is_not_saved(console: Console, api: Api, 
     console.forgive("400 (Bad Request)")
 
 
-def test_labels_can_all_be_taken_away(console: Console, api: Api) -> None:
+def test_all_labels_can_be_removed(console: Console, api: Api) -> None:
     for way in ("console", "command"):
         name = api.make_queue("set", labels={"team": "x"})
         dialog = change(console, name, Labels="")

@@ -19,7 +19,7 @@ from tests.edge.api import Api
 from tests.edge.process import ROOT
 
 EVERY = pytest.mark.parametrize("name", list(ENTRIES))
-# Set by the loader of settings, or by nobody: --set has a variable per key.
+# Read by the loader of settings, or not at all: --set has a variable per key.
 NOT_BY_NAME = {
     *("--config", "--data", "--store", "--host", "--port", "--set", "--help"),
     *("--fleets", "--lake"),
@@ -107,7 +107,7 @@ def test_an_unreachable_server_has_its_own_exit_code(run):
 
 
 def test_an_unreachable_store_has_its_own_exit_code(run):
-    ran = run("keys", "--store", "postgresql://nobody@127.0.0.1:1/nothing")
+    ran = run("keys", "--store", "postgresql://user@127.0.0.1:1/nothing")
 
     assert ran.code == 3
     assert ran.err.endswith("(store_unavailable)\n")
@@ -233,7 +233,7 @@ def test_ctrl_c_stops_a_command_quietly(cli, api: Api, server):
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        # A shell starts what runs in its background without it, and so would we.
+        # Background jobs of a shell ignore SIGINT, and child processes inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as tail:
         assert tail.stdout is not None

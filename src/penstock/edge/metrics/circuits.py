@@ -66,7 +66,7 @@ def _gateleen_samples(values: Sequence[tuple[CircuitView, int]]) -> Iterator[Sam
 
 
 def _held(views: Sequence[CircuitView], overview: Overview) -> Iterator[str]:
-    # Circuits whose rule was removed may still hold queues; their route is no longer known.
+    # Circuits whose rule was removed may still hold queues; their route is unknown.
     removed = sorted(overview.held.keys() - overview.circuits.keys())
     yield from family(
         "penstock_circuit_held_queues",

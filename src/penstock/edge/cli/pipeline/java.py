@@ -27,7 +27,7 @@ def _run(args: Namespace, out: Output) -> int:
 def _on_path() -> str:
     java = which("java")
     if java is None:
-        raise InvalidRequest("java is no longer on the PATH")
+        raise InvalidRequest("java was not found on the PATH")
     return str(Path(java).resolve().parent.parent)
 
 

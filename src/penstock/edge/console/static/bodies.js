@@ -42,7 +42,7 @@ function readJson(text) {
 
 /** The value on one line. */
 export function glimpse(value) {
-  if (value === undefined) return h("span", { class: "none" }, "no longer kept");
+  if (value === undefined) return h("span", { class: "none" }, "pruned");
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const cut = text.length > SHORT ? `${text.slice(0, SHORT)}…` : text;
   return h("code", { class: "glimpse" }, cut);

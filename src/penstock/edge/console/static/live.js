@@ -73,12 +73,12 @@ async function read(body, control) {
     unread += value;
     const events = unread.split("\n\n");
     unread = events.pop();
-    for (const event of events) heard(event);
+    for (const text of events) dispatch(text);
   }
 }
 
-function heard(event) {
-  const data = event.split("\n").filter((line) => line.startsWith("data: "));
+function dispatch(text) {
+  const data = text.split("\n").filter((line) => line.startsWith("data: "));
   if (!data.length) return;
   failures = 0;
   const event = parse(data.map((line) => line.slice(6)).join("\n"));

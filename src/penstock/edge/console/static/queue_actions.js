@@ -31,7 +31,7 @@ export function unhold(queue, then) {
     text: "The circuit's hold on the queue ends; a paused queue stays paused. While the circuit is open, the next request is held again.",
     request: () => ({ method: "POST", path: `${pathOf(queue.name)}/unhold` }),
     command: () => ["queues", "unhold", queue.name],
-    done: () => `${queue.name} is no longer held.`,
+    done: () => `${queue.name} has been released.`,
     then,
   };
 }

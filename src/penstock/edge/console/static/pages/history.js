@@ -32,7 +32,7 @@ export const history = {
       columns: columns(),
       rows: page.endings,
       key: (ending) => `${ending.id}/${ending.finished_at}/${ending.outcome}`,
-      empty: "No finished message matches, or it is no longer kept.",
+      empty: "No finished message matches, or it has been pruned.",
     });
     replace(
       view.root,

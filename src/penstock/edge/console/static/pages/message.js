@@ -46,7 +46,7 @@ export const message = {
       ),
       card(
         "What was sent",
-        found.body === undefined ? notice("The body is no longer kept.") : bodyBlock("Body", found.body),
+        found.body === undefined ? notice("The body has been pruned.") : bodyBlock("Body", found.body),
         hasAttributes && bodyBlock("Attributes", found.attributes),
         found.trace && bodyBlock("Trace", found.trace),
         found.progress !== undefined && bodyBlock("Progress of the lease holder", found.progress),

@@ -29,7 +29,7 @@ export const recurring = {
       columns: columns(view),
       rows: answer.recurring,
       key: (one) => one.name,
-      empty: withCode("There is no recurring work. Create some with `penstock recurring set`."),
+      empty: withCode("No recurring work yet. Create some with `penstock recurring set`."),
     });
     replace(
       view.root,

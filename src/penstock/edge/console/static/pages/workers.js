@@ -182,7 +182,7 @@ function leaseColumns() {
 
 /** Facts, newest first. */
 function changes(facts) {
-  if (!facts.length) return h("p", { class: "soft" }, "Its history is no longer kept.");
+  if (!facts.length) return h("p", { class: "soft" }, "Its history has been pruned.");
   return h(
     "ol",
     { class: "timeline" },
