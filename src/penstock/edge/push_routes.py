@@ -6,7 +6,7 @@ from penstock.edge.gateleen import circuits as foreign_circuits
 from penstock.edge.gateleen.api import PushApi
 from penstock.edge.gateleen.resources import ResourceApi
 from penstock.edge.native.bind import routes_of
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.operations.circuit_settings import CircuitSettingsOperations
 from penstock.operations.circuits import CircuitOperations
 from penstock.operations.deliveries import DeliveryOperations
@@ -16,7 +16,7 @@ from penstock.services.deliveries import Deliveries
 from penstock.wiring.broker import Broker
 
 
-def push_routes(broker: Broker) -> list[Route]:
+def push_routes(broker: Broker) -> list[HttpRoute]:
     settings, circuits = broker.settings.push, broker.circuits
     deliveries = Deliveries(broker.messages, broker.queues, broker.routes, broker.settings.limits)
     native = [

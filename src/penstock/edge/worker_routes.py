@@ -6,7 +6,7 @@ from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
 from penstock.edge.native.bind import routes_of
 from penstock.edge.protocol_queue import ProtocolQueue
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.operations.facts import FactOperations
 from penstock.operations.workers import WorkerOperations
@@ -14,7 +14,7 @@ from penstock.services.task_leases import TaskLeases
 from penstock.wiring.broker import Broker
 
 
-def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
+def work_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
     workers, tasks = broker.settings.workers, broker.settings.tasks
     grace_ms, limits = workers.grace_ms, broker.settings.limits
     queue = ProtocolQueue(

@@ -18,7 +18,7 @@ from penstock.edge.chunks import bring_all_back
 from penstock.edge.protocol_queue import ProtocolQueue
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.services.messages import Messages
 from penstock.services.queues import Queues
@@ -49,7 +49,7 @@ class AweqApi:
         )
         self._queue = ProtocolQueue(queues, messages, name=settings.queue, settings=wanted)
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
             *self._route("POST", "/send-message", self.send, Role.PRODUCE, "on publish."),
             *self._route("GET", "/receive-message", self.receive, Role.CONSUME, "on consume."),
@@ -61,7 +61,7 @@ class AweqApi:
 
     def _route(
         self, method: str, path: str, do: Any, role: Role, what_failed: str
-    ) -> tuple[Route, Route]:
+    ) -> tuple[HttpRoute, HttpRoute]:
         refusal = answers.refusal(f"Queue failure {what_failed}")
 
         def refuse(request: Request, error: PenstockError) -> Response:
@@ -76,7 +76,7 @@ class AweqApi:
 
         shared: dict[str, Any] = {"path": path, "refuse": refuse}
         return (
-            Route(
+            HttpRoute(
                 method=method,
                 handler=handle,
                 role=role,
@@ -85,7 +85,7 @@ class AweqApi:
                 takes_other_sites=True,  # they are judged here, also where they only GET
                 **shared,
             ),
-            Route(method="OPTIONS", handler=preflight, **shared),
+            HttpRoute(method="OPTIONS", handler=preflight, **shared),
         )
 
     def _refuse_pages(self, request: Request) -> None:

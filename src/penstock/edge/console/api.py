@@ -15,7 +15,7 @@ from penstock.edge.instants import to_text
 from penstock.edge.native import wire_in
 from penstock.edge.server.app import cookie
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.services.keys import Keyring
 from penstock.services.logins import LoggedIn, Logins
 
@@ -64,9 +64,9 @@ class ConsoleApi:
         self._has_aweq = has_aweq
         self._files = Files()
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
-            Route(method=method, path=path, handler=handler)
+            HttpRoute(method=method, path=path, handler=handler)
             for method, path, handler in (
                 ("GET", "/console", self.page),
                 ("GET", "/console/{page...}", self.page),

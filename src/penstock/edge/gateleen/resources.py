@@ -18,7 +18,7 @@ from penstock.edge.gateleen.answers import refuse
 from penstock.edge.gateleen.change_log import NAME as LOGGING
 from penstock.edge.gateleen.change_log import ChangeLog
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.documents import Documents
 from penstock.services.routes import Routes
@@ -39,7 +39,7 @@ class ResourceApi:
         self._settings = settings
         self._log = ChangeLog(documents, with_payloads=settings.log_changes)
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         paths = self._settings.paths
         return [
             *self._resource(paths["rules_path"], self.get_rules, self.put_rules, self.remove_rules),
@@ -51,7 +51,7 @@ class ResourceApi:
             ),
         ]
 
-    def _resource(self, path: str, get: Do, put: Do, remove: Do) -> list[Route]:
+    def _resource(self, path: str, get: Do, put: Do, remove: Do) -> list[HttpRoute]:
         async def read(request: Request, respond: Respond) -> Response:
             return await get(request)
 
@@ -64,7 +64,7 @@ class ResourceApi:
             return change
 
         route = partial(
-            Route,
+            HttpRoute,
             path=path,
             role=Role.OPERATE,
             scope=Scope.ALL,

@@ -16,7 +16,7 @@ from penstock.domain.errors import (
 )
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Refuse, Route, Router
+from penstock.edge.server.router import HttpRoute, Refuse, Router
 from penstock.services.keys import Keyring
 from penstock.services.logins import Logins
 
@@ -47,7 +47,7 @@ class App:
                 return self._call_later(token, request, route)
         return self._call(request, route, respond)
 
-    async def _call_later(self, token: str, request: Request, route: Route) -> Response:
+    async def _call_later(self, token: str, request: Request, route: HttpRoute) -> Response:
         """Load the login from the store first: this node does not know its latest state."""
         try:
             await self._logins.load(token)
@@ -64,7 +64,9 @@ class App:
         later = self._call(request, route, respond)
         return await (answer if later is None else later)
 
-    def _call(self, request: Request, route: Route, respond: Respond) -> Awaitable[Response] | None:
+    def _call(
+        self, request: Request, route: HttpRoute, respond: Respond
+    ) -> Awaitable[Response] | None:
         if route.refuse is None:
             self._check_access(request, route)
             return route.handler(request, respond)
@@ -86,7 +88,7 @@ class App:
             return error_response(error)
         return _refusal(route.refuse, request, error)
 
-    def _check_access(self, request: Request, route: Route) -> None:
+    def _check_access(self, request: Request, route: HttpRoute) -> None:
         if self.is_closing and (route.role is not None or route.refuse is not None):
             raise ShuttingDown("this node is shutting down; try again or ask another node")
         headers = request.headers
@@ -112,7 +114,7 @@ class App:
                 return self._logins.caller(token, None if given is None else given.decode("latin1"))
         return self._keyring.caller(_secret(headers))
 
-    def _login_to_load(self, request: Request, route: Route) -> str | None:
+    def _login_to_load(self, request: Request, route: HttpRoute) -> str | None:
         """The token of the login that authorises this request, if it must be loaded first."""
         if route.role is None or not self._keyring.is_needed:
             return None

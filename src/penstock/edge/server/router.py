@@ -24,7 +24,7 @@ _MOST_REMEMBERED = 20_000
 Refuse = Callable[[Request, PenstockError], Response]
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class HttpRoute(msgspec.Struct, frozen=True, kw_only=True):
     """A method and a path: who may call it, and what handles it."""
 
     method: str
@@ -57,18 +57,18 @@ class _Node:
         self.rest: _Node | None = None
         self.name = ""
         self.pattern = _ANYTHING
-        self.routes: dict[str, Route] = {}
+        self.routes: dict[str, HttpRoute] = {}
 
 
 class Router:
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[HttpRoute]) -> None:
         self.routes = list(routes)
         self._root = _Node()
-        self._found: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}
+        self._found: dict[tuple[str, str], tuple[HttpRoute, dict[str, str]]] = {}
         for route in self.routes:
             self._add(route)
 
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+    def find(self, method: str, path: str) -> tuple[HttpRoute, dict[str, str]]:
         """Raises NotFound or MethodNotAllowed."""
         found = self._found.get((method, path))
         if found is None:
@@ -79,7 +79,7 @@ class Router:
                 self._found[method, path] = found
         return found
 
-    def _look_up(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+    def _look_up(self, method: str, path: str) -> tuple[HttpRoute, dict[str, str]]:
         params: dict[str, str] = {}
         node: _Node | None = self._root
         parts = path.split("/")
@@ -106,7 +106,7 @@ class Router:
             raise MethodNotAllowed(f"{path[:200]!r} allows only {', '.join(names)}", names)
         return route, params
 
-    def _add(self, route: Route) -> None:
+    def _add(self, route: HttpRoute) -> None:
         node = self._root
         for part in route.path.split("/")[1:]:
             if part.endswith("...}"):

@@ -22,7 +22,7 @@ from penstock.edge.native.operations.results import check_batch, results
 from penstock.edge.native.wire_in import decode
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.ports.store import Claimed
 from penstock.services.directory import Directory
@@ -40,7 +40,7 @@ class ClaimApi:
         self._room = room
         self._limits = limits
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [route_of(leases.CLAIM, self.claim)]
 
     def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
