@@ -79,23 +79,23 @@ def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: Workbench
 
     ran = run("pipeline", "run", "quality", "--lake", bench.folder)
 
-    assert (ran.code, ran.out) == (0, "nothing has changed: there is nothing to compute\n")
+    assert (ran.code, ran.out) == (0, "nothing to compute: no day has changed\n")
 
 
 def test_a_lake_that_is_not_there_is_told_and_not_taken_for_an_empty_one(run: Run, tmp_path: Path):
     ran = run("pipeline", "run", "--lake", tmp_path / "typo")
 
     assert ran.code == 1
-    assert "there is nothing in the lake" in ran.err
+    assert "is empty; see penstock archive run" in ran.err
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("run", "rollup"), "did you mean 'rollups'"),
-        (("run", "--from", "yesterday"), "no day such as 2030-01-31"),
+        (("run", "--from", "yesterday"), "is not a day such as 2030-01-31"),
         (("run", "--conf", "spark.x"), "is not NAME=VALUE"),
-        (("demo", "--messages", "many"), "is no number of 1 or more"),
+        (("demo", "--messages", "many"), "is not a number of 1 or more"),
     ],
 )
 def test_what_is_not_understood_is_told_before_spark_is_started(

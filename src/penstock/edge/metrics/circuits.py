@@ -35,25 +35,21 @@ def _circuits(views: Sequence[CircuitView]) -> Iterator[str]:
     ratios = [(view, view.circuit.fail_ratio) for view in views]
     yield from family(
         "penstock_circuit_state",
-        "gauge",
         f"State of a circuit. {_STATE}",
         ((_labels(view), state) for view, state in states),
     )
     yield from family(
         "penstock_circuit_fail_ratio",
-        "gauge",
         "Percentage of failed calls.",
         ((_labels(view), ratio) for view, ratio in ratios),
     )
     yield from family(
         "gateleen_circuitbreaker_status",
-        "gauge",
         f"State of a circuit, under gateleen's name. {_STATE}",
         _gateleen_samples(states),
     )
     yield from family(
         "gateleen_circuitbreaker_failratio",
-        "gauge",
         "Percentage of failed calls, under gateleen's name.",
         _gateleen_samples(ratios),
     )
@@ -70,7 +66,6 @@ def _held(views: Sequence[CircuitView], overview: Overview) -> Iterator[str]:
     removed = sorted(overview.held.keys() - overview.circuits.keys())
     yield from family(
         "penstock_circuit_held_queues",
-        "gauge",
         "Queues that a circuit holds, including those that wait to be released.",
         [
             *((_labels(view), view.held) for view in views),
@@ -79,7 +74,6 @@ def _held(views: Sequence[CircuitView], overview: Overview) -> Iterator[str]:
     )
     yield from family(
         "penstock_circuit_awaiting_unhold",
-        "gauge",
         "Queues of closed circuits that wait to be released.",
         [({}, overview.awaiting_unhold)],
     )
@@ -88,18 +82,18 @@ def _held(views: Sequence[CircuitView], overview: Overview) -> Iterator[str]:
 def _deliveries(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
     yield from family(
         "penstock_deliveries_total",
-        "counter",
         "Push attempts of this node, by outcome.",
         (
             ({"route": pattern, "outcome": str(outcome)}, count)
             for pattern, of_route in deliveries
             for outcome, count in of_route.counts.items()
         ),
+        kind="counter",
     )
 
 
 def _durations(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
-    yield from family(_DURATION, "histogram", "Duration of this node's push attempts.", ())
+    yield from family(_DURATION, "Duration of this node's push attempts.", (), kind="histogram")
     for pattern, of_route in deliveries:
         route = {"route": pattern}
         counts = list(accumulate(of_route.buckets))

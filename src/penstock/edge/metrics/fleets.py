@@ -47,7 +47,6 @@ def _lines(fleets: Sequence[FleetStatus]) -> Iterator[str]:
         values = ((fleet, value_of(fleet)) for fleet in fleets)
         yield from family(
             name,
-            "gauge",
             help_text,
             (
                 ({"fleet": fleet.name, "group": fleet.group}, value)

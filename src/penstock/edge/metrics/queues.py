@@ -31,14 +31,11 @@ def _store(waiting_claims: int, backend: str, damage: Damage | None) -> Iterator
     # Damage whose page is not located yet counts as one page.
     damaged_pages = 0 if damage is None else max(1, len(damage.pages))
     yield from family(
-        "penstock_claims_waiting", "gauge", "Claims that wait for messages.", [({}, waiting_claims)]
+        "penstock_claims_waiting", "Claims that wait for messages.", [({}, waiting_claims)]
     )
-    yield from family(
-        "penstock_info", "gauge", "The store of this node.", [({"backend": backend}, 1)]
-    )
+    yield from family("penstock_info", "The store of this node.", [({"backend": backend}, 1)])
     yield from family(
         "penstock_store_damaged_pages",
-        "gauge",
         "Pages of the store that requests failed to read.",
         [({}, damaged_pages)],
     )
@@ -47,7 +44,6 @@ def _store(waiting_claims: int, backend: str, damage: Damage | None) -> Iterator
 def _queues(views: Sequence[QueueView]) -> Iterator[str]:
     yield from family(
         "penstock_queue_messages",
-        "gauge",
         "Messages in a queue by state.",
         (
             (
@@ -66,4 +62,4 @@ def _queues(views: Sequence[QueueView]) -> Iterator[str]:
             )
             for view in views
         )
-        yield from family(name, "counter", help_text, samples)
+        yield from family(name, help_text, samples, kind="counter")

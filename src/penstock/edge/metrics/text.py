@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 Sample = tuple[Mapping[str, str], float | str]  # labels and value
 
 
-def family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
+def family(
+    name: str, help_text: str, samples: Iterable[Sample], *, kind: str = "gauge"
+) -> Iterator[str]:
     """The lines of one metric: its description and its samples."""
     yield f"# HELP {name} {help_text}\n"
     yield f"# TYPE {name} {kind}\n"

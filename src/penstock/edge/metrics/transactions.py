@@ -15,13 +15,11 @@ def render_transactions(found: Sequence[OldTransaction], *, now: int) -> str:
     lines = [
         *family(
             "penstock_oldest_transaction_seconds",
-            "gauge",
             "Age of the oldest transaction that holds back vacuum.",
             [({}, f"{oldest:.3f}")],
         ),
         *family(
             "penstock_old_transaction_seconds",
-            "gauge",
             "Age of each transaction that has held back vacuum for a minute or longer.",
             ((_labels(one), f"{age:.3f}") for one, age in ages if one.is_old(now=now)),
         ),

@@ -18,7 +18,7 @@ TABLE = {
     OK: "done",
     REFUSED: "the request was refused or failed",
     USAGE: "invalid command line",
-    UNREACHABLE: "the server or the store does not answer",
+    UNREACHABLE: "the server or the store is unreachable",
     NOTHING: "no message arrived, or a wait timed out",
     INTERRUPTED: "interrupted by Ctrl-C",
 }

@@ -66,7 +66,7 @@ def _run(args: Namespace, out: Output) -> int:
     if refused:
         days = ", ".join(run.dt for run in refused)
         exits.report(
-            f"days not loaded: {days}; see the tables quality and quarantine", "load_refused"
+            f"see the tables quality and quarantine; days not loaded: {days}", "load_refused"
         )
     return exits.REFUSED if refused else exits.OK
 
