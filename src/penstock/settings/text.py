@@ -50,11 +50,11 @@ def parse(setting: Setting, given: object) -> Value:
         and (setting.high is None or value <= setting.high)
     )
     if not is_in_range or value == "" or (setting.choices and value not in setting.choices):
-        raise ValueError(allowed(setting))
+        raise ValueError(allowed_values(setting))
     return value
 
 
-def allowed(setting: Setting) -> str:
+def allowed_values(setting: Setting) -> str:
     """The values that a setting accepts, in words."""
     if setting.type is bool:
         return "true or false"
@@ -100,7 +100,7 @@ def toml_template() -> str:
         if setting.section != section:
             section = setting.section
             lines += ["", f"[{section}]"]
-        lines += ["", f"# {setting.text}", f"# allowed: {allowed(setting)}"]
+        lines += ["", f"# {setting.text}", f"# allowed: {allowed_values(setting)}"]
         lines.append(f"#{setting.name} = {_toml(setting)}")
     return "\n".join(lines) + "\n"
 
@@ -115,7 +115,13 @@ def _rows() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for setting in catalogue().values():
         default = "unset" if setting.default is None else f"`{render(setting, setting.default)}`"
-        cells = (f"`{setting.key}`", default, allowed(setting), setting.text, f"`{setting.env}`")
+        cells = (
+            f"`{setting.key}`",
+            default,
+            allowed_values(setting),
+            setting.text,
+            f"`{setting.env}`",
+        )
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -137,7 +143,7 @@ def _convert(setting: Setting, given: object) -> Value:
         given = given // timedelta(milliseconds=1)
     # To Python a bool is an int, but `port = true` is a mistake.
     if type(given) is not setting.type:
-        raise ValueError(allowed(setting))
+        raise ValueError(allowed_values(setting))
     return given
 
 
@@ -149,4 +155,4 @@ def _number(setting: Setting, text: str) -> int:
             return size_bytes(text)
         return int(text)
     except ValueError:
-        raise ValueError(allowed(setting)) from None
+        raise ValueError(allowed_values(setting)) from None

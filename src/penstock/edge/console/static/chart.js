@@ -61,12 +61,12 @@ export function makeChart({ title, series, format = compact, isDuration = false,
     return button;
   }
 
-  function shown() {
+  function visibleSeries() {
     return series.filter((one) => !hidden.has(one));
   }
 
   function scales() {
-    const most = Math.max(0, ...shown().flatMap((one) => points.map((point) => one.value(point) ?? 0)));
+    const most = Math.max(0, ...visibleSeries().flatMap((one) => points.map((point) => one.value(point) ?? 0)));
     const marks = isDuration ? durationMarks(most) : valueMarks(most, { isWhole });
     const top = marks.at(-1);
     const across = width - EDGE.left - EDGE.right;
@@ -94,7 +94,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
       times.instants.map((at) =>
         svg("text", { class: "mark", x: x(at), y: HEIGHT - 6, "text-anchor": anchor(x(at)) }, timeText(at, times.step)),
       ),
-      shown().map((one) => [
+      visibleSeries().map((one) => [
         one.isArea && svg("path", { class: `area tone-${one.tone}`, d: areaOf(one, x, y, bottom) }),
         svg("path", { class: `line tone-${one.tone}`, d: lineOf(one, x, y) }),
       ]),
@@ -102,7 +102,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
         svg("text", { class: "nothing", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "No data for this period"),
       cursor(x, y, bottom),
     );
-    tell(x);
+    readOut(x);
   }
 
   function anchor(at) {
@@ -146,7 +146,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
       "g",
       null,
       svg("line", { class: "cursor", x1: x(point.at), x2: x(point.at), y1: EDGE.top, y2: bottom }),
-      shown().map((one) => {
+      visibleSeries().map((one) => {
         const value = one.value(point);
         return value == null ? null : svg("circle", { class: `dot tone-${one.tone}`, cx: x(point.at), cy: y(value), r: 3.5 });
       }),
@@ -169,14 +169,14 @@ export function makeChart({ title, series, format = compact, isDuration = false,
     draw();
   }
 
-  function tell(x) {
+  function readOut(x) {
     const point = points[place];
     readout.hidden = !point;
     if (!point) return;
     replace(
       readout,
       h("b", null, momentText(point.at, span.to - span.from)),
-      shown().map((one) => {
+      visibleSeries().map((one) => {
         const value = one.value(point);
         return h("span", { class: `tone-${one.tone}` }, h("span", { class: "swatch" }), `${one.name} `, h("b", null, value == null ? "–" : format(value)));
       }),

@@ -42,7 +42,7 @@ function start() {
 function stop() {
   running?.abort();
   running = null;
-  tell("off");
+  setState("off");
 }
 
 async function follow(control) {
@@ -50,13 +50,13 @@ async function follow(control) {
     const answer = await send("GET", "/v1/live", { signal: control.signal });
     if (!answer.ok) throw new Error(`live: ${answer.status}`);
     isFirst = true;
-    tell("live");
+    setState("live");
     await read(answer.body, control);
   } catch {
     // The server is gone or busy: reconnect.
   }
   if (control !== running) return;
-  tell("waiting");
+  setState("waiting");
   const pause = AGAIN_MS[Math.min(failures, AGAIN_MS.length - 1)];
   failures += 1;
   setTimeout(() => {
@@ -87,7 +87,7 @@ function dispatch(text) {
   for (const listener of [...listeners]) listener(event, wasFirst);
 }
 
-function tell(next) {
+function setState(next) {
   if (next === state) return;
   state = next;
   for (const watcher of watchers) watcher(state);

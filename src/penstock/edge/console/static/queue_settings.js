@@ -137,7 +137,7 @@ export const GROUPS = [
 
 export const SETTINGS = GROUPS.flatMap((group) => group.settings);
 
-export function shown(setting, settings) {
+export function settingText(setting, settings) {
   return setting.kind.show(settings[setting.name]);
 }
 
@@ -147,7 +147,7 @@ export function difference(texts, settings) {
   const words = [];
   for (const setting of SETTINGS) {
     const text = texts[setting.name];
-    if (text === undefined || text.trim() === shown(setting, settings).trim()) continue;
+    if (text === undefined || text.trim() === settingText(setting, settings).trim()) continue;
     try {
       changes[setting.name] = setting.kind.read(text.trim());
     } catch (error) {

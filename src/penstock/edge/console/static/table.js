@@ -41,7 +41,7 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
       const same = [...body.children].find((row) => row.dataset.key === focused);
       (same ?? first)?.focus();
     }
-    tellSelection();
+    reportSelection();
   }
 
   function makeRow(row) {
@@ -70,7 +70,7 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
     box.addEventListener("change", () => {
       if (box.checked) chosen.add(name);
       else chosen.delete(name);
-      tellSelection();
+      reportSelection();
     });
     return box;
   }
@@ -81,10 +81,10 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
       else chosen.delete(row.dataset.key);
       row.querySelector("td.pick input").checked = isAll;
     }
-    tellSelection();
+    reportSelection();
   }
 
-  function tellSelection() {
+  function reportSelection() {
     if (!onSelect) return;
     const isAll = chosen.size > 0 && chosen.size === body.querySelectorAll("tr[data-key]").length;
     body.dataset.all = isAll ? "yes" : "no";

@@ -44,7 +44,7 @@ export const circuits = {
     replace(
       view.root,
       pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen), unholdAll(view, known.held)] }),
-      ofRemoved(known) > 0 && notice(`Removed circuits still hold ${count(ofRemoved(known))} queues, which are released gradually.`, "warn"),
+      heldByRemoved(known) > 0 && notice(`Removed circuits still hold ${count(heldByRemoved(known))} queues, which are released gradually.`, "warn"),
       !breaker.circuit_check_enabled && !own.circuits.some(({ overrides }) => overrides.circuit_check_enabled) && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
       card("Circuits", table.element),
       card("Routes", routeTable(routes, new Set(known.circuits.map(({ hash }) => hash))).element),
@@ -92,7 +92,7 @@ export const circuit = {
         "div",
         { class: "grid" },
         card("Circuit", facts(about(found))),
-        card("Held queues", held(found)),
+        card("Held queues", heldQueues(found)),
       ),
       card("Failure ratio over time", ratioChart(minutes, history.facts)),
       card("What happened", changes(history.facts)),
@@ -127,7 +127,7 @@ function stateOf(found) {
 }
 
 /** The number of queues held by circuits whose rules were removed. */
-function ofRemoved({ held, circuits: list }) {
+function heldByRemoved({ held, circuits: list }) {
   return held - list.reduce((sum, one) => sum + one.held, 0);
 }
 
@@ -267,7 +267,7 @@ function about(found) {
   ].filter(Boolean);
 }
 
-function held(found) {
+function heldQueues(found) {
   const names = found.held_queues ?? [];
   if (!names.length) return h("p", { class: "soft" }, "It holds no queue.");
   return [

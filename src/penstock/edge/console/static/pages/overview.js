@@ -44,7 +44,7 @@ export const overview = {
         : notice("Your key is limited to some queues: totals of all queues are not shown."),
       h("section", { class: "card problem-list" }, h("div", { class: "card-head" }, h("h2", null, "Needs attention"), problems.more), problems.table.element),
       seesAll && card(null, chart.element),
-      seesAll && graphs(view, null, (points) => tellLatency(figures.latency, points)),
+      seesAll && graphs(view, null, (points) => updateLatency(figures.latency, points)),
     );
 
     async function loadProblems() {
@@ -60,7 +60,7 @@ export const overview = {
       onLive((news) => {
         if (!news.counts) return;
         remember(news);
-        tell(figures, news);
+        updateFigures(figures, news);
         const to = Date.parse(news.at);
         chart.update([...recent], { from: to - LIVE_SPAN_MS, to });
       }),
@@ -89,7 +89,7 @@ function makeFigures() {
   };
 }
 
-function tell(figures, news) {
+function updateFigures(figures, news) {
   for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(news.counts[state]);
   const { rates, totals } = news;
   figures.sent.set(rate(rates.sent), `${count(totals.sent)} in all`);
@@ -100,7 +100,7 @@ function tell(figures, news) {
 }
 
 /** Latency of the last completed messages, possibly some time ago. */
-function tellLatency(one, points) {
+function updateLatency(one, points) {
   const last = points.findLast((point) => point.wait_p95_ms !== undefined);
   if (last) one.set(brief(last.wait_p95_ms), `then ${brief(last.work_p95_ms)} work`);
   else one.set("–", "nothing done");

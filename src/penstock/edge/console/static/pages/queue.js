@@ -36,7 +36,7 @@ export const queue = {
       totalsCard(found),
       settingsCard(found),
     );
-    tell(figures, found, null);
+    updateFigures(figures, found, null);
     watch(view, path, figures, found);
   },
 };
@@ -92,7 +92,7 @@ function makeFigures() {
   };
 }
 
-function tell(figures, found, rates) {
+function updateFigures(figures, found, rates) {
   for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(found.counts[state]);
   const none = { sent: 0, done: 0, failed: 0 };
   for (const name of ["sent", "done", "failed"]) {
@@ -109,7 +109,7 @@ function watch(view, path, figures, found) {
   async function look() {
     try {
       known = await get(path, {}, { signal: view.signal });
-      tell(figures, known, rates);
+      updateFigures(figures, known, rates);
     } catch {
       // Deleted meanwhile, or unreachable: keep the last known state.
     }
@@ -121,7 +121,7 @@ function watch(view, path, figures, found) {
       const fresh = news.queues.find((one) => one.name === found.name);
       rates = fresh?.rates ?? null; // absent: nothing happened
       if (fresh) known = { ...known, counts: fresh.counts, totals: fresh.totals };
-      tell(figures, known, rates);
+      updateFigures(figures, known, rates);
     }),
   );
 }

@@ -4,7 +4,7 @@ import { makeField, runAction } from "../action.js";
 import { get } from "../api.js";
 import { h, replace } from "../dom.js";
 import { pathOf } from "../queue_actions.js";
-import { GROUPS, difference, shown } from "../queue_settings.js";
+import { GROUPS, difference, settingText } from "../queue_settings.js";
 import { whyNot } from "../session.js";
 import { queueHead } from "./queue.js";
 
@@ -40,7 +40,7 @@ export const queueSettings = {
           hint: [setting.hint, kind.hint].filter(Boolean).join("; "),
           options: kind.options,
           rows: kind.rows,
-          value: shown(setting, found.settings),
+          value: settingText(setting, found.settings),
         },
         refresh,
       );
