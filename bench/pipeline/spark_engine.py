@@ -6,18 +6,18 @@ from pathlib import Path
 
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE, lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, rollups
-from penstock.pipeline.lake import Lake
+from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.session import open_session
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.settings import PipelineSettings
 
 
 class SparkEngine:
     def __init__(self) -> None:
         self._spark = open_session()
-        self._settings = JobSettings()
+        self._settings = PipelineSettings()
 
     def run(self, lake: Path, out: Path) -> None:
-        source = Lake(self._spark, str(lake), derived=str(out))
+        source = SparkLake(self._spark, str(lake), tables_folder=str(out))
         days = list(source.files("history"))
         history = {"history": source.read("history", days)}
         source.replace(LIFECYCLE, lifecycle(history, self._settings), days)

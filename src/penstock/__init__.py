@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from penstock.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from penstock.client.app import Penstock as Penstock
     from penstock.client.bus.bus import Event as Event
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from penstock.domain.message.outcome import Retry as Retry
     from penstock.domain.message.outcome import Snooze as Snooze
     from penstock.domain.message.retry import Exponential as Exponential
-
-__version__ = "0.1.0"
 
 # Imported when they are asked for: most parts of Penstock need none of them.
 _HOMES = {

@@ -22,7 +22,6 @@ OUR_WORD_FOR = {
     "effective date": "due_at",
     "error count": "failures",
     "future event": "notification",
-    "heartbeat": "beat",
     "in processing": "leased",
     "job row": "message",
     "nack": "fail",
@@ -72,7 +71,7 @@ def test_the_package_speaks_the_glossarys_words():
     [
         "def dequeue(): ...",
         "requeued = 1",
-        "class HeartbeatRow: ...",
+        "class QueueItem: ...",
         "visibility_timeout_ms = 30",
         "visibilityTimeout = 30",
         "# extends the visibility timeout",

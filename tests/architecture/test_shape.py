@@ -52,7 +52,7 @@ def top_entry(changelog: str) -> str:
 
 def own_version(package: Path) -> list[str]:
     """`__version__` of the package, read and not imported; nothing while there is none."""
-    start = package / "__init__.py"
+    start = package / "version.py"
     text = start.read_text(encoding="utf-8") if start.exists() else ""
     return [
         str(ast.literal_eval(node.value))

@@ -11,18 +11,18 @@ from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet import Fleets
 from penstock.domain.scaling.fleet_run import Way
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
-from penstock.outbound.fleet_factory import Outfit
+from penstock.outbound.fleet_factory import FleetFactory
 from penstock.outbound.http_sender import HttpSender
-from penstock.outbound.replicas.ledger import Book
+from penstock.outbound.replicas.ledger import LedgerState
 from penstock.outbound.replicas.process_table import birth
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
-from penstock.runtime.autoscaler.background import Threads
-from penstock.runtime.autoscaler.fleet_list import Roster
+from penstock.runtime.autoscaler.background import BackgroundThreads
+from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.runtime.loop import DutyLoop
 from penstock.services.scaling import Scaling
 from penstock.settings.fleets import parse_fleets
 from penstock.wiring.broker import Broker
-from penstock.wiring.fleet_registry import OwnFleetRoll
+from penstock.wiring.fleet_registry import StoreFleetRegistry
 from penstock.wiring.own_load import OwnLoad
 
 
@@ -45,9 +45,9 @@ class Driven:
         self.folder = folder
         self.scaling = Scaling(broker.store, broker.clock)
         self._sender = HttpSender(broker.clock, connections=2, keep_alive_ms=1_000)
-        outfit = Outfit(
+        factory = FleetFactory(
             own=OwnLoad(broker.store),
-            roll=OwnFleetRoll(broker.workers, broker.store, broker.clock),
+            registry=StoreFleetRegistry(broker.workers, broker.store, broker.clock),
             sender=self._sender,
             clock=broker.clock,
             dice=broker.dice,
@@ -55,9 +55,13 @@ class Driven:
             store_url=broker.settings.store_url,
             wanted_before=lambda fleet: 0,
         )
-        roster = Roster(Text(text), outfit, seen_by="test", is_dry=False)
+        fleet_list = FleetList(Text(text), factory, seen_by="test", is_dry=False)
         self._autoscaler = Autoscaler(
-            roster, self.scaling, Threads(), ways=lambda routes: Way.FREE, holder="test"
+            fleet_list,
+            self.scaling,
+            BackgroundThreads(),
+            ways=lambda routes: Way.FREE,
+            holder="test",
         )
         self._loop = DutyLoop([self._autoscaler], broker.clock)
 
@@ -91,5 +95,5 @@ class Driven:
         path = self.folder / f"{fleet}.json"
         if not path.exists():
             return []
-        book = msgspec.json.decode(path.read_bytes(), type=Book)
+        book = msgspec.json.decode(path.read_bytes(), type=LedgerState)
         return [one.pid for one in book.started if birth(one.pid) == one.birth]

@@ -17,7 +17,7 @@ import pytest
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.scaling.fleet_status import FleetStatus
-from penstock.outbound.replicas.ledger import Book
+from penstock.outbound.replicas.ledger import LedgerState
 from penstock.outbound.replicas.process_table import birth
 from penstock.wiring.autoscaling import FOLDER
 from penstock.wiring.broker import Broker
@@ -91,7 +91,7 @@ def pids(ledger: Path) -> list[int]:
     """Of processes that run."""
     if not ledger.exists():
         return []
-    book = msgspec.json.decode(ledger.read_bytes(), type=Book)
+    book = msgspec.json.decode(ledger.read_bytes(), type=LedgerState)
     return [one.pid for one in book.started if birth(one.pid) == one.birth]
 
 

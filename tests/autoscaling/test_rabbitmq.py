@@ -71,7 +71,7 @@ def test_what_waits_in_a_staging_queue_brings_a_consumer(rabbit, autoscale, tmp_
         eventually(lambda: autoscaler.pids("consumers"), within_s=PATIENCE_S)
 
 
-def test_under_pressure_consumers_go_whatever_waits_and_somebody_is_told(
+def test_under_pressure_consumers_go_whatever_waits_and_somebody_is_standby_logged(
     rabbit, autoscale, tmp_path, caplog
 ):
     queue, seen = a_name("mail"), tmp_path / "seen"

@@ -151,7 +151,7 @@ def broker(app: Penstock, way: Way, request: pytest.FixtureRequest) -> Broker:
         if way.backend is Backend.HTTP:
             started: LiveServer = request.getfixturevalue("job_server")
             return started.broker
-        opened: Any = app.backing
+        opened: Any = app.backend
         found: Broker = opened.broker
         return found
 

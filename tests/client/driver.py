@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from penstock import Penstock
 from penstock.outbound.dice import SystemDice
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Answer, Work, WorkAct
-from penstock.worker.handling import Ready, prepare
+from penstock.worker.application import ActAnswer
+from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.handling import prepare, run, run_async
 from tests.client.calls import beside
 
 
@@ -21,7 +22,7 @@ class Controls:
         self.deadline: int | None = None
         self.is_stopping = False
 
-    def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
+    def extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
         self.asked.append({"lease_ms": lease_ms, "progress": progress})
 
 
@@ -56,40 +57,45 @@ class WorkerDriver:
     def queues(self) -> list[str]:
         return self.app.queues
 
-    def claim(self, *, limit: int = 100, lease_ms: int | None = None) -> list[Work]:
+    def claim(self, *, limit: int = 100, lease_ms: int | None = None) -> list[ClaimedJob]:
         some, others = self._neighbours[:1], self._neighbours[1:]
         names = [*some, *(name for name in self.queues if name not in self._neighbours), *others]
         return self._turn(names, limit, lease_ms or self.lease_ms)[0]
 
-    def act_of(self, work: Work) -> WorkAct:
-        return beside(lambda: self._act_of(work))
+    def act_of(self, job: ClaimedJob) -> JobAct:
+        return beside(lambda: self._act_of(job))
 
-    def act(self, *acts: WorkAct) -> list[Answer]:
+    def act(self, *acts: JobAct) -> list[ActAnswer]:
         if self._neighbours:
             found, answers = self._turn(self._neighbours, 1, self.lease_ms, acts)
             assert found == [], "the neighbours are empty"
             return answers
-        return beside(lambda: self.app.work_source().act(acts))
+        return beside(lambda: self.app.job_source().act(acts))
 
-    def run_due(self) -> list[WorkAct]:
+    def run_due(self) -> list[JobAct]:
         """Everything that is due now, once; returns what was done with each."""
-        acts = [self.act_of(work) for work in self.claim()]
+        acts = [self.act_of(job) for job in self.claim()]
         assert self.act(*acts) == [None] * len(acts)
         return acts
 
     def _turn(
-        self, queues: Sequence[str], limit: int, lease_ms: int, acts: Sequence[WorkAct] = ()
-    ) -> tuple[list[Work], list[Answer]]:
+        self, queues: Sequence[str], limit: int, lease_ms: int, acts: Sequence[JobAct] = ()
+    ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         return beside(
-            lambda: self.app.work_source().claim(
+            lambda: self.app.job_source().claim(
                 queues, limit=limit, lease_ms=lease_ms, worker_id=self.worker_id, finishing=acts
             )
         )
 
-    def _act_of(self, work: Work) -> WorkAct:
-        ready = prepare(self.app.handlers, work, self.clock)
-        if not isinstance(ready, Ready):
-            return ready
-        if ready.handler.is_async:
-            return asyncio.run(ready.run_async(self.app.handlers, self.controls, self._dice))
-        return ready.run(self.app.handlers, self.controls, self._dice)
+    def _act_of(self, job: ClaimedJob) -> JobAct:
+        act = self.prepare(job)
+        if act is not None:
+            return act
+        if job.handler is not None and job.handler.is_async:
+            return asyncio.run(run_async(job, self.app.handlers, self._dice))
+        return run(job, self.app.handlers, self._dice)
+
+    def prepare(self, job: ClaimedJob) -> JobAct | None:
+        job.deadline, job.is_stopping = self.controls.deadline, self.controls.is_stopping
+        job.on_extend = self.controls.extend
+        return prepare(self.app.handlers, job, self.clock)

@@ -63,7 +63,7 @@ def test_a_server_shows_what_an_application_declared(
 ) -> None:
     with Penstock(server.url) as app:
         declare(app, name)
-        app.work_source()
+        app.job_source()
 
     declared = remote.recurring.get(name)
 

@@ -90,10 +90,11 @@ WITHOUT_ASYNC_FORM = {
         (
             "Penstock.on_worker_start",
             "Penstock.on_worker_stop",
-            "Penstock.roll",
+            "Penstock.queue_names",
+            "Penstock.registry",
             "Penstock.run_worker",
             "Penstock.start_duties",
-            "Penstock.work_source",
+            "Penstock.job_source",
             "Penstock.worker",
         ),
         "is for workers, which have threads of their own",

@@ -19,11 +19,12 @@ pytestmark = pytest.mark.no_store("log")
 PROGRAM = """
 import asyncio, logging, sys
 from penstock import Penstock
-from penstock.client.worker.logs import set_up
+from penstock.supervision.logs import name_jobs, set_up_logs
 from penstock.testing import Kit
 
-set_up("info", sys.argv[1])
+set_up_logs("info", sys.argv[1])
 app = Penstock("sqlite:///never-opened.db")
+name_jobs(app.running_job)
 log = logging.getLogger("shop")
 
 @app.job(kind="mail")

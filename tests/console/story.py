@@ -12,8 +12,8 @@ from penstock.services.circuits.circuits import Reported, Wanted
 from tests.clocks import ManualClock
 from tests.edge.api import Api, ok
 from tests.edge.duties import sample
-from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
+from tests.edge.pipeline_tables import write_day
 from tests.factories import a_fleet_status
 
 MINUTES = 90

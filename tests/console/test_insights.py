@@ -13,8 +13,8 @@ from tests.console.conftest import OpenConsole
 from tests.console.driving import Console, Dialog, expect
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api, ok
-from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
+from tests.edge.pipeline_tables import write_day
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 

@@ -8,9 +8,9 @@ from tests.docs.snippets import marked
 from tests.docs.test_jobs import run
 
 LOOK = """
-app.work_source()
+app.job_source()
 for name in app.queues:
-    settings = app.backing.broker.queues.get(name).result().queue.settings
+    settings = app.backend.broker.queues.get(name).result().queue.settings
     print(name, settings.max_leased, settings.max_leased_per_group, settings.rate,
           settings.rate_per_group, settings.is_fair, settings.weights)
 app.close()

@@ -61,5 +61,5 @@ def test_an_endpoint_that_does_not_take_it_is_told_to_the_log_and_its_address_is
 
     EndpointAlerts(f"{backend.url}/hooks/s3cret", sender).send(ALERT)
 
-    eventually(lambda: "could not be told" in caplog.text)
+    eventually(lambda: "could not be sent" in caplog.text)
     assert "s3cret" not in caplog.text

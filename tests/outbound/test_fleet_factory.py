@@ -14,7 +14,7 @@ from penstock.domain.scaling.fleet_sources import (
     SourceSpec,
     SqsSource,
 )
-from penstock.outbound.fleet_factory import Outfit
+from penstock.outbound.fleet_factory import FleetFactory
 from penstock.outbound.prometheus_source import PrometheusLoad
 from penstock.outbound.rabbitmq_source import RabbitLoad
 from penstock.outbound.redis_source import RedisLoad
@@ -36,9 +36,9 @@ def test_each_kind_of_source_has_a_reader_of_its_own(
     tmp_path: Any, spec: SourceSpec, kind: type
 ) -> None:
     unused: Any = None
-    outfit = Outfit(
+    outfit = FleetFactory(
         own=FakeLoad(),
-        roll=unused,
+        registry=unused,
         sender=unused,
         clock=unused,
         dice=unused,

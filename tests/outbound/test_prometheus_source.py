@@ -85,7 +85,7 @@ def test_the_name_of_the_queue_is_filled_in_as_promql_wants_it(backend):
 def test_a_query_that_gives_nothing_is_not_taken_for_zero(backend):
     answering(backend)
 
-    with pytest.raises(QueueUnknown, match="ready_query gives nothing for queue 'mail'"):
+    with pytest.raises(QueueUnknown, match="ready_query returns nothing for queue 'mail'"):
         source(backend).read("mail", None, now=NOON)
 
 
@@ -106,7 +106,7 @@ def test_a_token_is_sent_and_told_nobody(backend, monkeypatch, user, header):
     monkeypatch.setenv("TOKEN", "s3cret")
     backend.behave = lambda seen: Answer(401)
 
-    with pytest.raises(SourceUnavailable, match=r"it refuses the token \(401\)") as error:
+    with pytest.raises(SourceUnavailable, match=r"it rejects the token \(401\)") as error:
         source(backend, token_env="TOKEN", user=user).read("mail", None, now=NOON)
 
     assert backend.seen[0].header("authorization") == header
@@ -116,13 +116,13 @@ def test_a_token_is_sent_and_told_nobody(backend, monkeypatch, user, header):
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (vector("1", "2"), r"'ready' gives 2 series; add them up with sum"),
-        (vector("NaN"), "gives NaN, which is not a count"),
+        (vector("1", "2"), r"'ready' returns 2 series; add them up with sum"),
+        (vector("NaN"), "returns NaN, which is not a count"),
         (vector("+Inf"), "which is not a count"),
         (vector("many"), "could not convert"),
-        ({"resultType": "matrix", "result": []}, "gives a matrix, not one number"),
-        ({"resultType": "vector", "result": [1]}, "not as Prometheus does"),
-        ({"resultType": "scalar", "result": [1]}, "not as Prometheus does"),
+        ({"resultType": "matrix", "result": []}, "returns a matrix, not one number"),
+        ({"resultType": "vector", "result": [1]}, "not one of Prometheus"),
+        ({"resultType": "scalar", "result": [1]}, "not one of Prometheus"),
     ],
 )
 def test_what_is_not_one_number_is_a_failure(backend, data, why):
@@ -137,7 +137,7 @@ def test_what_is_not_one_number_is_a_failure(backend, data, why):
     [
         (Answer(400, body=b'{"status": "error", "error": "parse error"}'), "'ready': parse error"),
         (Answer(503), "it answered 503"),
-        (Answer(200, body=b"<html>"), "not as Prometheus does"),
+        (Answer(200, body=b"<html>"), "not one of Prometheus"),
         (Answer(302, {"Location": "http://127.0.0.1:1/"}), "it answered 302"),
         (Hang(), "no answer within 500 ms"),
         (HangUp(), "source metrics, Prometheus at 127.0.0.1"),

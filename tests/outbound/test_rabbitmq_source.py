@@ -134,7 +134,7 @@ def test_a_password_comes_from_a_file_that_may_change_at_any_time(rabbit, tmp_pa
     add_user(rabbit, user, "pässword")
     source = _source(rabbit, user=user, password_file=str(file))
 
-    with pytest.raises(SourceUnavailable, match="password cannot be read"):
+    with pytest.raises(SourceUnavailable, match="password file cannot be read"):
         source.pressure(now=NOON)
     file.write_text("wrong")
     with pytest.raises(SourceUnavailable, match=f"'{user}' is refused") as refused:
@@ -214,9 +214,9 @@ def test_the_pressure_is_asked_for_only_so_often_whether_there_was_an_answer_or_
     [
         (Answer(500), "it answered 500"),
         (Answer(302, {"Location": "/elsewhere"}), "it answered 302"),
-        (Answer(200, body=b"<html>"), "not as RabbitMQ does"),
-        (Answer(200, body=b'{"messages_ready": "many"}'), "not as RabbitMQ does"),
-        (Answer(200, body=b"{}"), "no figures of queue 'mail' yet"),
+        (Answer(200, body=b"<html>"), "not one of RabbitMQ"),
+        (Answer(200, body=b'{"messages_ready": "many"}'), "not one of RabbitMQ"),
+        (Answer(200, body=b"{}"), "no figures for queue 'mail' yet"),
         (Answer(200, body=b"{", claims_more=100), "no answer within 300 ms"),
         (Hang(), "no answer within 300 ms"),
         (HangUp(), "Server disconnected"),

@@ -101,7 +101,7 @@ def test_a_clock_that_is_wrong_is_found(guarded, aws):
 def test_without_keys_nothing_is_asked(guarded, aws, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
 
-    with pytest.raises(SourceUnavailable, match="the variable AWS_ACCESS_KEY_ID is not set"):
+    with pytest.raises(SourceUnavailable, match="variable AWS_ACCESS_KEY_ID is not set"):
         source(guarded.url).read("mail", None, now=guarded.clock.now())
 
 
@@ -136,7 +136,7 @@ def test_requests_are_signed_as_botocore_signs_them(url, token):
     ("behaviour", "why"),
     [
         (Answer(500), "it answered 500"),
-        (Answer(200, body=b"hello"), "not as SQS does"),
+        (Answer(200, body=b"hello"), "not one of SQS"),
         (Answer(200, body=b'{"QueueUrl": "u", "Attributes": {}}'), "does not report Approximate"),
         (Answer(301, {"Location": "http://127.0.0.1:1/"}), "it answered 301"),
         (Hang(), "no answer within 500 ms"),

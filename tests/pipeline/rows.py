@@ -13,7 +13,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Table, Type
 from penstock.domain.limits import DAY
 from penstock.pipeline.frames import frame_of
-from penstock.pipeline.schemas import Derived, schema_of
+from penstock.pipeline.schemas import ComputedTable, schema_of
 
 NOON = 1_767_268_800_000  # 2026-01-01T12:00Z
 DT = "2026-01-01"
@@ -69,7 +69,7 @@ def frame(spark: SparkSession, table: Table, *given: dict[str, Any]) -> DataFram
     return frame_of(spark, rows(table, *given), schema)
 
 
-def derived(spark: SparkSession, table: Derived, *given: dict[str, Any]) -> DataFrame:
+def computed(spark: SparkSession, table: ComputedTable, *given: dict[str, Any]) -> DataFrame:
     """A table of a job; what is not given is null."""
     unknown = {name for one in given for name in one} - set(table.schema.names)
     assert not unknown, f"{table.name} has no {unknown}"

@@ -9,7 +9,14 @@ from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import Outcome, Samples
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.pipeline.replays.breaker import Call, Stretch, Window, judged, outages, replay
+from penstock.pipeline.replays.breaker import (
+    Interval,
+    ReplayWindow,
+    RouteCall,
+    evaluate,
+    outages,
+    replay,
+)
 
 TOLD = BreakerSettings(
     circuit_check_enabled=True,
@@ -19,15 +26,15 @@ TOLD = BreakerSettings(
     min_queue_sample_count=4,
     open_to_half_open=BreakerTask(True, 2 * MINUTE),
 )
-HOUR = Stretch(0, 60 * MINUTE)
+HOUR = Interval(0, 60 * MINUTE)
 
 
-def calls(*said: tuple[int, str]) -> list[Call]:
+def calls(*said: tuple[int, str]) -> list[RouteCall]:
     """At seconds: x fails, . succeeds."""
-    return [Call(at * SECOND, n, sign == "x") for n, (at, sign) in enumerate(said)]
+    return [RouteCall(at * SECOND, n, sign == "x") for n, (at, sign) in enumerate(said)]
 
 
-def every_10s(signs: str, *, start: int = 0) -> list[Call]:
+def every_10s(signs: str, *, start: int = 0) -> list[RouteCall]:
     return calls(*((start + 10 * n, sign) for n, sign in enumerate(signs)))
 
 
@@ -35,21 +42,21 @@ def test_it_opens_when_enough_have_failed_and_closes_by_the_first_that_succeeds_
     found = replay(every_10s("xxxx" + "x" * 8 + "......"), TOLD, HOUR)
 
     # Half-open at 2 minutes; the call of that moment succeeds.
-    assert found.opens == (Stretch(30 * SECOND, 120 * SECOND),)
+    assert found.opens == (Interval(30 * SECOND, 120 * SECOND),)
     assert (found.held, found.failed, found.reopened) == (8, 4, 0)
 
 
 def test_one_that_fails_half_open_opens_it_again_until_the_next_tick():
     found = replay(every_10s("x" * 13 + "x" * 11 + "..."), TOLD, HOUR)
 
-    assert found.opens == (Stretch(30 * SECOND, 240 * SECOND),)
+    assert found.opens == (Interval(30 * SECOND, 240 * SECOND),)
     assert found.reopened == 1
 
 
 def test_one_that_never_closes_is_open_until_the_end():
     found = replay(every_10s("xxxx"), TOLD, HOUR)
 
-    assert found.opens == (Stretch(30 * SECOND, HOUR.to_at),)
+    assert found.opens == (Interval(30 * SECOND, HOUR.to_at),)
 
 
 def test_old_failures_do_not_count():
@@ -66,9 +73,9 @@ def test_after_closing_the_samples_begin_anew():
 
 
 def test_calls_before_the_day_prepare_it_and_are_not_counted():
-    found = replay(every_10s("xxxx"), TOLD, Stretch(25 * SECOND, HOUR.to_at))
+    found = replay(every_10s("xxxx"), TOLD, Interval(25 * SECOND, HOUR.to_at))
 
-    assert found.opens == (Stretch(30 * SECOND, HOUR.to_at),)
+    assert found.opens == (Interval(30 * SECOND, HOUR.to_at),)
     assert found.failed == 1
 
 
@@ -76,10 +83,10 @@ def test_calls_before_the_day_prepare_it_and_are_not_counted():
 def test_the_window_counts_as_the_broker_does(seed):
     dice = random.Random(seed)
     settings = replace(TOLD, entries_max_age_ms=50, max_queue_sample_count=5)
-    window, samples, now = Window(settings), Samples(), 0
+    window, samples, now = ReplayWindow(settings), Samples(), 0
     for _ in range(200):
         now += dice.randrange(1, 12)
-        call = Call(now, dice.randrange(12), dice.random() < 0.5)
+        call = RouteCall(now, dice.randrange(12), dice.random() < 0.5)
         outcome = Outcome.FAILURE if call.is_failure else Outcome.SUCCESS
         samples = circuits.note(samples, str(call.message_no), outcome, now=now)
 
@@ -92,7 +99,7 @@ def test_the_window_counts_as_the_broker_does(seed):
 def test_an_outage_is_a_time_in_which_most_failed():
     said = every_10s("......" + "x.xxxx" + "xxxxxx" + "xx....")
 
-    assert outages(said, least_ms=MINUTE) == [Stretch(60 * SECOND, 170 * SECOND)]
+    assert outages(said, least_ms=MINUTE) == [Interval(60 * SECOND, 170 * SECOND)]
 
 
 def test_a_short_spike_is_no_outage():
@@ -102,16 +109,16 @@ def test_a_short_spike_is_no_outage():
 def test_minutes_without_calls_do_not_end_an_outage():
     said = calls((0, "x"), (10, "x"), (300, "x"), (301, "."))
 
-    assert outages(said, least_ms=MINUTE) == [Stretch(0, 300 * SECOND)]
+    assert outages(said, least_ms=MINUTE) == [Interval(0, 300 * SECOND)]
 
 
 def test_an_outage_is_detected_when_it_opens_and_else_missed():
     said = every_10s("x" * 12)
     real = outages(said, least_ms=MINUTE)
 
-    found = judged(replay(said, TOLD, HOUR), real, HOUR, survival_ms=None)
+    found = evaluate(replay(said, TOLD, HOUR), real, HOUR, survival_ms=None)
     deaf = replace(TOLD, min_queue_sample_count=100)
-    missed = judged(replay(said, deaf, HOUR), real, HOUR, survival_ms=None)
+    missed = evaluate(replay(said, deaf, HOUR), real, HOUR, survival_ms=None)
 
     assert (found.outages, found.missed, found.delays_ms) == (1, 0, (30 * SECOND,))
     assert (missed.outages, missed.missed, missed.delays_ms) == (1, 1, ())
@@ -120,7 +127,9 @@ def test_an_outage_is_detected_when_it_opens_and_else_missed():
 def test_an_opening_outside_of_outages_is_false_and_so_is_its_time():
     said = every_10s("xxxx" + "." * 20)
 
-    found = judged(replay(said, TOLD, HOUR), outages(said, least_ms=MINUTE), HOUR, survival_ms=None)
+    found = evaluate(
+        replay(said, TOLD, HOUR), outages(said, least_ms=MINUTE), HOUR, survival_ms=None
+    )
 
     assert (found.opens, found.false_opens) == (1, 1)
     assert (found.open_ms, found.false_open_ms) == (90 * SECOND, 90 * SECOND)
@@ -131,6 +140,6 @@ def test_an_outage_is_unsafe_if_the_server_dies_before_it_opens(survival_s, unsa
     said = every_10s("x" * 12)
     real = outages(said, least_ms=MINUTE)
 
-    found = judged(replay(said, TOLD, HOUR), real, HOUR, survival_ms=survival_s * SECOND)
+    found = evaluate(replay(said, TOLD, HOUR), real, HOUR, survival_ms=survival_s * SECOND)
 
     assert found.unsafe == unsafe

@@ -6,11 +6,11 @@ from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, HISTORY
 from penstock.domain.limits import DAY, SECOND
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING, breaker_tuning
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
-from tests.pipeline.rows import DT, NEXT_DT, NOON, at, derived, frame, pairs
+from penstock.pipeline.settings import PipelineSettings
+from tests.pipeline.rows import DT, NEXT_DT, NOON, at, computed, frame, pairs
 
 # A server for 62 queues, of which 2 are busy: with 6 requests a minute it lives for 10 minutes.
-SETTINGS = JobSettings(
+SETTINGS = PipelineSettings(
     breaker_capacity=62, breaker_load=2, breaker_min_samples=4, breaker_half_open_ms=120_000
 )
 
@@ -69,7 +69,7 @@ def test_every_candidate_of_a_route_is_a_row_with_what_it_would_have_done(spark)
         "dt": DT,
     }
     one = found.where("candidate = '300s-80%'").drop("rank")
-    expected = derived(spark, BREAKER_TUNING, said | {"route": "/a"}, said | {"route": "*"}).drop(
+    expected = computed(spark, BREAKER_TUNING, said | {"route": "/a"}, said | {"route": "*"}).drop(
         "rank"
     )
     assertDataFrameEqual(one, expected)
@@ -146,7 +146,7 @@ def test_the_load_is_measured_unless_it_is_said(spark):
     ]
     given = tables(spark, [done(0)], backlog=backlog)
 
-    measured = breaker_tuning(given, JobSettings(breaker_capacity=62))
+    measured = breaker_tuning(given, PipelineSettings(breaker_capacity=62))
     said = breaker_tuning(given, SETTINGS)
 
     assert pairs(measured.where("candidate = 'now'"), "load") == [(1.5,), (1.5,)]

@@ -11,8 +11,8 @@ from penstock.domain.lake.layout import BACKLOG
 from penstock.pipeline.jobs.capacity import CAPACITY, capacity
 from penstock.pipeline.jobs.rollups import ROLLUPS
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
-from tests.pipeline.rows import DT, at, day_after, derived, frame, midnight
+from penstock.pipeline.settings import PipelineSettings
+from tests.pipeline.rows import DT, at, computed, day_after, frame, midnight
 
 GIB = 1024**3
 MINUTE: dict[str, Any] = {
@@ -31,10 +31,10 @@ def found(
     spark: Any, *rows: dict[str, Any], samples: tuple[dict[str, Any], ...] = (), **told: Any
 ) -> dict[tuple[str, str], Any]:
     tables: dict[str, DataFrame] = {
-        "rollups": derived(spark, ROLLUPS, *({**MINUTE, **row} for row in rows)),
+        "rollups": computed(spark, ROLLUPS, *({**MINUTE, **row} for row in rows)),
         "backlog": frame(spark, BACKLOG, *samples),
     }
-    table = conform(capacity(tables, JobSettings(**told)), CAPACITY)
+    table = conform(capacity(tables, PipelineSettings(**told)), CAPACITY)
     return {(row["dt"], row["queue"]): row for row in table.collect()}
 
 

@@ -10,10 +10,9 @@ import pytest
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline.shared import job_settings
 from penstock.pipeline import session as sessions
-from penstock.pipeline.registry import HOMES
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.registry import MODULES
+from penstock.pipeline.settings import PipelineSettings
 from penstock.settings import load
-from penstock.settings.pipeline import PipelineSettings
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at
 from tests.pipeline.workbench import Workbench
@@ -116,7 +115,7 @@ def test_the_status_tells_what_was_computed_and_what_is_to_do(run: Run, bench: W
     ran = run("pipeline", "status", "--lake", bench.folder, "--json")
 
     found = {record["job"]: record for record in ran.records}
-    assert list(found) == list(HOMES)
+    assert list(found) == list(MODULES)
     assert found["lifecycle"]["days"] == 2
     assert found["lifecycle"]["to_compute"] == [DT]
     assert found["lifecycle"]["rows"] == 2
@@ -126,7 +125,7 @@ def test_the_status_tells_what_was_computed_and_what_is_to_do(run: Run, bench: W
 def test_all_jobs_are_listed_with_their_tables(run: Run):
     ran = run("pipeline", "--json")
 
-    assert [record["job"] for record in ran.records] == list(HOMES)
+    assert [record["job"] for record in ran.records] == list(MODULES)
     assert all(record["tables"] for record in ran.records)
 
 
@@ -150,15 +149,15 @@ def test_the_java_that_spark_is_given_is_told(run: Run, tmp_path: Path, monkeypa
 
 
 def test_every_setting_of_the_section_reaches_the_jobs():
-    plain = PipelineSettings()
+    plain = PipelineSection()
     said: dict[str, Any] = {"targets": "mail success 50", "cost_per_gib": "0.5"}
     said |= {"storage_bytes": 4, "breaker_load": 3}
     numbers = [name for name in plain.__struct_fields__ if name not in said]
-    told = PipelineSettings(**said, **{name: getattr(plain, name) + 1 for name in numbers})
+    changed = PipelineSection(**said, **{name: getattr(plain, name) + 1 for name in numbers})
 
-    made, made_of_nothing = job_settings(told), job_settings(plain)
+    made, made_of_nothing = job_settings(changed), job_settings(plain)
 
-    assert made_of_nothing == JobSettings()
+    assert made_of_nothing == PipelineSettings()
     for name in plain.__struct_fields__:
         assert getattr(made, name) != getattr(made_of_nothing, name), name
 

@@ -14,7 +14,7 @@ from penstock.domain.lake import layout as lake
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.demo.make import make
 from penstock.pipeline.demo.story import MAX_ATTEMPTS, QUEUES, messages_of_days
-from penstock.pipeline.registry import derived_tables
+from penstock.pipeline.registry import computed_tables
 from tests.pipeline.rows import midnight
 from tests.pipeline.workbench import Workbench
 from tests.runtime.archiver.driver import rows_of
@@ -82,7 +82,7 @@ def test_days_grow_and_add_up():
 
 
 def test_a_lake_that_is_there_is_not_touched(past):
-    with pytest.raises(InvalidRequest, match="there is a lake in"):
+    with pytest.raises(InvalidRequest, match="already contains a lake"):
         make(past, messages=10, days=1, first_midnight=FIRST)
 
 
@@ -93,5 +93,5 @@ def test_it_passes_all_checks_and_every_table_has_something_in_it(past, spark):
 
     assert {run.status for run in runs} == {"done"}, [run.note for run in runs]
     assert bench.read("quality").where("NOT is_passed").collect() == []
-    empty = {name for name in derived_tables() if bench.read(name).isEmpty()}
+    empty = {name for name in computed_tables() if bench.read(name).isEmpty()}
     assert empty == {"quarantine"}

@@ -11,8 +11,8 @@ import pytest
 
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline import submit
+from penstock.pipeline.progress import is_remote
 from penstock.pipeline.session import open_session
-from penstock.pipeline.watching import is_elsewhere
 from tests.edge.process import ROOT
 from tests.pipeline.rows import DT, pairs
 from tests.support.private import free_port
@@ -75,5 +75,5 @@ def test_jobs_run_under_spark_submit(bench):
 
 
 def test_a_session_here_is_not_elsewhere_and_a_wrong_place_is_told_plainly(spark):
-    assert not is_elsewhere(spark)
+    assert not is_remote(spark)
     assert open_session() is not None

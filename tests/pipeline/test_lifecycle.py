@@ -10,13 +10,13 @@ from pyspark.testing import assertDataFrameEqual
 from penstock.domain.lake.layout import HISTORY
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE, lifecycle
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
-from tests.pipeline.rows import DT, NOON, derived, frame
+from penstock.pipeline.settings import PipelineSettings
+from tests.pipeline.rows import DT, NOON, computed, frame
 
 
 def lives(spark: Any, *history: dict[str, Any]) -> DataFrame:
     tables = {"history": frame(spark, HISTORY, *history)}
-    return conform(lifecycle(tables, JobSettings()), LIFECYCLE)
+    return conform(lifecycle(tables, PipelineSettings()), LIFECYCLE)
 
 
 def test_a_finished_message_has_its_wait_its_service_and_its_total_time(spark):
@@ -38,7 +38,7 @@ def test_a_finished_message_has_its_wait_its_service_and_its_total_time(spark):
         },
     )
 
-    expected = derived(
+    expected = computed(
         spark,
         LIFECYCLE,
         {

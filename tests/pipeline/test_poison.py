@@ -18,8 +18,8 @@ from penstock.pipeline.jobs.poison_facts import (
     silent_workers,
 )
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
-from tests.pipeline.rows import DT, NOON, at, derived, frame, midnight, pairs
+from penstock.pipeline.settings import PipelineSettings
+from tests.pipeline.rows import DT, NOON, at, computed, frame, midnight, pairs
 
 Given = tuple[dict[str, Any], ...]
 
@@ -51,11 +51,11 @@ def test_a_message_that_fails_again_and_again_is_found_with_its_labels_and_last_
     )
     history = ({"message_no": 7, "kind": "bad", "route": "/r"}, {"message_no": 8})
 
-    found = conform(poison_messages(tables(spark, history, attempts), JobSettings()), MESSAGES)
+    found = conform(poison_messages(tables(spark, history, attempts), PipelineSettings()), MESSAGES)
 
     assertDataFrameEqual(
         found,
-        derived(
+        computed(
             spark,
             MESSAGES,
             {
@@ -90,13 +90,13 @@ def test_crashing_looping_and_flapping_have_names_of_their_own(spark):
     dead = {"outcome": "dead"}
     history = ({**dead, "message_no": 4}, {**dead, "message_no": 4}, {**dead, "message_no": 5})
 
-    found = poison_messages(tables(spark, history, attempts), JobSettings())
+    found = poison_messages(tables(spark, history, attempts), PipelineSettings())
 
     assert pairs(found, "message_no", "patterns") == [(1, "crashes"), (2, "loops"), (4, "flaps")]
 
 
 def test_a_message_that_has_not_ended_is_found_without_its_kind(spark):
-    [row] = poison_messages(tables(spark, (), times(5, message_no=1)), JobSettings()).collect()
+    [row] = poison_messages(tables(spark, (), times(5, message_no=1)), PipelineSettings()).collect()
 
     assert (row.patterns, row.kind) == ("fails", None)
 
@@ -112,12 +112,12 @@ def test_a_kind_of_which_too_many_fail_is_poison_and_one_of_which_few_fail_is_no
         {"kind": "fine"},
     )
 
-    found = conform(poison_kinds(tables(spark, history), JobSettings()), KINDS)
+    found = conform(poison_kinds(tables(spark, history), PipelineSettings()), KINDS)
 
     same = {"queue": "mail", "common_error": "no", "crashes": 0, "dt": DT}
     assertDataFrameEqual(
         found,
-        derived(
+        computed(
             spark,
             KINDS,
             {
@@ -147,7 +147,7 @@ def test_a_kind_of_which_too_many_fail_is_poison_and_one_of_which_few_fail_is_no
 def test_a_kind_that_kills_workers_is_poison_however_few_they_are(spark):
     history: Given = (*[{"kind": "k"}] * 20, {"kind": "k", "crashes": 2})
 
-    assert pairs(poison_kinds(tables(spark, history), JobSettings()), "is_poison") == [(True,)]
+    assert pairs(poison_kinds(tables(spark, history), PipelineSettings()), "is_poison") == [(True,)]
 
 
 def test_a_circuit_that_opens_and_closes_all_day_flaps(spark):
@@ -160,11 +160,13 @@ def test_a_circuit_that_opens_and_closes_all_day_flaps(spark):
         change("opened", "23:00:00", "closed"),
     )
 
-    found = conform(flapping_routes(tables(spark, facts=facts), JobSettings()), FLAPPING_ROUTES)
+    found = conform(
+        flapping_routes(tables(spark, facts=facts), PipelineSettings()), FLAPPING_ROUTES
+    )
 
     assertDataFrameEqual(
         found,
-        derived(
+        computed(
             spark,
             FLAPPING_ROUTES,
             {
@@ -185,7 +187,7 @@ def test_a_circuit_that_opens_and_closes_all_day_flaps(spark):
 def test_a_circuit_that_was_open_at_midnight_was_open_since_then(spark):
     facts = (change("closed", "03:00:00", "open"),)
 
-    [row] = flapping_routes(tables(spark, facts=facts), JobSettings()).collect()
+    [row] = flapping_routes(tables(spark, facts=facts), PipelineSettings()).collect()
 
     assert (row.open_ms, row.is_flapping) == (3 * HOUR, False)
     assert midnight() + DAY > NOON
@@ -204,12 +206,13 @@ def test_a_worker_whose_beats_were_missed_or_whose_leases_ran_out_is_named(spark
     )
 
     found = conform(
-        silent_workers(tables(spark, attempts=attempts, facts=facts), JobSettings()), SILENT_WORKERS
+        silent_workers(tables(spark, attempts=attempts, facts=facts), PipelineSettings()),
+        SILENT_WORKERS,
     )
 
     assertDataFrameEqual(
         found,
-        derived(
+        computed(
             spark,
             SILENT_WORKERS,
             {

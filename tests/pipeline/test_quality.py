@@ -11,27 +11,29 @@ from pyspark.testing import assertDataFrameEqual
 from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, FACTS, HISTORY
 from penstock.pipeline.jobs.quality import QUALITY, QUARANTINE, quality, quarantine
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.settings import PipelineSettings
 from tests.edge.process import ROOT
-from tests.pipeline.rows import DT, NEXT_DT, NOON, at, derived, frame, pairs
+from tests.pipeline.rows import DT, NEXT_DT, NOON, at, computed, frame, pairs
 
 BALANCED = {"waiting": 1, "ready": 2, "leased": 3, "done_total": 4, "dead_total": 5}
 BALANCED |= {"cancelled_total": 6, "sent_total": 21}
 FINE: tuple[dict[str, Any], ...] = ({}, {})
 
 
-def found(spark: Any, settings: JobSettings | None = None, **given: Any) -> DataFrame:
-    return conform(quality(_tables(spark, **given), settings or JobSettings()), QUALITY)
+def found(spark: Any, settings: PipelineSettings | None = None, **given: Any) -> DataFrame:
+    return conform(quality(_tables(spark, **given), settings or PipelineSettings()), QUALITY)
 
 
-def bad(spark: Any, settings: JobSettings | None = None, **given: Any) -> list[tuple[Any, ...]]:
+def bad(
+    spark: Any, settings: PipelineSettings | None = None, **given: Any
+) -> list[tuple[Any, ...]]:
     """Table, check, rows and bad rows of what did not pass."""
     rows = found(spark, settings, **given).where("NOT is_passed")
     return list(pairs(rows, "table", "check", "rows", "bad"))
 
 
 def aside(spark: Any, **given: Any) -> DataFrame:
-    return conform(quarantine(_tables(spark, **given), JobSettings()), QUARANTINE)
+    return conform(quarantine(_tables(spark, **given), PipelineSettings()), QUARANTINE)
 
 
 def _tables(
@@ -83,7 +85,7 @@ def test_a_bad_row_is_put_aside_whole_with_what_is_wrong(spark):
 
 def test_a_balance_that_does_not_add_up_stops_the_day_whatever_is_tolerated(spark):
     off = {**BALANCED, "done_total": 5}
-    lenient = JobSettings(max_bad_per_million=1_000_000)
+    lenient = PipelineSettings(max_bad_per_million=1_000_000)
 
     told = bad(spark, lenient, backlog=(BALANCED, off))
 
@@ -92,7 +94,7 @@ def test_a_balance_that_does_not_add_up_stops_the_day_whatever_is_tolerated(spar
 
 def test_a_number_twice_stops_the_day_whatever_is_tolerated_and_both_rows_are_put_aside(spark):
     twice = {"history_no": 40_000}
-    lenient = JobSettings(max_bad_per_million=1_000_000)
+    lenient = PipelineSettings(max_bad_per_million=1_000_000)
 
     history: tuple[dict[str, Any], ...] = (twice, {}, twice, twice)
 
@@ -119,11 +121,11 @@ def test_a_message_can_die_twice_but_be_done_only_once(spark):
 def test_a_share_of_bad_rows_can_be_tolerated_and_is_told_all_the_same(spark):
     rows: tuple[dict[str, Any], ...] = ({"outcome": "lost"}, {}, {}, {})
 
-    told = found(spark, JobSettings(max_bad_per_million=250_000), history=rows)
+    told = found(spark, PipelineSettings(max_bad_per_million=250_000), history=rows)
 
     assert told.where("NOT is_passed").count() == 0
     assert pairs(told.where("bad > 0"), "check", "bad") == [("unknown_outcome", 1)]
-    assert bad(spark, JobSettings(max_bad_per_million=249_999), history=rows)
+    assert bad(spark, PipelineSettings(max_bad_per_million=249_999), history=rows)
 
 
 def test_an_attempt_that_ended_before_it_began_stops_the_day(spark):
@@ -147,7 +149,7 @@ class TestCounted:
 
         assertDataFrameEqual(
             told.where("NOT is_passed"),
-            derived(
+            computed(
                 spark,
                 QUALITY,
                 {
@@ -206,7 +208,7 @@ def test_what_was_good_before_stays_when_bad_rows_come_and_is_loaded_when_they_a
 def test_bad_rows_that_are_tolerated_are_left_out_of_everything_else(bench):
     bench.archive(HISTORY, {"id": "good"}, {"id": "bad", "sent_at": NOON})
 
-    bench.run("lifecycle", settings=JobSettings(max_bad_per_million=500_000))
+    bench.run("lifecycle", settings=PipelineSettings(max_bad_per_million=500_000))
 
     assert pairs(bench.read("lifecycle"), "id") == [("good",)]
     assert pairs(bench.read("quarantine"), "problems") == [("negative_wait",)]

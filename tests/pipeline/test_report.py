@@ -11,11 +11,11 @@ from penstock.pipeline.jobs.scaling_backtest import SCALING_BACKTEST
 from penstock.pipeline.jobs.slo import SLO
 from penstock.pipeline.report import svg
 from penstock.pipeline.report.contents import circuit_stretches, report
-from penstock.pipeline.report.plots import Band, Point, Spot, Stretch, bands, frontier, lines
+from penstock.pipeline.report.plots import Band, Spot, TimelineBar, ValueAt, bands, frontier, lines
 from penstock.pipeline.report.svg import Box, Scale
-from penstock.pipeline.report.tables import share_of
-from penstock.pipeline.runner import Span
-from tests.pipeline.rows import DT, NOON, at, derived
+from penstock.pipeline.report.tables import percentile_of
+from penstock.pipeline.runner import DaySpan
+from tests.pipeline.rows import DT, NOON, at, computed
 
 
 def test_a_scale_maps_ends_to_ends_and_keeps_what_is_outside_at_the_edge():
@@ -44,27 +44,29 @@ def test_labels_are_as_people_say_it():
 
 
 def test_where_nothing_is_known_no_line_is_drawn():
-    points = [Point(0, 1), Point(MINUTE, 1), Point(10 * MINUTE, 1), Point(11 * MINUTE, 1)]
+    points = [ValueAt(0, 1), ValueAt(MINUTE, 1), ValueAt(10 * MINUTE, 1), ValueAt(11 * MINUTE, 1)]
 
-    drawn = lines({"mail": points}, (0, HOUR), step_ms=MINUTE, label=svg.count_label, told="x")
+    drawn = lines(
+        {"mail": points}, (0, HOUR), step_ms=MINUTE, format_value=svg.count_label, label="x"
+    )
 
     assert drawn.count('class="line s1"') == 2
 
 
 def test_a_band_has_a_line_and_two_shades():
-    drawn = bands([Band(0, (1, 10, 100)), Band(1, (2, 20, 200))], (0, 2), step_ms=1, told="x")
+    drawn = bands([Band(0, (1, 10, 100)), Band(1, (2, 20, 200))], (0, 2), step_ms=1, label="x")
 
     assert [drawn.count(f'class="{k}"') for k in ("line s1", "band near", "band far")] == [1, 1, 1]
 
 
 def test_the_frontier_is_joined_and_the_recommended_one_is_ringed():
     spots = [
-        Spot(x=1, y=100, name="a", told="a", is_on_frontier=True),
-        Spot(x=2, y=10, name="b", told="b", is_on_frontier=True, is_recommended=True),
-        Spot(x=3, y=50, name="now", told="c", is_now=True),
+        Spot(x=1, y=100, name="a", label="a", is_on_frontier=True),
+        Spot(x=2, y=10, name="b", label="b", is_on_frontier=True, is_recommended=True),
+        Spot(x=3, y=50, name="now", label="c", is_now=True),
     ]
 
-    drawn = frontier(spots, x_label="cost", y_label="age", told="x")
+    drawn = frontier(spots, x_label="cost", y_label="age", label="x")
 
     assert re.search(r'<path d="M[\d. ]+ L[\d. ]+" class="frontier"/>', drawn)
     assert drawn.count('class="ring"') == 1
@@ -76,7 +78,7 @@ def test_names_cannot_break_out_of_the_page():
     told = "<script>alert(1)</script>&"
 
     drawn = svg.picture(
-        Box(), [svg.text(0, 0, told), svg.dot(0, 0, 1, "spot", told=told)], told=told
+        Box(), [svg.text(0, 0, told), svg.dot(0, 0, 1, "spot", label=told)], label=told
     )
 
     assert "<script" not in drawn
@@ -96,7 +98,7 @@ def test_a_circuit_is_open_until_it_is_tried_and_until_it_is_closed():
 
     # Those that were open longest come first; one that nobody closed is open to the end.
     assert list(found) == ["/b", "/a"]
-    assert found["/b"] == [Stretch(30, 100, "open", "/b: open for 70 ms")]
+    assert found["/b"] == [TimelineBar(30, 100, "open", "/b: open for 70 ms")]
     assert [(s.from_at, s.to_at, s.kind) for s in found["/a"]] == [
         (10, 20, "open"),
         (20, 25, "half_open"),
@@ -105,21 +107,21 @@ def test_a_circuit_is_open_until_it_is_tried_and_until_it_is_closed():
 
 
 def test_a_percentile_of_days_is_that_of_all_their_messages():
-    assert share_of([{0: 98}, None, {0: 1, 40: 1}], 0.99) == 0
-    assert (share_of([{0: 50}, {40: 50}], 0.99) or 0) > 800
-    assert share_of([], 0.99) is None
+    assert percentile_of([{0: 98}, None, {0: 1, 40: 1}], 0.99) == 0
+    assert (percentile_of([{0: 50}, {40: 50}], 0.99) or 0) > 800
+    assert percentile_of([], 0.99) is None
 
 
 def test_an_empty_lake_has_a_page_that_says_so(bench):
-    page = report(bench.lake, Span())
+    page = report(bench.lake, DaySpan())
 
-    assert "There is nothing in these days." in page
+    assert "No data for these days." in page
 
 
 def kept(bench, table, *given):
     """As if its job had computed it."""
     rows = [{"dt": DT, **one} for one in given]
-    bench.lake.replace(table, derived(bench.spark, table, *rows), [DT])
+    bench.lake.replace(table, computed(bench.spark, table, *rows), [DT])
 
 
 def test_the_page_shows_every_part_and_asks_no_other_host(bench):
@@ -150,7 +152,7 @@ def test_the_page_shows_every_part_and_asks_no_other_host(bench):
         {"kind": "circuit_closed", "at": at("13:00:00"), **circuit},
     )
 
-    page = report(bench.lake, Span())
+    page = report(bench.lake, DaySpan())
 
     assert f"{DT} to {DT}" in page
     for heading in ("Latency", "Backlog", "Targets", "Circuits", "Capacity"):

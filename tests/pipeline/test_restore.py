@@ -14,8 +14,8 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline import restore
-from penstock.pipeline.lake import Lake
-from penstock.pipeline.restore import Bounds, Wanted
+from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.restore import Bounds, RestoreFilter
 from penstock.ports.store import Store
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
@@ -62,7 +62,7 @@ def _without_dates(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def at(spark: SparkSession, driver: ArchiverDriver, instant: int) -> Any:
-    lake_ = Lake(spark, str(driver.folder))
+    lake_ = SparkLake(spark, str(driver.folder))
     tables = restore.tables_of(lake_)
     bounds = restore.bounds_of(tables["snapshots"], at=instant)
     return restore.state_at(tables, at=instant, bounds=bounds)
@@ -169,7 +169,7 @@ def test_some_of_them_can_be_picked_and_counted(spark):
     )
 
     def numbers(**wanted: Any) -> list[int]:
-        return sorted(r.message_no for r in restore.pick(rows, Wanted(**wanted)).collect())
+        return sorted(r.message_no for r in restore.pick(rows, RestoreFilter(**wanted)).collect())
 
     assert numbers() == [1, 2, 3]
     assert numbers(queues=("a",)) == [1, 2]

@@ -15,7 +15,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.edge.cli.main import main
 from penstock.settings import Settings
-from penstock.wiring import manual_archive
+from penstock.wiring import archive_commands
 from penstock.wiring.broker import open_broker
 from tests.store.driver import StoreDriver
 
@@ -67,8 +67,8 @@ def old(tmp_path: Path) -> Path:
         driver.send(mail, body='"ready"')
         driver.send(mail, body='"later"', delay_ms=3_600_000)
     settings = Settings(data=str(folder))
-    manual_archive.run(settings, anew=False, progress=lambda done, total: None)
-    manual_archive.snapshot(settings, progress=lambda done, total: None)
+    archive_commands.run(settings, anew=False, progress=lambda done, total: None)
+    archive_commands.snapshot(settings, progress=lambda done, total: None)
     return folder
 
 

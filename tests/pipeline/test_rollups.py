@@ -13,8 +13,8 @@ from penstock.pipeline import rolling
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.rollups import ROLLUPS, rollups
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
-from tests.pipeline.rows import DT, NEXT_DT, at, derived, frame, midnight, pairs
+from penstock.pipeline.settings import PipelineSettings
+from tests.pipeline.rows import DT, NEXT_DT, at, computed, frame, midnight, pairs
 
 ENDED = {
     "queue": "mail",
@@ -34,10 +34,10 @@ def rolled(
     spark: Any, *ended: dict[str, Any], backlog: tuple[dict[str, Any], ...] = ()
 ) -> DataFrame:
     tables = {
-        "lifecycle": derived(spark, LIFECYCLE, *({**ENDED, **one} for one in ended)),
+        "lifecycle": computed(spark, LIFECYCLE, *({**ENDED, **one} for one in ended)),
         "backlog": frame(spark, BACKLOG, *backlog),
     }
-    return conform(rollups(tables, JobSettings()), ROLLUPS)
+    return conform(rollups(tables, PipelineSettings()), ROLLUPS)
 
 
 def test_two_messages_of_one_minute_are_one_row_of_the_minute_the_hour_and_the_day(spark):
@@ -79,7 +79,7 @@ def test_two_messages_of_one_minute_are_one_row_of_the_minute_the_hour_and_the_d
     }
     assertDataFrameEqual(
         found,
-        derived(
+        computed(
             spark,
             ROLLUPS,
             {**same, "grain": "minute", "at": at("12:34:00"), "per_second": 2 / 60},
@@ -177,7 +177,9 @@ def test_what_is_added_up_in_many_chunks_is_the_same(spark, monkeypatch):
     parts = list(rolling.partials(narrow.to_batches(max_chunksize=7)))
     by_name = [("dimension", "ascending"), ("name", "ascending"), ("minute", "ascending")]
     in_order = pa.Table.from_batches(parts).sort_by(by_name)
-    found = pa.Table.from_batches(list(rolling.merged(in_order.to_batches(max_chunksize=3))))
+    found = pa.Table.from_batches(
+        list(rolling.merge_partials(in_order.to_batches(max_chunksize=3)))
+    )
 
     assert len(parts) > 4
     told = {(r["grain"], r["at"], r["name"]): r for r in found.to_pylist()}

@@ -8,12 +8,12 @@ import pytest
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.layout import HISTORY
 from penstock.pipeline import registry
-from penstock.pipeline.job import Job
+from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.jobs.lifecycle import JOB, LIFECYCLE
-from penstock.pipeline.lake import LakeFile
-from penstock.pipeline.runner import Span
+from penstock.pipeline.lake import TableFile
+from penstock.pipeline.runner import DaySpan
 from penstock.pipeline.runs import fingerprints, window
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 
 
@@ -55,7 +55,7 @@ def test_a_run_that_was_killed_before_it_was_noted_is_simply_run_again(bench):
     bench.archive(HISTORY, {}, {})
     bench.lake.replace(LIFECYCLE, bench.read("lifecycle"), [DT])
     tables = {"history": bench.read("history")}
-    bench.lake.replace(LIFECYCLE, JOB.outputs[0].transform(tables, JobSettings()), [DT])
+    bench.lake.replace(LIFECYCLE, JOB.outputs[0].transform(tables, PipelineSettings()), [DT])
 
     assert ("lifecycle", DT) in bench.ran("lifecycle")
     assert bench.read("lifecycle").count() == 2
@@ -75,7 +75,7 @@ def test_only_the_days_that_are_asked_for_are_computed_both_ends_included(bench)
     for day in ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"):
         bench.archive(HISTORY, {"finished_at": at("09:00:00", day)})
 
-    ran = bench.ran("lifecycle", span=Span("2026-01-02", "2026-01-03"))
+    ran = bench.ran("lifecycle", span=DaySpan("2026-01-02", "2026-01-03"))
 
     assert {dt for _, dt in ran} == {"2026-01-02", "2026-01-03"}
 
@@ -130,15 +130,17 @@ def test_an_unknown_job_is_refused_with_the_one_that_was_meant():
         registry.jobs(["livecycle"])
 
 
-FILES = {"history": {DT: [LakeFile("a", 1, 1)], NEXT_DT: [LakeFile("b", 1, 1)]}}
+FILES = {"history": {DT: [TableFile("a", 1, 1)], NEXT_DT: [TableFile("b", 1, 1)]}}
 
 
 class TestFingerprints:
-    def of(self, job: Job, settings: JobSettings | None = None, files: dict | None = None) -> dict:
-        return fingerprints(job, files or FILES, settings or JobSettings())
+    def of(
+        self, job: PipelineJob, settings: PipelineSettings | None = None, files: dict | None = None
+    ) -> dict:
+        return fingerprints(job, files or FILES, settings or PipelineSettings())
 
     def test_one_more_file_changes_its_day_only(self):
-        more = {"history": {**FILES["history"], NEXT_DT: [LakeFile("c", 1, 1)]}}
+        more = {"history": {**FILES["history"], NEXT_DT: [TableFile("c", 1, 1)]}}
 
         before, after = self.of(JOB), self.of(JOB, files=more)
 
@@ -147,7 +149,7 @@ class TestFingerprints:
 
     def test_a_job_that_looks_back_is_changed_by_the_day_before(self):
         job = msgspec.structs.replace(JOB, lookback_days=1)
-        more = {"history": {**FILES["history"], DT: [LakeFile("c", 1, 1)]}}
+        more = {"history": {**FILES["history"], DT: [TableFile("c", 1, 1)]}}
 
         assert self.of(job)[NEXT_DT] != self.of(job, files=more)[NEXT_DT]
         assert window([NEXT_DT], job) == [DT, NEXT_DT]
@@ -155,7 +157,7 @@ class TestFingerprints:
     def test_a_setting_that_the_job_depends_on_and_a_new_version_change_all_days(self):
         told = msgspec.structs.replace(JOB, settings=("max_bad_per_million",))
         newer = msgspec.structs.replace(JOB, version=2)
-        other = JobSettings(max_bad_per_million=5)
+        other = PipelineSettings(max_bad_per_million=5)
 
         assert self.of(told)[DT] != self.of(told, other)[DT]
         assert self.of(JOB)[DT] != self.of(newer)[DT]

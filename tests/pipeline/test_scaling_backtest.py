@@ -11,10 +11,10 @@ from penstock.pipeline.jobs.scaling_backtest import (
     scaling_backtest,
 )
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
-from tests.pipeline.rows import DT, NOON, at, derived, pairs
+from penstock.pipeline.settings import PipelineSettings
+from tests.pipeline.rows import DT, NOON, at, computed, pairs
 
-FEW = JobSettings(backtest_goals_s=(60,), backtest_samples=(1,), backtest_most_up=(5,))
+FEW = PipelineSettings(backtest_goals_s=(60,), backtest_samples=(1,), backtest_most_up=(5,))
 
 
 def message(**more):
@@ -30,7 +30,7 @@ def message(**more):
 
 
 def played(spark, settings, *messages):
-    found = scaling_backtest({"lifecycle": derived(spark, LIFECYCLE, *messages)}, settings)
+    found = scaling_backtest({"lifecycle": computed(spark, LIFECYCLE, *messages)}, settings)
     return conform(found, SCALING_BACKTEST)
 
 
@@ -54,7 +54,7 @@ def test_every_candidate_of_a_queue_is_a_row_with_what_it_would_have_done(spark)
         "most_up": 5,
         "dt": DT,
     }
-    expected = derived(
+    expected = computed(
         spark,
         SCALING_BACKTEST,
         told
@@ -68,7 +68,7 @@ def test_every_candidate_of_a_queue_is_a_row_with_what_it_would_have_done(spark)
 
 
 def test_the_candidates_are_the_profile_in_force_and_all_combinations():
-    found = dict(profiles(JobSettings()))
+    found = dict(profiles(PipelineSettings()))
 
     assert found["now"] == Profile()
     assert found["60s/3/+20"] == Profile(samples_needed=3, backlog_goal_s=60, most_up=20)
@@ -76,7 +76,7 @@ def test_the_candidates_are_the_profile_in_force_and_all_combinations():
 
 
 def test_the_work_of_a_message_is_that_of_all_its_attempts_and_unknown_work_is_usual(spark):
-    one = JobSettings(
+    one = PipelineSettings(
         backtest_goals_s=(), backtest_min=1, backtest_max=1, backtest_age_goal_ms=10_000
     )
     busy = [
@@ -92,7 +92,7 @@ def test_the_work_of_a_message_is_that_of_all_its_attempts_and_unknown_work_is_u
 
 
 def test_what_came_before_the_day_is_there_when_it_begins(spark):
-    one = JobSettings(backtest_goals_s=(), backtest_min=1, backtest_max=1)
+    one = PipelineSettings(backtest_goals_s=(), backtest_min=1, backtest_max=1)
     early = [message(sent_at=at("00:00:00") - 3_600_000)] * 2
 
     assert pairs(played(spark, one, *early), "age_max_ms") == [(1_000,)]
@@ -100,7 +100,7 @@ def test_what_came_before_the_day_is_there_when_it_begins(spark):
 
 def test_the_frontier_has_those_that_no_other_beats_and_the_cheapest_fast_one_is_recommended(spark):
     burst = [message(sent_at=NOON + n) for n in range(400)]
-    wide = JobSettings(
+    wide = PipelineSettings(
         backtest_goals_s=(10, 600),
         backtest_samples=(1,),
         backtest_most_up=(50,),

@@ -8,7 +8,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.domain.lake.layout import HISTORY, SNAPSHOTS, TABLES, Table
 from penstock.outbound import lake_files
-from penstock.pipeline.registry import derived_tables
+from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import schema_of
 
 
@@ -33,8 +33,8 @@ def test_a_table_of_snapshots_has_the_number_of_the_snapshot():
 
 
 def test_no_two_tables_have_the_same_name_and_every_column_says_what_it_means():
-    assert not set(derived_tables()) & set(TABLES)
-    for table in derived_tables().values():
+    assert not set(computed_tables()) & set(TABLES)
+    for table in computed_tables().values():
         assert table.meaning
         assert all(field.meaning for field in table.fields)
         assert len(set(table.schema.names)) == len(table.fields) + 1

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.errors import InvalidRequest
 from penstock.pipeline import java, session
-from penstock.pipeline.java import MISSING_MODULE, java_home, wrapped
+from penstock.pipeline.java import MISSING_MODULE, java_home, wrap_java
 
 
 def a_java(folder, text="#!/bin/sh\nprintf '%s\\n' \"$@\"\n"):
@@ -41,7 +41,7 @@ def test_without_one_the_wheels_java_runs_spark(spark):
 def test_the_wrapper_drops_the_one_option_and_keeps_all_others_as_they_are(tmp_path):
     program = a_java(tmp_path / "bin")
 
-    home = wrapped(program, tmp_path / "cache")
+    home = wrap_java(program, tmp_path / "cache")
     words = ["-Xmx1g", MISSING_MODULE, "--add-modules=java.sql", "a b", "", "$HOME"]
     told = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True)
 
@@ -53,7 +53,7 @@ def test_a_newer_java_is_not_asked_for_a_package_that_it_has_no_more(tmp_path):
     told = []
     for version in ("21.0.8", "25.0.2"):
         (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
-        java_program = wrapped(program, tmp_path / "cache") / "bin" / "java"
+        java_program = wrap_java(program, tmp_path / "cache") / "bin" / "java"
         ran = subprocess.run([java_program, java.GONE_PACKAGE], capture_output=True, text=True)
         told.append(ran.stdout.strip())
 
@@ -63,18 +63,18 @@ def test_a_newer_java_is_not_asked_for_a_package_that_it_has_no_more(tmp_path):
 def test_the_wrapper_is_kept_for_the_next_time_and_made_anew_for_another_java(tmp_path):
     program, other = a_java(tmp_path / "one"), a_java(tmp_path / "two")
 
-    first = wrapped(program, tmp_path / "cache")
+    first = wrap_java(program, tmp_path / "cache")
 
-    assert wrapped(program, tmp_path / "cache") == first
-    assert wrapped(other, tmp_path / "cache") != first
+    assert wrap_java(program, tmp_path / "cache") == first
+    assert wrap_java(other, tmp_path / "cache") != first
 
 
 def test_a_wrapper_that_somebody_has_spoilt_is_made_whole(tmp_path):
     program = a_java(tmp_path / "bin")
-    wrapper = wrapped(program, tmp_path / "cache") / "bin" / "java"
+    wrapper = wrap_java(program, tmp_path / "cache") / "bin" / "java"
     wrapper.write_text("")
 
-    wrapped(program, tmp_path / "cache")
+    wrap_java(program, tmp_path / "cache")
 
     assert str(program) in wrapper.read_text()
 
@@ -83,7 +83,7 @@ def test_where_nothing_can_be_kept_a_folder_for_once_will_do(tmp_path):
     program = a_java(tmp_path / "bin")
     (tmp_path / "a file").write_text("")
 
-    home = wrapped(program, tmp_path / "a file" / "cache")
+    home = wrap_java(program, tmp_path / "a file" / "cache")
 
     assert (home / "bin" / "java").exists()
 

@@ -12,8 +12,8 @@ from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.slo import OFFENDERS, SLO, offenders, slo
 from penstock.pipeline.jobs.slo_budget import BUDGET, budget
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import JobSettings
-from tests.pipeline.rows import DT, at, day_after, derived, pairs
+from penstock.pipeline.settings import PipelineSettings
+from tests.pipeline.rows import DT, at, computed, day_after, pairs
 
 FAST = {
     "queue": "mail",
@@ -28,11 +28,11 @@ SLOW = {**FAST, "wait_ms": 5_001, "total_ms": 6_000}
 
 
 def tables(spark: Any, *ended: dict[str, Any]) -> dict[str, DataFrame]:
-    return {"lifecycle": derived(spark, LIFECYCLE, *ended)}
+    return {"lifecycle": computed(spark, LIFECYCLE, *ended)}
 
 
-def told(targets: str) -> JobSettings:
-    return JobSettings(targets=read_targets(targets))
+def told(targets: str) -> PipelineSettings:
+    return PipelineSettings(targets=read_targets(targets))
 
 
 def test_a_day_has_what_missed_its_target_the_burn_and_the_worst_hour(spark):
@@ -43,7 +43,7 @@ def test_a_day_has_what_missed_its_target_the_burn_and_the_worst_hour(spark):
 
     assertDataFrameEqual(
         found,
-        derived(
+        computed(
             spark,
             SLO,
             {
@@ -120,9 +120,9 @@ def test_only_the_worst_ten_are_named(spark):
 def test_the_budget_is_that_of_thirty_days_up_to_each_day(spark):
     same = {"queue": "mail", "objective": "wait", "percent": 90.0, "messages": 100}
     days = {DT: 10, day_after(DT): 0, day_after(DT, 29): 5, day_after(DT, 30): 5}
-    given = derived(spark, SLO, *({**same, "dt": dt, "bad": bad} for dt, bad in days.items()))
+    given = computed(spark, SLO, *({**same, "dt": dt, "bad": bad} for dt, bad in days.items()))
 
-    found = conform(budget({"slo": given}, JobSettings()), BUDGET)
+    found = conform(budget({"slo": given}, PipelineSettings()), BUDGET)
 
     assert pairs(found, "dt", "days", "messages", "bad", "burn", "left") == [
         (DT, 1, 100, 10, 1.0, 0.0),

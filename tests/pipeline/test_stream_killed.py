@@ -14,7 +14,7 @@ import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import BACKLOG, HISTORY
-from penstock.pipeline.lake import Lake
+from penstock.pipeline.lake import SparkLake
 from tests.edge.process import ROOT
 from tests.pipeline.rows import NOON
 from tests.pipeline.workbench import Workbench
@@ -25,12 +25,19 @@ PATIENCE_S = 400
 
 class Streaming:
     def __init__(self, lake: Path, derived: Path) -> None:
-        self.lake, self.derived = lake, derived
+        self.lake, self.tables_folder = lake, derived
         self.log = derived.with_name("stream.log")
 
     @contextmanager
     def run(self, *more: str) -> Iterator[subprocess.Popen[bytes]]:
-        command = ["pipeline", "stream", "--lake", str(self.lake), "--derived", str(self.derived)]
+        command = [
+            "pipeline",
+            "stream",
+            "--lake",
+            str(self.lake),
+            "--derived",
+            str(self.tables_folder),
+        ]
         small = ["--master", "local[2]", "--conf", "spark.driver.memory=1g"]
         with self.log.open("ab") as log:
             process = subprocess.Popen(
@@ -56,7 +63,7 @@ class Streaming:
 
     def _shows(self, sign: str, process: subprocess.Popen[bytes]) -> bool:
         assert process.poll() is None, self.log.read_text()
-        return any(self.derived.glob(sign))
+        return any(self.tables_folder.glob(sign))
 
 
 def messages(count: int, start: int) -> list[dict[str, object]]:
@@ -81,7 +88,7 @@ def test_a_stream_killed_before_and_after_it_has_written_counts_everything_once(
         assert process.wait(PATIENCE_S) == 0, streaming.log.read_text()
 
     bench.run("rollups")
-    fresh = Lake(bench.spark, str(bench.folder), derived=str(streaming.derived))
+    fresh = SparkLake(bench.spark, str(bench.folder), tables_folder=str(streaming.tables_folder))
     assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
     whole = fresh.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     assert [(row.finished, row.backlog) for row in whole.collect()] == [(57, 5)]

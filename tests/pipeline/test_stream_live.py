@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.edge.cli.pipeline.stream import _live
-from penstock.pipeline.lake import Lake
+from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.streaming import start
 from penstock.runtime.minute_counters import Sampler
 from tests.pipeline.rows import pairs
@@ -17,7 +17,7 @@ __all__ = ["broker", "driver", "url"]
 @pytest.mark.timeout(900)  # several streams, one after the other
 def test_what_ends_in_the_store_is_in_the_rollups_once_over_restarts(spark, url, driver, tmp_path):
     driver.queue("mail")
-    derived = Lake(spark, f"{tmp_path}/none", derived=f"{tmp_path}/derived")
+    derived = SparkLake(spark, f"{tmp_path}/none", tables_folder=f"{tmp_path}/derived")
 
     def catch_up() -> None:
         query = start(derived, *_live(spark, url), every_s=None, name="store")

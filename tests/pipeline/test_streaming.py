@@ -7,15 +7,15 @@ from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import BACKLOG, HISTORY
 from penstock.pipeline import streaming
-from penstock.pipeline.lake import Lake
-from penstock.pipeline.streaming import adding, feed, lake_stream, start
+from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.streaming import batch_adder, feed, lake_stream, start
 from tests.pipeline.rows import NEXT_DT, NOON, at, frame, pairs
 
 
 @pytest.fixture
 def fresh(bench):
     """What the stream derives, apart from what the jobs derive."""
-    return Lake(bench.spark, bench.lake.folder, derived=f"{bench.lake.folder}-fresh")
+    return SparkLake(bench.spark, bench.lake.folder, tables_folder=f"{bench.lake.folder}-fresh")
 
 
 def caught_up(bench, fresh):
@@ -56,7 +56,7 @@ def test_files_added_one_after_the_other_make_the_rollups_of_a_run_over_all(benc
 
 
 def test_a_batch_that_is_made_once_more_counts_once(bench, fresh):
-    add = adding(fresh.folder, fresh.derived, f"{fresh.derived}/stream/test")
+    add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
     none = frame(bench.spark, BACKLOG)
     one = feed(frame(bench.spark, HISTORY, {}, {}), none)
     other = feed(frame(bench.spark, HISTORY, {}), none)
@@ -69,7 +69,7 @@ def test_a_batch_that_is_made_once_more_counts_once(bench, fresh):
 
 
 def test_what_an_earlier_checkpoint_kept_does_not_count(bench, fresh):
-    add = adding(fresh.folder, fresh.derived, f"{fresh.derived}/stream/test")
+    add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
     one = feed(frame(bench.spark, HISTORY, {}, {}), frame(bench.spark, BACKLOG))
     for number in (0, 1):
         add(one, number)
@@ -81,12 +81,12 @@ def test_what_an_earlier_checkpoint_kept_does_not_count(bench, fresh):
 
 def test_what_is_kept_is_put_together_after_some_batches(bench, fresh, monkeypatch):
     monkeypatch.setattr(streaming, "FOLD", 2)
-    add = adding(fresh.folder, fresh.derived, f"{fresh.derived}/stream/test")
+    add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
     one = feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG))
 
     for number in (0, 1, 2, 2, 3, 4, 4, 5, 6, 6, 7):
         add(one, number)
 
     assert totals(fresh) == [("2026-01-01", "mail", 8, None)]
-    kept = {folder.name for folder in Path(f"{fresh.derived}/stream/test/kept").iterdir()}
+    kept = {folder.name for folder in Path(f"{fresh.tables_folder}/stream/test/kept").iterdir()}
     assert kept == {"batch=0", "batch=1", "batch=2", "batch=3", "folded=0", "folded=1"}

@@ -13,11 +13,11 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range, Table
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.gates import GATES
-from penstock.pipeline.lake import Lake
+from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.registry import jobs
-from penstock.pipeline.runner import Runner, Span
-from penstock.pipeline.runs import Run, Runs
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.runner import DaySpan, JobRunner
+from penstock.pipeline.runs import JobRun, RunLog
+from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import rows
 
 
@@ -25,7 +25,7 @@ class Workbench:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
         self.folder = folder
-        self.lake = Lake(spark, str(folder))
+        self.lake = SparkLake(spark, str(folder))
         self.now = 1_000
         self._numbers: dict[str, int] = {}
 
@@ -40,14 +40,14 @@ class Workbench:
     def run(
         self,
         *names: str,
-        settings: JobSettings | None = None,
-        span: Span | None = None,
+        settings: PipelineSettings | None = None,
+        span: DaySpan | None = None,
         is_forced: bool = False,
-    ) -> list[Run]:
-        runner = Runner(
-            self.lake, settings or JobSettings(), clock=lambda: self.tick(), gates=GATES
+    ) -> list[JobRun]:
+        runner = JobRunner(
+            self.lake, settings or PipelineSettings(), clock=lambda: self.tick(), gates=GATES
         )
-        return runner.run(jobs(names), span or Span(), is_forced=is_forced)
+        return runner.run(jobs(names), span or DaySpan(), is_forced=is_forced)
 
     def ran(self, *names: str, **more: Any) -> list[tuple[str, str]]:
         """Which job has computed which day."""
@@ -56,8 +56,8 @@ class Workbench:
     def read(self, table: str) -> DataFrame:
         return self.lake.read(table)
 
-    def runs(self) -> list[Run]:
-        return Runs(self.spark, self.lake).all()
+    def runs(self) -> list[JobRun]:
+        return RunLog(self.spark, self.lake).all()
 
     def tick(self) -> int:
         self.now += 1

@@ -307,7 +307,7 @@ def test_the_store_is_asked_only_when_something_is_due(driver, node):
         asked.append(now)
         return node.circuits.let_next_go(now=now)
 
-    duty = CircuitDuty("queues let go", node.circuits, do, lambda s: s.unlock_queues)
+    duty = CircuitDuty("queues released", node.circuits, do, lambda s: s.unlock_queues)
     start = driver.now
     for _ in range(21):
         assert duty.tick(driver.now) == driver.now + LOOK_MS

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain.errors import Forbidden, StoreUnavailable
 from penstock.ports.store import OUTAGES
-from penstock.runtime.duties import Every
+from penstock.runtime.duties import PeriodicDuty
 from penstock.runtime.loop import DutyLoop
 from tests.clocks import NOON, ManualClock
 
@@ -60,7 +60,7 @@ def test_a_duty_is_told_the_time_of_its_own_turn(clock: ManualClock) -> None:
     def take_long() -> None:
         clock.advance(seconds=90)
 
-    slow = Every("slow", HOUR_MS, take_long)
+    slow = PeriodicDuty("slow", HOUR_MS, take_long)
     after = Told("after", every_ms=HOUR_MS)
 
     DutyLoop([slow, after], clock).run_due()
@@ -172,7 +172,7 @@ def test_a_loop_that_was_never_started_can_be_stopped(clock: ManualClock) -> Non
 def test_a_plain_function_is_a_duty_too() -> None:
     done: list[str] = []
 
-    next_due = Every("note", 250, lambda: done.append("done")).tick(NOON)
+    next_due = PeriodicDuty("note", 250, lambda: done.append("done")).tick(NOON)
 
     assert done == ["done"]
     assert next_due == NOON + 250

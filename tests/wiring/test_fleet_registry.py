@@ -11,7 +11,7 @@ from penstock.domain.worker import NewWorker, Worker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.fleet_registry import Member
 from penstock.services.workers import Workers
-from penstock.wiring.fleet_registry import OwnFleetRoll
+from penstock.wiring.fleet_registry import StoreFleetRegistry
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def workers(store, clock) -> Workers:
 
 
 @pytest.fixture
-def roll(workers, store, clock) -> OwnFleetRoll:
-    return OwnFleetRoll(workers, store, clock)
+def registry(workers, store, clock) -> StoreFleetRegistry:
+    return StoreFleetRegistry(workers, store, clock)
 
 
-def test_those_of_a_fleet_are_found_by_their_label_while_they_live(workers, roll, clock):
+def test_those_of_a_fleet_are_found_by_their_label_while_they_live(workers, registry, clock):
     silent = _add(workers, "silent", fleet="mail")
     clock.advance(seconds=50)
     mine = _add(workers, "a", fleet="mail", replica="1")
@@ -36,26 +36,26 @@ def test_those_of_a_fleet_are_found_by_their_label_while_they_live(workers, roll
     workers.leave(left.id).result()
     clock.advance(seconds=10)  # now the silent one is overdue, though nobody has said so yet
 
-    found = sorted(roll.members("mail"), key=lambda member: member.host or "")
+    found = sorted(registry.members("mail"), key=lambda member: member.host or "")
     assert found == [_member(mine, "a", replica="1"), _member(draining, "b", is_draining=True)]
-    assert silent.id not in {member.id for member in roll.members("mail")}
+    assert silent.id not in {member.id for member in registry.members("mail")}
 
 
-def test_who_holds_something_is_not_idle(workers, roll, driver):
+def test_who_holds_something_is_not_idle(workers, registry, driver):
     idle, busy = _add(workers, "a"), _add(workers, "b")
     mail = driver.queue("mail")
     driver.send_many(mail, 3)
     driver.claim(mail, 3, claimed_by=busy.id)
 
-    assert roll.holding([idle.id, busy.id]) == {idle.id: 0, busy.id: 3}
+    assert registry.holding([idle.id, busy.id]) == {idle.id: 0, busy.id: 3}
 
 
-def test_a_worker_is_told_to_drain_and_one_that_has_gone_is_no_error(workers, roll):
+def test_a_worker_is_told_to_drain_and_one_that_has_gone_is_no_error(workers, registry):
     there, gone = _add(workers, "a"), _add(workers, "b")
     workers.leave(gone.id).result()
 
     for worker_id in (there.id, gone.id, "nobody"):
-        roll.drain(worker_id)
+        registry.drain(worker_id)
 
     assert workers.get(there.id).result().is_draining
 

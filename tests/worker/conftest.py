@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock import Penstock
-from penstock.worker.worker import Worker
+from penstock.worker.worker import JobWorker
 from tests.clocks import ManualClock
 from tests.store.backends import PostgresHome
 from tests.store.conftest import backend, clock, open_store, postgres_home, store, store_driver
@@ -20,7 +20,7 @@ from tests.worker.driver import PumpDriver
 __all__ = ["backend", "clock", "store_driver", "open_store", "postgres_home", "store"]
 
 MakeRig = Callable[..., PumpDriver]
-Start = Callable[..., Worker]
+Start = Callable[..., JobWorker]
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def timed_app(url: str) -> Iterator[Penstock]:
 @pytest.fixture
 def start(timed_app: Penstock) -> Iterator[Start]:
     """Workers that run in threads until the test ends."""
-    started: list[tuple[Worker, threading.Thread]] = []
+    started: list[tuple[JobWorker, threading.Thread]] = []
 
-    def start(**options: Any) -> Worker:
+    def start(**options: Any) -> JobWorker:
         worker = timed_app.worker(queues=["mail"], **options)
         thread = threading.Thread(target=worker.run)
         started.append((worker, thread))

@@ -9,11 +9,12 @@ from typing import Any
 from penstock import Penstock
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.message.lifecycle import Message
-from penstock.ports.work import Answer, Unanswered, Work, WorkAct, WorkSource
-from penstock.worker.assignment import Order
-from penstock.worker.job_table import Table
+from penstock.worker.application import ActAnswer, JobSource, Unanswered
+from penstock.worker.assignment import Assignment
+from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.handling import run
+from penstock.worker.job_table import JobTable
 from penstock.worker.pump import Pump
-from penstock.worker.running_job import Held
 from tests.clocks import ManualClock
 
 LEASE_MS = 30_000
@@ -23,13 +24,13 @@ class HandSlots:
     """As many begin as a test says, when it says so."""
 
     def __init__(self) -> None:
-        self.line: deque[Held] = deque()
+        self.waiting: deque[ClaimedJob] = deque()
 
-    def give(self, held: Sequence[Held]) -> None:
-        self.line.extend(held)
+    def give(self, jobs: Sequence[ClaimedJob]) -> None:
+        self.waiting.extend(jobs)
 
-    def take_back(self) -> list[Held]:
-        taken, self.line = list(self.line), deque()
+    def take_back(self) -> list[ClaimedJob]:
+        taken, self.waiting = list(self.waiting), deque()
         return taken
 
 
@@ -44,7 +45,7 @@ class LuckyDice:
 class Interruptible:
     """A source that can be out of reach."""
 
-    def __init__(self, source: WorkSource) -> None:
+    def __init__(self, source: JobSource) -> None:
         self._source = source
         self.error: Exception | None = None
         self.claims = 0
@@ -53,7 +54,7 @@ class Interruptible:
         self.no_answer: Exception | None = None  # to whoever asks for permits
         self.answered: int | None = None  # how many acts of a call reach the store; None: all
 
-    def claim(self, *args: Any, **kwargs: Any) -> tuple[list[Work], list[Answer]]:
+    def claim(self, *args: Any, **kwargs: Any) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         self.claims += 1
         self._check()
         acts = kwargs.pop("finishing", ())
@@ -62,7 +63,7 @@ class Interruptible:
         found, answers = self._source.claim(*args, finishing=sent, **kwargs)
         return found, [*answers, *missing]
 
-    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+    def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
         self._check()
         return self._source.act(acts)
 
@@ -86,17 +87,19 @@ class Interruptible:
 
 
 class PumpDriver:
-    """One worker on an application; `turn` is a turn of its crank."""
+    """One worker on an application; `turn` is one step of its pump."""
 
     def __init__(
         self, app: Penstock, clock: ManualClock, *, has_sandbox: bool = False, **order: Any
     ) -> None:
         self.app = app
         self.clock = clock
-        self.order = Order(**{"queues": ("mail",), "prefetch": 0, "lease_ms": LEASE_MS, **order})
+        self.order = Assignment(
+            **{"queues": ("mail",), "prefetch": 0, "lease_ms": LEASE_MS, **order}
+        )
         self.slots = HandSlots()
-        self.source = Interruptible(app.work_source())
-        self.table = Table.create(self.order.places)
+        self.source = Interruptible(app.job_source())
+        self.table = JobTable.create(self.order.places)
         self.pump = Pump(
             self.order,
             self.source,
@@ -112,29 +115,29 @@ class PumpDriver:
     def turn(self) -> int:
         return self.pump.tick(self.clock.now())
 
-    def begin(self) -> Held:
-        """The next in line gets a slot."""
-        held = self.slots.line.popleft()
-        held.begin(self.clock.now())
-        self.table.begin(held.place, now=self.clock.now(), deadline=held.deadline, is_apart=False)
-        if held.is_late_start:
-            self.pump.told(held)
-        return held
+    def begin(self) -> ClaimedJob:
+        """The next waiting job gets a slot."""
+        job = self.slots.waiting.popleft()
+        job.begin(self.clock.now())
+        self.table.begin(job.place, now=self.clock.now(), deadline=job.deadline, is_sandboxed=False)
+        if job.is_late_start:
+            self.pump.note_extension(job)
+        return job
 
-    def end(self, held: Held) -> None:
+    def end(self, job: ClaimedJob) -> None:
         """Its handler is called, and done."""
-        act = held.ready.run(self.app.handlers, held, LuckyDice())
-        self.table.end(held.place)
-        self.pump.finished.append((held, act))
+        act = run(job, self.app.handlers, LuckyDice())
+        self.table.end(job.place)
+        self.pump.finished.append((job, act))
 
     def run_all(self) -> None:
-        while self.slots.line:
+        while self.slots.waiting:
             self.end(self.begin())
 
     def message(self, message_id: str) -> Message | None:
         """None: it has ended."""
-        backing: Any = self.app._opening.get()
-        found: Message | None = backing.broker.messages.find(message_id).result()
+        backend: Any = self.app._opening.get()
+        found: Message | None = backend.broker.messages.find(message_id).result()
         return found
 
     def close(self) -> None:

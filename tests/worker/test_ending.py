@@ -8,8 +8,8 @@ import pytest
 
 from penstock import Penstock
 from penstock.domain.errors import StoreUnavailable
-from penstock.worker.assignment import Order
-from penstock.worker.worker import LAST_WORDS_MS, Worker
+from penstock.worker.assignment import Assignment
+from penstock.worker.worker import FINAL_REPORT_MS, JobWorker
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
 from tests.worker.driver import Interruptible, LuckyDice
@@ -26,21 +26,23 @@ def test_a_worker_whose_last_words_nobody_hears_ends_all_the_same(
         may_end.wait(10)
 
     slow.enqueue()
-    source = Interruptible(app.work_source())
-    worker = Worker(Order(queues=("mail",), slots=1), source, app.handlers, clock, LuckyDice())
-    worker.turn()
+    source = Interruptible(app.job_source())
+    worker = JobWorker(
+        Assignment(queues=("mail",), slots=1), source, app.handlers, clock, LuckyDice()
+    )
+    worker.step()
     assert worker.pump.holds_any
 
     source.error = StoreUnavailable("gone")
     worker.drain(1_000)
-    worker.turn()
+    worker.step()
     may_end.set()
     eventually(lambda: bool(worker.pump.finished))
     clock.advance(ms=1_000)
-    worker.turn()
+    worker.step()
     assert not worker.is_over  # the store may come back
 
-    clock.advance(ms=LAST_WORDS_MS)
-    worker.turn()
+    clock.advance(ms=FINAL_REPORT_MS)
+    worker.step()
     assert worker.is_over
     worker.slots.close()

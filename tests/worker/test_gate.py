@@ -7,11 +7,10 @@ import pytest
 from penstock.domain.circuit.circuit import Outcome
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import WorkAct
-from penstock.worker.circuit_gate import Gate, outcome_of
-from penstock.worker.handling import Ready
+from penstock.worker.circuit_gate import CircuitGate, outcome_of
+from penstock.worker.claimed_job import JobAct
 from penstock.worker.outcomes import NOT_COMMITTED
-from tests.worker.test_outcomes import AHandler, some_work
+from tests.worker.test_outcomes import AHandler, some_job
 
 
 @pytest.mark.parametrize(
@@ -28,7 +27,7 @@ from tests.worker.test_outcomes import AHandler, some_work
     ],
 )
 def test_only_what_was_done_or_failed_says_something(verb, outcome):
-    assert outcome_of(WorkAct(receipt="r", verb=verb)) is outcome
+    assert outcome_of(JobAct(receipt="r", verb=verb)) is outcome
 
 
 def test_jobs_wait_while_circuits_cannot_be_asked_and_the_stores_address_stays_secret(caplog):
@@ -36,14 +35,14 @@ def test_jobs_wait_while_circuits_cannot_be_asked_and_the_stores_address_stays_s
         def permits(self, routes):
             raise StoreUnavailable("cannot reach db.internal:5432")
 
-    ready = [
-        Ready(some_work(receipt=receipt, route=route), AHandler(), lambda: None)
+    jobs = [
+        some_job(receipt=receipt, route=route, handler=AHandler())
         for receipt, route in (("a", "stripe"), ("b", None))
     ]
 
-    go, held = Gate(Broken()).admit(ready, 0)  # type: ignore[arg-type]
+    go, held = CircuitGate(Broken()).admit(jobs, 0)  # type: ignore[arg-type]
 
-    assert [one.work.receipt for one in go] == ["b"]
+    assert [one.receipt for one in go] == ["b"]
     [act] = held
     assert (act.receipt, act.verb) == ("a", Verb.SNOOZE)
     assert act.text == "the state of its route's circuit is unavailable"
@@ -51,6 +50,6 @@ def test_jobs_wait_while_circuits_cannot_be_asked_and_the_stores_address_stays_s
 
 
 def test_a_job_that_completed_itself_was_done_with_its_route():
-    act = WorkAct(receipt="r", verb=Verb.FAIL, text=NOT_COMMITTED)
+    act = JobAct(receipt="r", verb=Verb.FAIL, text=NOT_COMMITTED)
 
     assert outcome_of(act) is Outcome.SUCCESS

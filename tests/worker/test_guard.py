@@ -192,7 +192,7 @@ def test_what_escapes_in_a_slot_fails_the_job_and_keeps_the_slot(app, start, mon
     begin, broken = worker._begin, ["once"]
 
     def begin_badly(held: Any) -> bool:
-        if broken and held.work.kind == "first":
+        if broken and held.kind == "first":
             raise SystemExit(broken.pop())
         return begin(held)
 
@@ -304,14 +304,14 @@ def _broken(timeout: float) -> None:
 
 
 def message(app: Penstock, message_id: str) -> Message | None:
-    backing: Any = app.backing
-    found: Message | None = backing.broker.messages.find(message_id).result()
+    backend: Any = app.backend
+    found: Message | None = backend.broker.messages.find(message_id).result()
     return found
 
 
 def ending(app: Penstock, message_id: str) -> Any:
-    backing: Any = app.backing
-    return backing.broker.messages.get(message_id).result().message
+    backend: Any = app.backend
+    return backend.broker.messages.get(message_id).result().message
 
 
 def soon_dead(app: Penstock, message_id: str) -> Message:

@@ -14,9 +14,15 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff, Exponential, Fixed, Listed
-from penstock.ports.work import Work, WorkAct
-from penstock.worker.handling import Ready
-from penstock.worker.outcomes import NOT_COMMITTED, act_for, misfit, parked, timed_out
+from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.handling import run
+from penstock.worker.outcomes import (
+    NOT_COMMITTED,
+    act_for,
+    park_unfit_arguments,
+    park_unknown_kind,
+    time_out,
+)
 from tests.worker.driver import LuckyDice
 
 NOW = 1_000 * DAY
@@ -35,35 +41,33 @@ class AHandler(msgspec.Struct):
 
 class NoHooks:
     @contextmanager
-    def around(self, work, controls):
-        yield SimpleNamespace(told=lambda result: None, is_completed=False)
+    def around(self, job):
+        yield SimpleNamespace(note_result=lambda result: None, is_completed=False)
 
 
-def some_work(**about) -> Work:
+def some_job(**about) -> ClaimedJob:
     given = {"id": "1", "queue": "q", "receipt": "r", "body": "{}", "kind": "mail"}
-    return Work(**{**given, "sent_at": NOW, "leased_until": NOW + MINUTE, **about})
+    return ClaimedJob(**{**given, "sent_at": NOW, "leased_until": NOW + MINUTE, **about})
 
 
-def an_act(verb: Verb, **more) -> WorkAct:
-    return WorkAct(receipt="r", verb=verb, **more)
+def an_act(verb: Verb, **more) -> JobAct:
+    return JobAct(receipt="r", verb=verb, **more)
 
 
 @pytest.mark.parametrize("result", [None, 5, "done", False, [], ValueError])
 def test_whatever_a_handler_returns_the_job_is_done(result):
-    assert act_for(some_work(), AHandler(), result) == an_act(
-        Verb.COMPLETE, queue=some_work().queue
-    )
+    assert act_for(some_job(), AHandler(), result) == an_act(Verb.COMPLETE, queue=some_job().queue)
 
 
 @pytest.mark.parametrize(
     ("outcome", "verb"), [(Cancel, Verb.CANCEL), (Bury, Verb.BURY), (Retry, Verb.FAIL)]
 )
 def test_a_returned_outcome_class_counts_as_an_instance_of_it(outcome, verb):
-    assert act_for(some_work(), AHandler(), outcome).verb is verb
+    assert act_for(some_job(), AHandler(), outcome).verb is verb
 
 
 def test_a_returned_outcome_class_that_needs_an_argument_fails_the_job():
-    act = act_for(some_work(), AHandler(), Snooze)
+    act = act_for(some_job(), AHandler(), Snooze)
 
     assert act.verb is Verb.FAIL
     assert "delay" in (act.text or "")
@@ -82,14 +86,14 @@ def test_a_returned_outcome_class_that_needs_an_argument_fails_the_job():
     ],
 )
 def test_an_outcome_means_the_same_returned_or_raised(outcome, act):
-    assert act_for(some_work(), AHandler(), outcome) == act
+    assert act_for(some_job(), AHandler(), outcome) == act
 
 
 def test_a_retry_waits_as_the_job_says_unless_it_says_so_itself():
     handler = AHandler(backoff=Fixed(7_000))
 
-    assert act_for(some_work(), handler, Retry()).delay_ms == 7_000
-    assert act_for(some_work(), handler, Retry("0s")).delay_ms == 0
+    assert act_for(some_job(), handler, Retry()).delay_ms == 7_000
+    assert act_for(some_job(), handler, Retry("0s")).delay_ms == 0
 
 
 @pytest.mark.parametrize(
@@ -104,23 +108,22 @@ def test_a_retry_waits_as_the_job_says_unless_it_says_so_itself():
     ],
 )
 def test_a_failure_waits_as_the_job_says_or_else_the_queue(backoff, failures, delay_ms):
-    act = act_for(some_work(failures=failures), AHandler(backoff=backoff), ValueError("no"))
+    act = act_for(some_job(failures=failures), AHandler(backoff=backoff), ValueError("no"))
 
     assert (act.verb, act.delay_ms) == (Verb.FAIL, delay_ms)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
 def test_a_handler_that_wants_to_end_the_program_has_failed(error):
-    assert act_for(some_work(), AHandler(), error).verb is Verb.FAIL
+    assert act_for(some_job(), AHandler(), error).verb is Verb.FAIL
 
 
 def test_how_the_handler_was_called_is_left_out_of_the_places():
     def call():
         raise ValueError("no")
 
-    nobody: Any = None
     hooks: Any = NoHooks()
-    act = Ready(some_work(), AHandler(), call).run(hooks, nobody, LuckyDice())
+    act = run(some_job(handler=AHandler(), call=call), hooks, LuckyDice())
 
     assert act.text is not None
     first, place = act.text.splitlines()
@@ -129,13 +132,13 @@ def test_how_the_handler_was_called_is_left_out_of_the_places():
 
 
 def test_one_that_completed_itself_in_a_transaction_that_failed_is_tried_again():
-    act = act_for(some_work(), AHandler(), None, is_completed=True)
+    act = act_for(some_job(), AHandler(), None, is_completed=True)
 
     assert (act.verb, act.text) == (Verb.FAIL, NOT_COMMITTED)
 
 
 def test_a_job_that_took_too_long_is_timed_out():
-    act = timed_out(some_work(timeout_ms=30_000), AHandler(backoff=Fixed(5)))
+    act = time_out(some_job(timeout_ms=30_000, handler=AHandler(backoff=Fixed(5))))
 
     assert act == an_act(Verb.TIME_OUT, delay_ms=5, text="stopped at its time limit of 30s")
 
@@ -144,7 +147,7 @@ def test_an_unknown_kind_is_parked_ever_longer_and_never_given_up():
     delays = []
     now = NOW
     for _ in range(10):
-        act = parked(some_work(), now=now)
+        act = park_unknown_kind(some_job(), now=now)
         assert (act.verb, act.text) == (Verb.SNOOZE, "no handler is known for the kind 'mail'")
         delays.append(act.delay_ms)
         now += act.delay_ms or 0
@@ -154,14 +157,14 @@ def test_an_unknown_kind_is_parked_ever_longer_and_never_given_up():
 
 
 def test_a_message_without_a_kind_is_parked_too():
-    assert parked(some_work(kind=None), now=NOW).text == "it has no kind"
+    assert park_unknown_kind(some_job(kind=None), now=NOW).text == "it has no kind"
 
 
 def test_arguments_that_do_not_fit_may_come_from_a_newer_program_for_a_while():
     error = InvalidRequest("job 'mail': there is no argument `colour`")
 
-    young = misfit(some_work(sent_at=NOW - MINUTE), error, now=NOW)
-    old = misfit(some_work(sent_at=NOW - HOUR), error, now=NOW)
+    young = park_unfit_arguments(some_job(sent_at=NOW - MINUTE), error, now=NOW)
+    old = park_unfit_arguments(some_job(sent_at=NOW - HOUR), error, now=NOW)
 
     assert young == an_act(Verb.SNOOZE, delay_ms=MINUTE, text=str(error))
     assert old == an_act(Verb.BURY, text=str(error))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
-from penstock.worker.job_table import Entry, Noted, Table
+from penstock.worker.application import RegistryStatus
+from penstock.worker.heartbeat import Heartbeat
+from penstock.worker.job_table import EntryState, JobTable, TableEntry
 from penstock.worker.leftovers import acts_for
-from penstock.worker.outage import Outage
-from penstock.worker.prefetch import MOST, Pace
-from penstock.worker.process_exit import LOOP_FAILED, Death
-from penstock.worker.registration import Beats, Standing
+from penstock.worker.outage import StoreOutage
+from penstock.worker.prefetch import MOST, Prefetch
+from penstock.worker.process_exit import LOOP_FAILED, ProcessExit
 
 # ---- how far ahead
 
 
 def test_short_jobs_are_claimed_ahead_and_long_ones_are_not():
-    short, long = Pace(), Pace()
+    short, long = Prefetch(), Prefetch()
     for now in range(0, 1_000, 10):
         short.note(50, now=now)
         long.note(1 if now % 500 == 0 else 0, now=now)
@@ -25,7 +26,7 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not():
 
 
 def test_no_more_is_claimed_ahead_than_the_table_can_take():
-    pace = Pace()
+    pace = Prefetch()
     for now in range(0, 100, 10):
         pace.note(10_000, now=now)
 
@@ -36,41 +37,41 @@ def test_no_more_is_claimed_ahead_than_the_table_can_take():
 
 
 def test_what_one_process_notes_another_can_read():
-    table = Table.create(4)
-    other = Table.inherited(table.fd)
+    table = JobTable.create(4)
+    other = JobTable.inherited(table.fd)
 
-    table.sign("ada")
+    table.set_worker("ada")
     table.set_ahead(17)
     table.note(2, receipt="r" * 54, id="an-id", kind="mail.welcome")
-    table.begin(2, now=1_000, deadline=6_000, is_apart=False)
+    table.begin(2, now=1_000, deadline=6_000, is_sandboxed=False)
 
     assert other.entries() == [
-        Entry(Noted.RUNNING, 1_000, 6_000, "r" * 54, "an-id", "mail.welcome")
+        TableEntry(EntryState.RUNNING, 1_000, 6_000, "r" * 54, "an-id", "mail.welcome")
     ]
     assert (other.worker_id, other.ahead_ms) == ("ada", 17)
 
 
 def test_a_place_is_held_runs_has_ended_and_is_free_again():
-    table = Table.create(1)
+    table = JobTable.create(1)
     states = []
 
     table.note(0, receipt="r", id="i", kind="k")
     states.append(table.entries()[0].state)
-    table.begin(0, now=1, deadline=None, is_apart=True)
+    table.begin(0, now=1, deadline=None, is_sandboxed=True)
     states.append(table.entries()[0].state)
     table.end(0)
     states.append(table.entries()[0].state)
     table.free(0)
 
-    assert states == [Noted.HELD, Noted.APART, Noted.ENDED]
+    assert states == [EntryState.WAITING, EntryState.SANDBOXED, EntryState.ENDED]
     assert table.entries() == []
 
 
 def test_a_receipt_or_a_kind_of_any_length_does_no_harm():
-    table = Table.create(2)
+    table = JobTable.create(2)
 
     table.note(0, receipt="x" * 1_000, id="i", kind="k")
-    table.begin(0, now=1, deadline=None, is_apart=False)
+    table.begin(0, now=1, deadline=None, is_sandboxed=False)
     table.note(1, receipt="x", id="i" * 100, kind="ü" * 200)
 
     [entry] = table.entries()
@@ -79,10 +80,10 @@ def test_a_receipt_or_a_kind_of_any_length_does_no_harm():
 
 
 def test_only_what_runs_in_the_process_itself_is_overdue():
-    table = Table.create(3)
-    for place, is_apart in enumerate((False, True, False)):
+    table = JobTable.create(3)
+    for place, is_sandboxed in enumerate((False, True, False)):
         table.note(place, receipt=str(place), id="i", kind="k")
-        table.begin(place, now=0, deadline=None if place == 2 else 100, is_apart=is_apart)
+        table.begin(place, now=0, deadline=None if place == 2 else 100, is_sandboxed=is_sandboxed)
 
     assert [entry.receipt for entry in table.overdue(100)] == ["0"]
     assert table.overdue(99) == []
@@ -92,10 +93,10 @@ def test_only_what_runs_in_the_process_itself_is_overdue():
 
 
 def test_what_ran_is_said_to_have_crashed_and_the_rest_is_given_back():
-    entries = [_entry("ran", Noted.RUNNING), _entry("line", Noted.HELD)]
-    entries += [_entry("apart", Noted.APART), _entry("done", Noted.ENDED)]
+    entries = [_entry("ran", EntryState.RUNNING), _entry("line", EntryState.WAITING)]
+    entries += [_entry("apart", EntryState.SANDBOXED), _entry("done", EntryState.ENDED)]
 
-    acts = acts_for(entries, Death(-11, 50 * 1024), now=3_500, worker_id="ada")
+    acts = acts_for(entries, ProcessExit(-11, 50 * 1024), now=3_500, worker_id="ada")
 
     assert {act.receipt: act.verb for act in acts} == {
         "ran": Verb.CRASH,
@@ -110,16 +111,20 @@ def test_what_ran_is_said_to_have_crashed_and_the_rest_is_given_back():
 
 
 def test_what_kept_its_process_from_stopping_it_has_timed_out_and_its_neighbours_are_innocent():
-    entries = [_entry("stuck", Noted.RUNNING), _entry("beside", Noted.RUNNING)]
+    entries = [_entry("stuck", EntryState.RUNNING), _entry("beside", EntryState.RUNNING)]
 
-    acts = acts_for(entries, Death(-9, 0), now=0, worker_id="ada", overdue=["stuck"])
+    acts = acts_for(entries, ProcessExit(-9, 0), now=0, worker_id="ada", overdue=["stuck"])
 
     assert [act.verb for act in acts] == [Verb.TIME_OUT, Verb.RELEASE]
 
 
 def test_nobody_is_to_blame_for_a_process_that_was_killed_at_the_end():
     acts = acts_for(
-        [_entry("ran", Noted.RUNNING)], Death(-9, 0), now=0, worker_id="", is_our_doing=True
+        [_entry("ran", EntryState.RUNNING)],
+        ProcessExit(-9, 0),
+        now=0,
+        worker_id="",
+        at_shutdown=True,
     )
 
     assert [act.verb for act in acts] == [Verb.RELEASE]
@@ -128,17 +133,17 @@ def test_nobody_is_to_blame_for_a_process_that_was_killed_at_the_end():
 # ---- signs of life
 
 
-class FakeRoll:
+class FakeRegistry:
     def __init__(self) -> None:
         self.said: list[str] = []
-        self.standing = Standing.ALIVE
+        self.standing = RegistryStatus.ALIVE
         self.error: Exception | None = None
 
     def register(self) -> str:
         self.said.append("register")
         return f"id-{self.said.count('register')}"
 
-    def beat(self, worker_id: str) -> Standing:
+    def beat(self, worker_id: str) -> RegistryStatus:
         self.said.append(f"beat {worker_id}")
         if self.error is not None:
             raise self.error
@@ -149,74 +154,74 @@ class FakeRoll:
 
 
 def test_a_worker_registers_beats_and_says_goodbye():
-    roll, beats, ids, _ = _beats()
+    registry, beats, ids, _ = _beats()
 
     assert beats.tick(0) == 1_000
     assert beats.tick(999) == 1_000
     beats.tick(1_000)
     beats.leave()
 
-    assert roll.said == ["register", "beat id-1", "leave id-1"]
+    assert registry.said == ["register", "beat id-1", "leave id-1"]
     assert ids == ["id-1"]
 
 
 def test_a_worker_that_was_taken_for_lost_registers_anew():
-    roll, beats, ids, _ = _beats()
+    registry, beats, ids, _ = _beats()
     beats.tick(0)
 
-    roll.standing = Standing.UNKNOWN
+    registry.standing = RegistryStatus.UNKNOWN
     beats.tick(1_000)
 
     assert ids == ["id-1", "id-2"]
 
 
 def test_a_worker_that_is_to_drain_hears_of_it_with_its_beat():
-    roll, beats, _, drains = _beats()
+    registry, beats, _, drains = _beats()
     beats.tick(0)
 
-    roll.standing = Standing.DRAINING
+    registry.standing = RegistryStatus.DRAINING
     beats.tick(1_000)
 
     assert drains == [True]
 
 
 def test_a_registry_out_of_reach_stops_nothing():
-    roll, beats, ids, _ = _beats()
+    registry, beats, ids, _ = _beats()
     beats.tick(0)
 
-    roll.error = StoreUnavailable("gone")
+    registry.error = StoreUnavailable("gone")
     assert beats.tick(1_000) == 2_000
-    roll.error = None
+    registry.error = None
     beats.tick(2_000)
 
     assert ids == ["id-1"]
 
 
-def _beats() -> tuple[FakeRoll, Beats, list[str], list[bool]]:
-    roll, ids, drains = FakeRoll(), [], []  # type: ignore[var-annotated]
-    beats = Beats(
-        roll,
+def _beats() -> tuple[FakeRegistry, Heartbeat, list[str], list[bool]]:
+    registry, ids, drains = FakeRegistry(), [], []  # type: ignore[var-annotated]
+    beats = Heartbeat(
+        registry,
         every_ms=1_000,
         on_id=ids.append,
         on_drain=lambda: drains.append(True),
-        outage=Outage(),
+        outage=StoreOutage(),
     )
-    return roll, beats, ids, drains
+    return registry, beats, ids, drains
 
 
-def _entry(receipt: str, state: Noted) -> Entry:
-    return Entry(state, 1_000, 0, receipt, "an-id", "mail")
+def _entry(receipt: str, state: EntryState) -> TableEntry:
+    return TableEntry(state, 1_000, 0, receipt, "an-id", "mail")
 
 
 def test_jobs_that_are_acquitted_have_not_crashed():
-    table = Table.create(3)
+    table = JobTable.create(3)
     for place in range(3):
         table.note(place, receipt=str(place), id="", kind="")
-        table.begin(place, now=1, deadline=None, is_apart=False)
+        table.begin(place, now=1, deadline=None, is_sandboxed=False)
 
     table.acquit_all_but([1])
 
-    acts = acts_for(table.entries(), Death(LOOP_FAILED, 0), now=2, worker_id="w")
+    acts = acts_for(table.entries(), ProcessExit(LOOP_FAILED, 0), now=2, worker_id="w")
     assert [act.verb for act in acts] == [Verb.RELEASE, Verb.CRASH, Verb.RELEASE]
     assert "its event loop failed" in (acts[1].text or "")
     assert "beside" not in (acts[1].text or "")

@@ -10,9 +10,10 @@ import pytest
 from penstock import Penstock, Retry, Snooze, current
 from penstock.domain.errors import InvalidRequest, LeaseLost, StoreUnavailable
 from penstock.domain.message.lifecycle import State
+from penstock.worker.handling import run
 from penstock.worker.lease_keeper import NOTICE_MS
 from penstock.worker.leftovers import acts_for
-from penstock.worker.process_exit import Death
+from penstock.worker.process_exit import ProcessExit
 from tests.worker.driver import LEASE_MS, LuckyDice
 
 
@@ -27,13 +28,13 @@ def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(ap
     driver = make_rig(slots=3)
 
     driver.turn()
-    assert len(driver.slots.line) == 3
+    assert len(driver.slots.waiting) == 3
     driver.run_all()
     driver.turn()
 
     assert done == [0, 1, 2]
     assert [driver.message(job.id) is None for job in sent] == [True, True, True, False, False]
-    assert len(driver.slots.line) == 2  # they came in the same turn
+    assert len(driver.slots.waiting) == 2  # they came in the same turn
 
 
 def test_a_turn_tells_and_claims_in_one_call(app, make_rig):
@@ -55,7 +56,7 @@ def test_beyond_the_free_slots_as_many_are_claimed_as_prefetch_says(app, make_ri
 
     driver.turn()
 
-    assert len(driver.slots.line) == 6
+    assert len(driver.slots.waiting) == 6
 
 
 def test_a_worker_without_a_free_slot_claims_nothing(app, make_rig):
@@ -131,9 +132,9 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     sent = job.enqueue()
     driver.turn()
     held, stopped = driver.begin(), []
-    held.stop = lambda: stopped.append(clock.now())
+    held.stop_handler = lambda: stopped.append(clock.now())
     cancelled_at = clock.now()
-    app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+    app.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     while not stopped:
         clock.advance(ms=driver.turn() - clock.now())
@@ -145,7 +146,7 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     driver.end(held)  # a handler that nothing can stop comes to its end
     driver.turn()
     assert held.place == -1, "its place is free again"
-    [ending] = app.backing.broker.insight.past(sent.id).result().endings
+    [ending] = app.backend.broker.insight.past(sent.id).result().endings
     assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
 
 
@@ -154,12 +155,12 @@ def test_a_job_cancelled_before_it_gets_a_slot_is_not_begun(app, clock, make_rig
     driver = make_rig(slots=1, prefetch=1)
     driver.turn()
     driver.begin()
-    app.backing.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
+    app.backend.broker.messages.cancel(ids[1].id, reason=None, is_running_ok=True).result()
 
     clock.advance(ms=NOTICE_MS)
     driver.turn()
 
-    [waiting] = driver.slots.line
+    [waiting] = driver.slots.waiting
     assert not waiting.begin(clock.now())
 
 
@@ -286,7 +287,7 @@ def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, 
 
     assert [driver.message(job.id) for job in sent] == [None] * 3
     assert driver.pump.is_empty
-    assert "was not taken" not in caplog.text
+    assert "was rejected" not in caplog.text
 
 
 def test_how_far_a_job_has_come_is_told_once_however_often_it_says_so(app, make_rig):
@@ -317,9 +318,9 @@ def test_what_has_crashed_a_worker_before_goes_to_a_sandbox(app, make_rig):
     driver = make_rig(slots=1, has_sandbox=True)
     driver.turn()
 
-    [held] = driver.slots.line
-    assert held.work.crashes == 1
-    assert held.way.name == "SANDBOX"
+    [held] = driver.slots.waiting
+    assert held.crashes == 1
+    assert held.runs_in.name == "SANDBOX"
 
 
 def _nothing(app: Penstock):
@@ -330,7 +331,9 @@ def _nothing(app: Penstock):
 
 
 def _crash(driver) -> None:
-    acts = acts_for(driver.table.entries(), Death(-9, 0), now=driver.clock.now(), worker_id="ada")
+    acts = acts_for(
+        driver.table.entries(), ProcessExit(-9, 0), now=driver.clock.now(), worker_id="ada"
+    )
     assert driver.source.act(acts) == [None]
 
 
@@ -371,12 +374,12 @@ def test_what_cannot_be_told_of_a_job_under_way_does_not_end_it(app, clock, make
     driver = make_rig(slots=1)
     driver.turn()
     held = driver.begin()
-    held.ready.run(app.handlers, held, LuckyDice())  # it has asked, and goes on
+    run(held, app.handlers, LuckyDice())  # it has asked, and goes on
     for _ in range(9):
         clock.advance(ms=LEASE_MS // 3)
         driver.turn()
 
-    assert held.fate is None
+    assert held.stop_reason is None
     driver.end(held)
     driver.turn()
     assert driver.message(sent.id) is None

@@ -12,30 +12,28 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import WorkAct
-from penstock.worker.assignment import Order
-from penstock.worker.frames import Errand
-from penstock.worker.handling import Ready
-from penstock.worker.running_job import Fate, Held, Way
+from penstock.worker.assignment import Assignment
+from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
+from penstock.worker.frames import ProcessAssignment
 from penstock.worker.sandboxes import Sandboxes
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
-from tests.worker.test_outcomes import AHandler, some_work
+from tests.worker.test_outcomes import AHandler, some_job
 
 PROGRAM = """
 import os, socket, sys, time
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import WorkAct
-from penstock.worker.frames import Ended, Prepared, Wire
+from penstock.worker.claimed_job import JobAct
+from penstock.worker.frames import JobEnded, Prepared, Wire
 
 wire = Wire(socket.socket(fileno=int(sys.argv[2])))
 wire.receive()
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.01)
 wire.send(Prepared())
-while (job := wire.receive()) is not None:
-    act = WorkAct(receipt=job.work.receipt, verb=Verb.COMPLETE, text=str(os.getpid()))
-    wire.send(Ended(act))
+while (frame := wire.receive()) is not None:
+    act = JobAct(receipt=frame.job.receipt, verb=Verb.COMPLETE, text=str(os.getpid()))
+    wire.send(JobEnded(act))
 """
 
 
@@ -49,31 +47,34 @@ def gate(tmp_path: Path) -> Path:
 def sandboxes(gate: Path, tmp_path: Path, clock: ManualClock) -> Iterator[Sandboxes]:
     program = tmp_path / "sandbox.py"
     program.write_text(PROGRAM)
-    errand = Errand(app="shop:app", order=Order(queues=("mail",)))
-    made = Sandboxes([sys.executable, str(program), str(gate)], errand, clock)
+    assignment = ProcessAssignment(app="shop:app", work=Assignment(queues=("mail",)))
+    made = Sandboxes([sys.executable, str(program), str(gate)], assignment, clock)
     yield made
     made.close()
 
 
-def held(receipt: str, clock: ManualClock) -> Held:
-    return Held(
-        Ready(some_work(receipt=receipt), AHandler(), lambda: None),
-        way=Way.SANDBOX,
+def a_job(receipt: str, clock: ManualClock) -> ClaimedJob:
+    return some_job(
+        receipt=receipt,
+        handler=AHandler(),
+        runs_in=RunsIn.SANDBOX,
         place=0,
-        now=clock.now(),
-        timeout_ms=2_000,
+        taken_at=clock.now(),
+        renewed_at=clock.now(),
+        time_limit_ms=2_000,
         lease_ms=30_000,
-        on_told=lambda _: None,
     )
 
 
 class Slot:
     """Runs one job in a sandbox, on a thread of its own."""
 
-    def __init__(self, sandboxes: Sandboxes, job: Held, begun: list[Held], now: int) -> None:
-        self.act: WorkAct | None = None
+    def __init__(
+        self, sandboxes: Sandboxes, job: ClaimedJob, begun: list[ClaimedJob], now: int
+    ) -> None:
+        self.act: JobAct | None = None
 
-        def begin(job: Held) -> bool:
+        def begin(job: ClaimedJob) -> bool:
             begun.append(job)
             return job.begin(now)
 
@@ -83,7 +84,7 @@ class Slot:
         self.thread = threading.Thread(target=run)
         self.thread.start()
 
-    def result(self) -> WorkAct | None:
+    def result(self) -> JobAct | None:
         self.thread.join(60)
         assert not self.thread.is_alive()
         return self.act
@@ -93,8 +94,8 @@ def test_the_job_that_has_waited_longest_gets_the_first_sandbox(
     sandboxes, gate, clock, monkeypatch
 ):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # they start one by one
-    jobs = [held(str(n), clock) for n in range(5)]
-    begun: list[Held] = []
+    jobs = [a_job(str(n), clock) for n in range(5)]
+    begun: list[ClaimedJob] = []
     slots = []
     for job in jobs:
         slots.append(Slot(sandboxes, job, begun, clock.now()))
@@ -109,11 +110,11 @@ def test_the_job_that_has_waited_longest_gets_the_first_sandbox(
 
 
 def test_a_job_that_is_given_back_while_it_waits_leaves_its_slot_at_once(sandboxes, clock):
-    job = held("1", clock)
+    job = a_job("1", clock)
     slot = Slot(sandboxes, job, [], clock.now())
-    eventually(lambda: job.stop is not None)
+    eventually(lambda: job.stop_handler is not None)
 
-    job.doom(Fate.GIVEN_BACK)
+    job.stop(StopReason.GIVEN_BACK)
 
     assert slot.result() is None
     assert not job.started_at
@@ -121,13 +122,13 @@ def test_a_job_that_is_given_back_while_it_waits_leaves_its_slot_at_once(sandbox
 
 def test_a_sandbox_that_died_while_it_was_idle_is_not_the_next_jobs_fault(sandboxes, gate, clock):
     gate.touch()
-    first = Slot(sandboxes, held("1", clock), [], clock.now()).result()
+    first = Slot(sandboxes, a_job("1", clock), [], clock.now()).result()
     assert first is not None
     [idle] = sandboxes._idle
 
     os.kill(int(first.text or ""), signal.SIGKILL)
     eventually(lambda: not idle.is_alive)
-    second = Slot(sandboxes, held("2", clock), [], clock.now()).result()
+    second = Slot(sandboxes, a_job("2", clock), [], clock.now()).result()
 
     assert second is not None
     assert (second.verb, second.receipt) == (Verb.COMPLETE, "2")
@@ -135,16 +136,16 @@ def test_a_sandbox_that_died_while_it_was_idle_is_not_the_next_jobs_fault(sandbo
 
 
 def test_a_job_for_which_no_sandbox_starts_is_given_back_for_a_while(clock):
-    errand = Errand(app="shop:app", order=Order(queues=("mail",)))
-    broken = Sandboxes([sys.executable, "-c", "raise SystemExit(5)"], errand, clock)
+    assignment = ProcessAssignment(app="shop:app", work=Assignment(queues=("mail",)))
+    broken = Sandboxes([sys.executable, "-c", "raise SystemExit(5)"], assignment, clock)
 
-    act = Slot(broken, held("1", clock), [], clock.now()).result()
+    act = Slot(broken, a_job("1", clock), [], clock.now()).result()
 
-    assert act == WorkAct(receipt="1", verb=Verb.RELEASE, delay_ms=10_000)
+    assert act == JobAct(receipt="1", verb=Verb.RELEASE, delay_ms=10_000)
 
 
 def test_one_that_waits_for_a_sandbox_may_wait_as_long_as_its_lease_needs_no_extension(clock):
-    job = held("1", clock)
+    job = a_job("1", clock)
     assert job.start_by == clock.now() + 1_000  # half its time limit
 
     job.has_slot = True

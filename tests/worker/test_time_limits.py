@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lifecycle import State
-from penstock.worker.running_job import Fate
+from penstock.worker.claimed_job import StopReason
 from tests.worker.driver import LEASE_MS
 
 
@@ -95,7 +95,7 @@ def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_
             clock.advance(ms=min(LEASE_MS // 6, message.due_at - clock.now()))
             driver.turn()
             other.turn()
-        assert held.fate is Fate.LOST, "it is told of once"
+        assert held.stop_reason is StopReason.LEASE_LOST, "it is told of once"
     driver.end(held)
     driver.turn()
     driver.turn()
@@ -149,7 +149,7 @@ def test_when_it_began_is_told_again_if_the_store_did_not_hear_it(app, clock, ma
         clock.advance(seconds=1)
         driver.turn()
 
-    assert held.fate is None
+    assert held.stop_reason is None
     driver.end(held)
     driver.turn()
     assert driver.message(sent.id) is None
@@ -164,7 +164,7 @@ def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspen
     sent = short.enqueue()
     driver = make_rig(slots=1)
     assert driver.turn() <= clock.now() + 1_500
-    [held] = driver.slots.line
+    [held] = driver.slots.waiting
 
     clock.advance(ms=1_500)
     driver.pump.is_draining = True  # it would claim it again
@@ -173,7 +173,7 @@ def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspen
     message = driver.message(sent.id)
     assert message is not None
     assert (message.state, message.attempts) == (State.READY, 0)
-    assert not driver.slots.line
+    assert not driver.slots.waiting
     assert not held.begin(clock.now())
 
 
@@ -186,14 +186,14 @@ def test_a_job_that_waits_in_its_slot_for_a_sandbox_is_given_back_later_and_in_i
     sent, younger = short.enqueue(), short.enqueue()
     driver = make_rig(slots=1, has_sandbox=True)
     driver.turn()
-    held = driver.slots.line.popleft()
+    held = driver.slots.waiting.popleft()
     held.has_slot = True
     freed = []
-    held.stop = lambda: freed.append(held)
+    held.stop_handler = lambda: freed.append(held)
 
     clock.advance(ms=9_000)
     driver.turn()
-    assert held.fate is None
+    assert held.stop_reason is None
 
     clock.advance(ms=1_000)
     driver.pump.is_draining = True
@@ -232,7 +232,12 @@ def test_a_job_that_does_not_stop_at_its_time_limit_does_not_keep_a_worker_from_
 
 @pytest.mark.parametrize(
     ("timeout", "is_async", "way"),
-    [(None, False, "THREAD"), ("1s", False, "SANDBOX"), (None, True, "LOOP"), ("1s", True, "LOOP")],
+    [
+        (None, False, "THREAD"),
+        ("1s", False, "SANDBOX"),
+        (None, True, "EVENT_LOOP"),
+        ("1s", True, "LOOP"),
+    ],
 )
 def test_a_job_runs_where_it_can_be_stopped(app, make_rig, timeout, is_async, way):
     async def wait() -> None: ...
@@ -243,4 +248,4 @@ def test_a_job_runs_where_it_can_be_stopped(app, make_rig, timeout, is_async, wa
     driver = make_rig(slots=1, has_sandbox=True)
     driver.turn()
 
-    assert [held.way.name for held in driver.slots.line] == [way]
+    assert [held.runs_in.name for held in driver.slots.waiting] == [way]

@@ -73,7 +73,7 @@ def test_never_more_jobs_run_at_a_time_than_there_are_slots(app, start):
 
 
 def test_a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(app, start, monkeypatch):
-    monkeypatch.setattr(pump, "_LOOK_MS", HOUR)  # without a wake-up it would sleep that long
+    monkeypatch.setattr(pump, "_POLL_MS", HOUR)  # without a wake-up it would sleep that long
     begun = []
 
     @app.job(queue="mail")
@@ -163,9 +163,9 @@ def test_a_running_async_job_that_is_cancelled_may_clean_up_and_gives_its_slot_t
     assert began.wait(30)
     following.enqueue()
 
-    app.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+    app.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     assert cleaned.wait(30)
     assert after.wait(30)
-    [ending] = app.backing.broker.insight.past(sent.id).result().endings
+    [ending] = app.backend.broker.insight.past(sent.id).result().endings
     assert (ending.outcome, ending.reason) == (State.CANCELLED, "no")

@@ -9,7 +9,7 @@ from msgspec import Meta
 from penstock.api.operation import AnswerRecord, Limit, Operation, QueryRecord, about
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import TableNotFound
-from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 _DAY = {"format": "date"}
 
@@ -30,7 +30,7 @@ class InsightRows(AnswerRecord, frozen=True):
     is_cut: Annotated[bool, about("True if there are more rows.")]
 
     @classmethod
-    def of(cls, found: GoldRows) -> Self:
+    def of(cls, found: TableRows) -> Self:
         return cls(columns=found.columns, rows=found.rows, is_cut=found.is_cut)
 
 

@@ -16,12 +16,12 @@ import msgspec
 
 from penstock.api.sends import Sent
 from penstock.client import application_name as naming
-from penstock.client.backend import Backing
+from penstock.client.backend import Backend
 from penstock.client.bus.bus import BusPart
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues
 from penstock.client.jobs import recurring, tracing
-from penstock.client.jobs.current import Current
+from penstock.client.jobs.current import Current, running_job_label
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.hooks import check_worker_hook
 from penstock.client.jobs.job import Enqueued, Job
@@ -29,12 +29,14 @@ from penstock.client.jobs.job_spec import JobSettings, settle, spec_of
 from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.options import JobOptions, Settled
 from penstock.client.jobs.recurring import RecurringWork
-from penstock.client.local.backend import Embedded
+from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import Opening
+from penstock.client.nouns.circuits import Circuits
+from penstock.client.nouns.queues import Queues
 from penstock.client.nouns.recurring import Schedules
 from penstock.client.queue_options import QueueOptions, settings_of
-from penstock.client.recurring_registration import RetiringRoll
-from penstock.client.remote.backend import OverHttp
+from penstock.client.registry import ChannelRegistry, RetiringRegistry
+from penstock.client.remote.backend import RemoteBackend
 from penstock.client.sending import all_sent, batches, draft_by_kind, traced
 from penstock.client.urls import SERVER, check_url
 from penstock.domain.circuit.settings import BreakerSettings
@@ -45,15 +47,14 @@ from penstock.domain.queue.queue import check_name
 from penstock.domain.schedule import ownership
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
-from penstock.ports.work import WorkSource
 from penstock.settings import Settings, check_given, load
 from penstock.settings.store_url import SQLITE
 from penstock.wiring.broker import migrate, own_clock
-from penstock.worker.registration import Roll
+from penstock.worker.application import Application, JobSource, WorkerRegistry
 
 if TYPE_CHECKING:
-    from penstock.client.worker.starting import WorkerOptions
-    from penstock.worker.worker import Worker
+    from penstock.worker.assignment import WorkerOptions
+    from penstock.worker.worker import JobWorker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,7 +62,7 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusPart):
+class Penstock(BusPart, Application):
     """Safe to share between threads; a forked child opens its own.
 
     `settings` are those of a store in this process, by the names that a server's have:
@@ -160,9 +161,9 @@ class Penstock(BusPart):
         """Say how a queue is to be.  Applied when this process first uses it; see docs/jobs.md."""
         self._declared.add(name, settings_of(name, options))
 
-    def declared(self, queue: str) -> Mapping[str, Any]:
-        """The settings that this application declares for a queue."""
-        return self._declared.of(queue)
+    def declared(self, backend: Backend, queue: str) -> Mapping[str, Any]:
+        """The settings that this application declares for a queue; raises InvalidRequest."""
+        return self._declared.checked(backend, queue)
 
     def queue_at_least(self, name: str, *, max_attempts: int | None) -> None:
         """Raise its declared or default limit; never lower it."""
@@ -181,7 +182,10 @@ class Penstock(BusPart):
         With a route only those of its circuit.  Their names are those of `BreakerSettings`; see
         docs/circuits.md.  Raises InvalidRequest.
         """
-        return self._opening.get().change_breaker(changes, route)
+        circuits = Circuits(self._opening.get().channel)
+        if route is None:
+            return circuits.change_settings(changes)
+        return circuits.change_own_settings(changes, route=route).settings
 
     # --- opening and closing ---
 
@@ -215,9 +219,9 @@ class Penstock(BusPart):
     async def __aexit__(self, *_: object) -> None:
         await self.close_async()
 
-    def standing_in(self, backing: Backing) -> AbstractContextManager[None]:
-        """For tests: as long as it is held, everything goes to another backing."""
-        return self._opening.standing_in(backing)
+    def standing_in(self, backend: Backend) -> AbstractContextManager[None]:
+        """For tests: as long as it is held, everything goes to another backend."""
+        return self._opening.standing_in(backend)
 
     def use(self, url: str, *, key: str | None = None) -> None:
         """Another store or server from now on; what is open is closed."""
@@ -249,16 +253,24 @@ class Penstock(BusPart):
         return self._name or self._module
 
     @property
-    def backing(self) -> Backing:
+    def job_handlers(self) -> JobHandlers:
+        return self.handlers
+
+    @property
+    def running_job(self) -> Callable[[], tuple[str, str | None] | None]:
+        return running_job_label
+
+    @property
+    def backend(self) -> Backend:
         """What stands behind it, opened: for the parts of Penstock that build on it."""
         return self._opening.get()
 
-    def backing_for(self, tx: object) -> Backing:
-        """The backing, opened; raises InvalidRequest where opening would wait for `tx`."""
+    def backend_for(self, tx: object) -> Backend:
+        """The backend, opened; raises InvalidRequest where opening would wait for `tx`."""
         self._refuse_to_open(tx)
         return self._opening.get()
 
-    async def backing_for_async(self, tx: object) -> Backing:
+    async def backend_for_async(self, tx: object) -> Backend:
         self._refuse_to_open(tx)
         return await self._opening.get_async()
 
@@ -272,34 +284,39 @@ class Penstock(BusPart):
         """Those of its jobs and those that were declared."""
         return sorted({*self._declared, *self.handlers.queues})
 
-    def work_source(self) -> WorkSource:
-        """Where a worker gets work; its queues are made if missing, recurring work is declared."""
-        backing = self._opening.get()
-        self._subscribe_all(backing)
-        for name in self.queues:
-            self._settle(backing, name)
-        for recurrence in self.recurring.declared:
-            recurring.declare(backing.channel, recurrence, owner=self.name)
-        return self._with_own(backing.source())
+    def queue_names(self, *, prefix: str, limit: int) -> list[str]:
+        """Of the queues that exist, in their order."""
+        page = Queues(self._opening.get().channel).page(prefix=prefix, limit=limit)
+        return [queue.name for queue in page.queues]
 
-    def roll(self, about: NewWorker) -> Roll:
-        """Where a worker is registered; recurring work that is no longer declared is retired."""
-        backing, owner = self._opening.get(), self.name
+    def job_source(self) -> JobSource:
+        """Where a worker gets work; its queues are made if missing, recurring work is declared."""
+        backend = self._opening.get()
+        self._subscribe_all(backend)
+        for name in self.queues:
+            self._settle(backend, name)
+        for recurrence in self.recurring.declared:
+            recurring.declare(backend.channel, recurrence, owner=self.name)
+        return self._with_own(backend.source())
+
+    def registry(self, about: NewWorker) -> WorkerRegistry:
+        """Where a worker registers; recurring work that is no longer declared is retired."""
+        channel, owner = self._opening.get().channel, self.name
         if owner is None:
-            return backing.roll(about)
+            return ChannelRegistry(channel, about)
         declared = frozenset(recurrence.name for recurrence in self.recurring.declared)
         labels = about.labels | ownership.labels(owner, declared)
-        roll = backing.roll(msgspec.structs.replace(about, labels=labels))
-        retire = Schedules(backing.channel).retire
-        return RetiringRoll(roll, lambda: retire(owner, declared), owner=owner)
+        registry = ChannelRegistry(channel, msgspec.structs.replace(about, labels=labels))
+        retire = Schedules(channel).retire
+        return RetiringRegistry(registry, lambda: retire(owner, declared), owner=owner)
 
-    def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
+    def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:
         """A worker in this process: `run()` it in any thread, `drain()` ends it.
 
         Without processes of its own: a sync job past its time limit is told so but cannot be
         stopped, and what crashes takes this process along.  `penstock worker` has neither flaw.
         """
-        from penstock.client.worker.starting import in_process
+        from penstock.worker.worker import in_process
 
         return in_process(self, **options)
 
@@ -317,56 +334,54 @@ class Penstock(BusPart):
         """What has to run beside an own store if no server does: a worker calls it once."""
         self._opening.get().start_duties()
 
-    # --- the counter where drafts are handed in ---
+    # --- the outbox ---
 
     def put(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
         queue, tx = settled.queue, settled.tx
-        backing = self.backing_for(tx)
-        if tx is None and queue in self._declared:
-            self._declared.apply(backing, queue)
+        backend = self.backend_for(tx)
+        settings: Mapping[str, Any] = {}
+        if tx is not None:
+            settings = self._declared.checked(backend, queue)
+        elif queue in self._declared:
+            self._declared.apply(backend, queue)
         answers: list[Sent | PenstockError] = []
         with tracing.producing(queue, drafts) as span:
             for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
-                if tx is None:
-                    answers += backing.send(queue, some)
-                else:
-                    answers += backing.send_in(tx, queue, some, self._declared.of(queue))
+                answers += backend.send(queue, some, tx=tx, settings=settings)
             sent = all_sent(answers)
             span.sent([one.id for one in sent])
         return sent
 
     async def put_async(self, settled: Settled, drafts: Sequence[Draft]) -> list[Enqueued]:
         queue, tx = settled.queue, settled.tx
-        backing = await self.backing_for_async(tx)
-        if tx is None and queue in self._declared:
-            await self._declared.apply_async(backing, queue)
+        backend = await self.backend_for_async(tx)
+        settings: Mapping[str, Any] = {}
+        if tx is not None:
+            settings = self._declared.checked(backend, queue)
+        elif queue in self._declared:
+            await self._declared.apply_async(backend, queue)
         answers: list[Sent | PenstockError] = []
         with tracing.producing(queue, drafts) as span:
             for some in batches(traced(drafts, span.trace), most=DEFAULT_LIMITS.max_batch):
-                if tx is None:
-                    answers += await backing.send_async(queue, some)
-                else:
-                    answers += await backing.send_in_async(
-                        tx, queue, some, self._declared.of(queue)
-                    )
+                answers += await backend.send_async(queue, some, tx=tx, settings=settings)
             sent = all_sent(answers)
             span.sent([one.id for one in sent])
         return sent
 
     # --- private ---
 
-    def _open(self) -> Backing:
+    def _open(self) -> Backend:
         if self.url.startswith(SERVER):
-            return OverHttp(self.url, key=self._key, clock=self._clock or own_clock())
-        return Embedded(self.settings(self.url), clock=self._clock)
+            return RemoteBackend(self.url, key=self._key, clock=self._clock or own_clock())
+        return LocalBackend(self.settings(self.url), clock=self._clock)
 
     def _refuse_to_open(self, tx: object) -> None:
         """To open a file is to write to it, which would wait for the very one that waits here."""
         if tx is not None and self.url.startswith(SQLITE) and not self._opening.is_open:
             raise InvalidRequest("call app.open() before the transaction that is given as tx=")
 
-    def _settle(self, backing: Backing, queue: str) -> None:
-        self._declared.apply(backing, queue)
+    def _settle(self, backend: Backend, queue: str) -> None:
+        self._declared.apply(backend, queue)
 
     def _named(
         self, kind: str, arguments: Mapping[str, object], options: JobOptions

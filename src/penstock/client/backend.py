@@ -1,4 +1,4 @@
-"""What stands behind an application: a store opened in its own process, or a server elsewhere."""
+"""What an application runs on: a store opened in its own process, or a server."""
 
 from __future__ import annotations
 
@@ -6,68 +6,88 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from penstock.api.sends import SendResult
+from penstock.api.topics import Published
+from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel
-from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
-from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
-from penstock.ports.work import WorkAct, WorkSource
-from penstock.worker.registration import Roll
+from penstock.worker.application import JobSource
 
 
-class Backing(Protocol):
-    """Safe to share between threads.  The async methods are for callers on an event loop."""
+class Backend(Protocol):
+    """Safe to share between threads.
+
+    Most requests go through the channel.  The methods here exist because the two backends differ:
+    a store takes drafts as they are and takes part in the caller's transaction (`tx`), a server
+    gets them as JSON and rejects `tx`.
+    """
 
     @property
     def clock(self) -> Clock: ...
 
     @property
     def channel(self) -> Channel:
-        """What answers the operations of the API."""
+        """Answers the operations of the API."""
         ...
 
-    def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        """A missing queue is made."""
+    @property
+    def limits(self) -> Limits | None:
+        """Limits of the store; None: a server checks its own."""
         ...
 
-    async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]: ...
-
-    def send_in(
-        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
+    def send(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> list[SendResult]:
-        """In the caller's own transaction, in which a missing queue is made with the settings."""
+        """Create the queue if it is missing; `settings` are those of a queue created in `tx`."""
         ...
 
-    async def send_in_async(
-        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
+    async def send_async(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> list[SendResult]: ...
 
-    def act_in(self, tx: object, act: WorkAct) -> None:
-        """An act on a lease as part of the caller's own transaction; raises LeaseLost."""
+    def publish(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        *,
+        node: str | None,
+        tx: object = None,
+        subscriptions: Sequence[DeclaredSubscription] = (),
+    ) -> list[Published]:
+        """Create the topic if it is missing, and in `tx` also these subscriptions."""
         ...
 
-    async def act_in_async(self, tx: object, act: WorkAct) -> None: ...
+    async def publish_async(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        *,
+        node: str | None,
+        tx: object = None,
+        subscriptions: Sequence[DeclaredSubscription] = (),
+    ) -> list[Published]: ...
 
-    def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
-        """Make the queue with these settings, or change those that differ."""
+    def complete(self, receipt: str, *, tx: object) -> None:
+        """Complete a claimed message in the caller's transaction; raises LeaseLost."""
         ...
 
-    async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None: ...
-    def queue_names(self, *, prefix: str, limit: int) -> list[str]:
-        """Of the queues that exist, in their order."""
-        ...
+    async def complete_async(self, receipt: str, *, tx: object) -> None: ...
 
-    def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
-        """Some settings of the circuit breaker, or of one route; the others stay as they are."""
-        ...
-
-    def source(self) -> WorkSource: ...
-    def roll(self, about: NewWorker) -> Roll:
-        """Where a worker is registered."""
-        ...
+    def source(self) -> JobSource: ...
 
     def start_duties(self) -> None:
-        """Tidy and wake, where nobody else does: a store with no server beside it."""
+        """Run the background duties of a store that has no server beside it."""
         ...
 
     def close(self) -> None: ...

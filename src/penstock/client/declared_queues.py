@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.client.backend import Backing
+from penstock.api import queues
+from penstock.client.backend import Backend
 from penstock.client.jobs.job import Job
+from penstock.client.request_flow import Ask, Flow, run, run_async
 from penstock.domain.duration import duration_text
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import Forbidden, InvalidRequest, QueueExists
 from penstock.domain.queue.queue import QueueSettings, check_name
+
+_log = logging.getLogger("penstock.client")
 
 
 class DeclaredQueues:
@@ -17,7 +22,7 @@ class DeclaredQueues:
 
     def __init__(self) -> None:
         self._settings: dict[str, dict[str, Any]] = {}
-        self._applied: tuple[Backing | None, set[str]] = (None, set())
+        self._applied: tuple[Backend | None, set[str]] = (None, set())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._settings)
@@ -50,22 +55,48 @@ class DeclaredQueues:
                 f"{duration_text(settings['dedup_window_ms'])}, and not that of job {job.kind!r}"
             )
 
-    def apply(self, backing: Backing, queue: str) -> None:
-        """Once for each backing."""
-        applied = self._applied_to(backing)
+    def apply(self, backend: Backend, queue: str) -> None:
+        """Create the queue or change its settings, once for each backend."""
+        applied = self._applied_to(backend)
         if queue not in applied:
-            backing.declare(queue, self.of(queue))
+            settings = self.checked(backend, queue)
+            run(backend.channel, _declare(queue, settings))
             applied.add(queue)
 
-    async def apply_async(self, backing: Backing, queue: str) -> None:
-        applied = self._applied_to(backing)
+    async def apply_async(self, backend: Backend, queue: str) -> None:
+        applied = self._applied_to(backend)
         if queue not in applied:
-            await backing.declare_async(queue, self.of(queue))
+            settings = self.checked(backend, queue)
+            await run_async(backend.channel, _declare(queue, settings))
             applied.add(queue)
 
-    def _applied_to(self, backing: Backing) -> set[str]:
+    def checked(self, backend: Backend, queue: str) -> Mapping[str, Any]:
+        """The declared settings; raises InvalidRequest if a limit of the store overrides them."""
+        settings = self.of(queue)
+        size, limits = settings.get("max_body_bytes"), backend.limits
+        if size is not None and limits is not None and size > limits.max_body_bytes:
+            raise InvalidRequest(
+                f"queue {queue!r}: max_body_bytes is {size}, but the store takes at most "
+                f"{limits.max_body_bytes}: raise limits.max_body_bytes with "
+                "Penstock(url, settings={…}), PENSTOCK_LIMITS_MAX_BODY_BYTES or the config file"
+            )
+        return settings
+
+    def _applied_to(self, backend: Backend) -> set[str]:
         known, names = self._applied
-        if known is not backing:
+        if known is not backend:
             names = set()
-            self._applied = (backing, names)
+            self._applied = (backend, names)
         return names
+
+
+def _declare(queue: str, settings: Mapping[str, Any]) -> Flow[None]:
+    path = {"queue": queue}
+    try:
+        try:
+            yield Ask(queues.PUT, path, settings, only_new=True)
+        except QueueExists:
+            if settings:
+                yield Ask(queues.CHANGE, path, settings)
+    except Forbidden as error:
+        _log.warning("queue %r keeps its settings: %s", queue, error)

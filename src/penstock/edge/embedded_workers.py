@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable
 from functools import partial
 
-from penstock.client.worker.starting import supervised
 from penstock.settings import Settings
 from penstock.settings.workers import WorkersSettings
 from penstock.supervision.health import Health, Part
 from penstock.supervision.threads import SupervisedThread
-from penstock.worker.assignment import Order
-from penstock.worker.frames import Errand
+from penstock.wiring.broker import steady_clock
+from penstock.worker.assignment import Assignment
+from penstock.worker.frames import ProcessAssignment
 from penstock.worker.supervisor import Supervisor
 
 _log = logging.getLogger("penstock.workers")
@@ -27,7 +27,7 @@ class EmbeddedWorkers:
         self._drain_ms = settings.server.drain_ms
         names = [name.strip() for name in (settings.workers.modules or "").split(",")]
         count = processes_of(settings.workers, cores=os.cpu_count() or 1)
-        order = Order(
+        work = Assignment(
             queues=(),
             beat_ms=settings.workers.beat_ms,
             max_jobs=settings.workers.max_jobs,
@@ -37,14 +37,15 @@ class EmbeddedWorkers:
         self._supervisors: dict[str, Supervisor] = {}  # by the name of their module
 
         def make(name: str) -> Supervisor:
-            return supervised(
-                Errand(
+            return Supervisor(
+                ProcessAssignment(
                     app=name,
                     url=settings.store_url,
-                    order=order,
+                    work=work,
                     log_level=settings.log.level,
                     log_format=settings.log.format,
                 ),
+                steady_clock(),
                 processes=count,
                 on_ready=partial(_log.info, "workers are ready: %s, %d processes", name, count),
             )

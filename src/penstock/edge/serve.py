@@ -13,7 +13,6 @@ from functools import partial
 
 import uvloop
 
-from penstock import __version__
 from penstock.edge.aweq.api import AweqApi
 from penstock.edge.console.api import ConsoleApi
 from penstock.edge.embedded_workers import EmbeddedWorkers
@@ -34,11 +33,6 @@ from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.waiting_claims import WaitingRoom
 from penstock.edge.worker_routes import work_routes
-from penstock.operations.administration import AdministrationOperations
-from penstock.operations.history import HistoryOperations
-from penstock.operations.overview import OverviewOperations
-from penstock.operations.scaling import ScalingOperations
-from penstock.operations.tables import TableOperations
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 from penstock.wiring.handlers import handlers_of
@@ -154,27 +148,13 @@ def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
         *SendApi(broker.messages, limits).routes(),
         *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
-        *routes_of(handlers_of(broker)),
+        *routes_of(handlers_of(broker, room)),
         *work_routes(broker, room),
         *push_routes(broker),
-        *routes_of(ScalingOperations(broker.scaling, broker.facts, broker.clock).handlers()),
-        *routes_of(TableOperations(broker.gold).handlers()),
-        *routes_of(AdministrationOperations(broker.keys, broker.settings).handlers()),
-        *routes_of(HistoryOperations(broker.insight).handlers()),
         *MetricsApi(
             broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),
         *HealthApi(broker.insight, broker.health).routes(),
-        *routes_of(
-            OverviewOperations(
-                broker.insight,
-                broker.watch,
-                broker.graphs,
-                broker.routes,
-                room,
-                version=__version__,
-            ).handlers()
-        ),
         *LiveApi(
             broker.watch,
             most_listeners=limits.max_listeners,

@@ -8,13 +8,13 @@ from penstock.api import tables
 from penstock.api.tables import Days, InsightRows, Insights
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Computation, Steps
-from penstock.services.tables import Gold
+from penstock.services.tables import Tables
 
 _FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
 
 
 class TableOperations:
-    def __init__(self, service: Gold) -> None:
+    def __init__(self, service: Tables) -> None:
         self._tables = service
 
     def handlers(self) -> Handlers:

@@ -1,4 +1,4 @@
-"""Alerts: to the log in any case, and as a JSON document to an endpoint if there is one."""
+"""Alerts: always to the log, and as a JSON document to an endpoint if one is set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LoggedAlerts:
 
 
 class EndpointAlerts:
-    """`text` is what chats show of it; the rest is for programs."""
+    """Posts the alert; chats show its `text`, the other fields are for programs."""
 
     def __init__(self, url: str, sender: Sender) -> None:
         self._url = url
@@ -37,10 +37,10 @@ class EndpointAlerts:
             payload=msgspec.json.encode(alert),
             timeout_ms=TIMEOUT_MS,
         )
-        self._sender.send(request, self._told)
+        self._sender.send(request, self._log_failure)
 
-    def _told(self, response: Response) -> None:
+    def _log_failure(self, response: Response) -> None:
         if response.status is None or not 200 <= response.status < 300:
             why = response.error or f"it answered {response.status}"
-            # The address may hold a secret, as those of chats do.
-            _log.error("an alert could not be told to its endpoint: %s", why)
+            # Without the address, which may contain a secret, as those of chats do.
+            _log.error("an alert could not be sent to its endpoint: %s", why)

@@ -1,4 +1,4 @@
-"""AWS signature version 4, for requests of ours to AWS: the headers that sign one."""
+"""AWS signature version 4: the headers that sign our requests to AWS."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def signed_headers(
     service: str,
     now: int,
 ) -> dict[str, str]:
-    """Of a POST without a query: `headers` and those of the signature."""
+    """`headers` plus the signature's own, for a POST without a query."""
     moment = moment_of(now)
     date, at = moment.strftime("%Y%m%d"), moment.strftime("%Y%m%dT%H%M%SZ")
     port = "" if url.is_default_port() else f":{url.port}"

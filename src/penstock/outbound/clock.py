@@ -1,8 +1,8 @@
 """The only module that reads time.
 
-A clock set back must not hide messages, so the wall clock is read once, at the start; from then on
-time is that value plus what a steady clock has counted.  Where a store starts is decided by
-`domain/store/store_time.py`.
+A clock that is set back must not hide messages, so the wall clock is read once, at the start; from
+then on time is that value plus the progress of a steady clock.  `domain/store/store_time.py`
+decides at which time a store starts.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Callable
 from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text
 
 NANOS_PER_MILLI = 1_000_000
-TOLERATED_MS = 1_000  # so far a process may stand behind the latest instant of another
+TOLERATED_MS = 1_000  # how far a process may be behind the latest instant of another
 
 _TRIES = 5
-_SHORT_MS = 2  # so long a question to a database may take, and no more is asked
+_SHORT_MS = 2  # a round trip this short is exact enough: no more tries
 
 _log = logging.getLogger("penstock.clock")
 
@@ -34,14 +34,14 @@ def wall_ms() -> int:
 
 
 class SteadyClock:
-    """Counts on from the start of the machine, the same in all its processes."""
+    """Milliseconds since the machine started, the same in all its processes."""
 
     def now(self) -> int:
         return _steady_ms()
 
 
 class WallClock:
-    """What the machine says now: for signatures and headers that other machines compare."""
+    """The machine's current time: for signatures and headers that other machines check."""
 
     def now(self) -> int:
         return wall_ms()
@@ -55,12 +55,12 @@ class SystemClock:
         floor: int = 0,
         agree: Callable[[int], int] = lambda ms: ms,
     ) -> None:
-        """`start_at`: where time starts, instead of now by the wall clock.
+        """`start_at`: where time starts; the wall clock's time if None.
 
-        `floor`: the latest instant that the store has seen.  `agree`: how far ahead of the steady
-        clock the processes are that use the same store already.  The steady clock is one for the
-        whole machine, so from then on all of them have one time, whatever became of the wall clock
-        between their starts.
+        `floor`: the latest instant that the store has seen.  `agree`: takes our offset from the
+        steady clock and returns the one that processes with the same store use.  The steady clock
+        is shared by the whole machine, so they all have the same time from then on, even if the
+        wall clock was set between their starts.
         """
         steady = _steady_ms()
         self._offset = agree((wall_ms() if start_at is None else start_at) - steady)
@@ -75,8 +75,8 @@ class SystemClock:
 class ServerClock:
     """Follows the clock of a database that several nodes share.
 
-    Goes back only when that clock was set back by more than `MAX_CARRY_MS`: otherwise it stands
-    still until the database has caught up.
+    Goes back only when that clock was set back by more than `MAX_CARRY_MS`; otherwise it stops
+    until the database has caught up.
     """
 
     def __init__(self, ask: Callable[[], int]) -> None:
@@ -86,18 +86,18 @@ class ServerClock:
         self.adjust()
 
     def adjust(self) -> None:
-        """Measure anew; the answer is taken to be from the middle of the round trip.
+        """Measure again; the answer is taken to be from the middle of the round trip.
 
-        A long one says little: it may have waited for a connection on its way there, or back.
+        The shortest round trip counts: a long one may have waited for a connection.
         """
         shortest = None
         for _ in range(_TRIES):
             before = _steady_ms()
-            told = self._ask()
+            answer = self._ask()
             after = _steady_ms()
             if shortest is None or after - before < shortest:
                 shortest = after - before
-                self._offset = told - (before + after) // 2
+                self._offset = answer - (before + after) // 2
             if shortest <= _SHORT_MS:
                 return
 
@@ -105,7 +105,7 @@ class ServerClock:
         latest, now = self._latest, _steady_ms() + self._offset
         if latest - now > MAX_CARRY_MS:
             _log.warning(
-                "the clock of the database went back by %s: following it",
+                "the clock of the database was set back by %s: following it",
                 difference_text(latest - now),
             )
             self._latest = now

@@ -6,7 +6,7 @@ import os
 import random
 from collections import defaultdict
 
-_DRAW = 256  # draws of the same length at once: each by itself would be a system call
+_DRAW = 256  # texts of the same length drawn at once, to save system calls
 
 
 class SystemDice:
@@ -22,7 +22,7 @@ class SystemDice:
     def digits(self, count: int) -> str:
         drawn = self._drawn[count]
         try:
-            return drawn.pop()  # one step, so that no two threads get the same
+            return drawn.pop()  # atomic, so that no two threads get the same
         except IndexError:
             text = os.urandom((count * _DRAW + 1) // 2).hex()
             first, *others = (text[i * count : (i + 1) * count] for i in range(_DRAW))

@@ -1,6 +1,6 @@
-"""Makes what the file of fleets names: sources, managers of replicas, alerts.
+"""Creates what the fleets file names: load sources, replica managers, alerts.
 
-What needs a library is imported only when a file names it.
+Modules that need an optional library are imported only when the file names them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from penstock.domain.scaling.fleet_sources import (
 from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
 from penstock.outbound.clock import WallClock
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetRoll
+from penstock.ports.fleet_registry import FleetRegistry
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.ports.sender import Sender
 
 
-class Outfit:
+class FleetFactory:
     def __init__(
         self,
         *,
         own: LoadSource,
-        roll: FleetRoll,
+        registry: FleetRegistry,
         sender: Sender,
         clock: Clock,
         dice: Dice,
@@ -41,12 +41,12 @@ class Outfit:
         wanted_before: Callable[[str], int],
         keeps: bool = False,
     ) -> None:
-        """`own`: our own queues.  `folder`: where it is kept which processes were started.
+        """`own`: the load of our own queues.  `folder`: for the ledgers of started processes.
 
-        `keeps`: processes stay when the autoscaler ends, whatever the file says of them.
+        `keeps`: processes outlive the autoscaler, whatever the file says.
         """
         self._own = own
-        self._roll = roll
+        self._registry = registry
         self._sender = sender
         self._clock = clock
         self._dice = dice
@@ -89,12 +89,12 @@ class Outfit:
             case Kubernetes() as spec:
                 from penstock.outbound.replicas.kubernetes import KubernetesReplicas
 
-                return KubernetesReplicas(fleet.name, spec, roll=self._roll)
+                return KubernetesReplicas(fleet.name, spec, registry=self._registry)
             case External() as spec:
                 from penstock.outbound.replicas.external import ExternalReplicas
 
                 return ExternalReplicas(
-                    fleet.name, spec, roll=self._roll, before=self._wanted_before
+                    fleet.name, spec, registry=self._registry, before=self._wanted_before
                 )
 
     def alerts(self, fleets: Fleets) -> Alerts:
@@ -113,7 +113,7 @@ class Outfit:
             spec,
             launch,
             folder=self._folder,
-            roll=self._roll,
+            registry=self._registry,
             clock=self._clock,
             dice=self._dice,
         )

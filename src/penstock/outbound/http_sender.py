@@ -1,10 +1,10 @@
-"""Pushes requests over HTTP: one thread with an event loop, whatever the number of queues.
+"""Sends HTTP requests from one thread with an event loop, whatever the number of queues.
 
-Connections are pooled and kept for a moment.  A backend may close one in the same instant in which
-it is used again; a request that fails in this way, before any byte of an answer, is sent once more
-at once on a fresh connection, and counts as one attempt.  Redirects are not followed: a route says
-where a delivery goes, and nobody else.  An answer counts from its status; what comes after it is
-read only so far that the connection can be used again.
+Connections are pooled and kept alive briefly.  An endpoint may close one at the very moment it is
+reused; a request that fails like this, before any byte of a response, is sent once more at once on
+a new connection, and both count as one attempt.  Redirects are not followed: only a route decides
+where a delivery goes.  The status decides the outcome; the body is read only as far as needed to
+reuse the connection.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from penstock.ports.sender import Request, Response
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
 
-Then = Callable[[Response], None]
+OnResponse = Callable[[Response], None]
 
 _log = logging.getLogger("penstock.push")
-_BROKEN_OFF = Response(error="broken off because this node stops", is_broken_off=True)
-_READ_BYTES = 64 * 1024  # of an answer, before its connection is given up
+_ABORTED = Response(error="aborted because this node stops", is_broken_off=True)
+_READ_BYTES = 64 * 1024  # of a response; its connection is closed if there is more
 _READ_SECONDS = 5.0
 _EXCERPT_CHARS = 500
 _CLOSED_BY_PEER = (errno.ECONNRESET, errno.EPIPE)
-_MOST_REFUSALS = 1_000  # different ones that are logged
-# What a client adds of its own accord; a delivery has the headers that its sender gave it.
+_MOST_REFUSALS = 1_000  # distinct ones that are logged
+# Headers that the library would add; a delivery has only the headers its sender gave it.
 _NOT_OURS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
@@ -52,13 +52,13 @@ class HttpSender:
         denied: str = "",
         health: Health | None = None,
     ) -> None:
-        """`denied`: networks that nothing is sent to, beside those that nothing ever is."""
+        """`denied`: networks that are never contacted, in addition to the built-in ones."""
         self._clock = clock
         self._guard = Guard(denied)
         self._connections = connections
         self._keep_alive_ms = keep_alive_ms
         self._loop = uvloop.new_event_loop()
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._in_flight: set[asyncio.Task[None]] = set()
         self._refusals: set[str] = set()
         self._is_open = True
         self._sessions: list[aiohttp.ClientSession] = []
@@ -67,22 +67,22 @@ class HttpSender:
         self._thread.start()
         self._is_ready.wait()
 
-    def send(self, request: Request, then: Then) -> None:
+    def send(self, request: Request, then: OnResponse) -> None:
         try:
             self._loop.call_soon_threadsafe(self._begin, request, then)
         except RuntimeError:  # the loop is closed
-            then(_BROKEN_OFF)
+            then(_ABORTED)
 
     def close(self) -> None:
-        """Twice does no harm."""
+        """May be called twice."""
         if self._thread.is_alive():
             self._is_open = False
-            with suppress(RuntimeError):  # it has failed just now
+            with suppress(RuntimeError):  # the loop has just failed
                 self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
     def _run(self) -> None:
-        """If the loop fails, what was under way is broken off, and the next call has a new one."""
+        """If the loop fails, requests in flight are aborted, and the next call gets a new loop."""
         loop = self._loop
         asyncio.set_event_loop(loop)
         try:
@@ -111,53 +111,53 @@ class HttpSender:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=_NOT_OURS,
-            trace_configs=[_noting_reuse()],
+            trace_configs=[_trace_reuse()],
         )
         self._sessions.append(session)
-        # Some methods would be tried twice whenever a connection breaks.  It is for us to say when
-        # something is tried again: a circuit that lets one request through means one.
+        # The library would retry some methods when a connection breaks.  Retries are our decision:
+        # a circuit that permits one probe permits exactly one.
         session._retry_connection = False
         return session
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """Here the address is known that a connection really goes to, whatever its name was."""
+        """Check the resolved address: here it is known which one the connection uses."""
         family, kind, protocol, _, address = info
         self._guard.check(address[0])
         return socket.socket(family, kind, protocol)
 
-    def _begin(self, request: Request, then: Then) -> None:
+    def _begin(self, request: Request, then: OnResponse) -> None:
         if not self._is_open:
-            then(_BROKEN_OFF)
+            then(_ABORTED)
             return
         task = self._loop.create_task(self._exchange(request, then))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._in_flight.add(task)
+        task.add_done_callback(self._in_flight.discard)
 
     async def _stop(self) -> None:
-        for task in list(self._under_way):
+        for task in list(self._in_flight):
             task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*self._in_flight, return_exceptions=True)
         while self._sessions:
             await self._sessions.pop().close()
 
-    async def _exchange(self, request: Request, then: Then) -> None:
+    async def _exchange(self, request: Request, then: OnResponse) -> None:
         began = self._clock.now()
         try:
             then(await self._ask(request, began))
         except asyncio.CancelledError:
-            then(_BROKEN_OFF)
+            then(_ABORTED)
             raise
         except TimeoutError:
             then(self._failed(began, f"no answer within {request.timeout_ms} ms"))
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._log_refusal(error)
             then(self._failed(began, _text(error)))
-        except Exception as error:  # whatever it is, its queue must not wait for ever
+        except Exception as error:  # without a response its queue would wait for ever
             _log.exception("a request to %s failed", request.url)
             then(self._failed(began, _text(error)))
 
     def _log_refusal(self, error: Exception) -> None:
-        """Once per address: a delivery comes again every few seconds, for as long as it lives."""
+        """Once per address: a delivery is retried every few seconds until it expires."""
         cause = getattr(error, "os_error", None)
         if isinstance(cause, Refused) and str(cause) not in self._refusals:
             if len(self._refusals) < _MOST_REFUSALS:
@@ -188,12 +188,12 @@ class HttpSender:
         )
         async with asked as answer:
             took_ms = self._clock.now() - began
-            said = await _read(answer)
+            body = await _read(answer)
             return Response(
                 status=answer.status,
                 took_ms=took_ms,
                 retry_after=answer.headers.get("Retry-After"),
-                excerpt=None if answer.ok else _excerpt(said),
+                excerpt=None if answer.ok else _excerpt(body),
             )
 
     def _failed(self, began: int, why: str) -> Response:
@@ -201,41 +201,41 @@ class HttpSender:
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    """What it says, up to a point; if there is more, the connection is given up."""
-    said = b""
+    """The body up to a limit; if there is more, the connection is closed."""
+    body = b""
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            while len(said) < _READ_BYTES:
+            while len(body) < _READ_BYTES:
                 part = await answer.content.read(_READ_BYTES)
                 if not part:
-                    return said
-                said += part
+                    return body
+                body += part
     except (TimeoutError, aiohttp.ClientError, OSError):
         pass
     answer.close()
-    return said
+    return body
 
 
-def _excerpt(said: bytes) -> str | None:
-    text = said[: 4 * _EXCERPT_CHARS].decode(errors="replace").strip()
+def _excerpt(body: bytes) -> str | None:
+    text = body[: 4 * _EXCERPT_CHARS].decode(errors="replace").strip()
     return text[:_EXCERPT_CHARS] or None
 
 
-def _noting_reuse() -> aiohttp.TraceConfig:
-    """Note in a request's context whether it goes out on a connection that was used before."""
+def _trace_reuse() -> aiohttp.TraceConfig:
+    """Mark in a request's context whether its connection was used before."""
 
-    async def reused(session: aiohttp.ClientSession, context: Any, _: Any) -> None:
+    async def mark_reused(session: aiohttp.ClientSession, context: Any, _: Any) -> None:
         context.trace_request_ctx.is_reused = True
 
     trace = aiohttp.TraceConfig()
-    trace.on_connection_reuseconn.append(reused)
+    trace.on_connection_reuseconn.append(mark_reused)
     return trace
 
 
 def _is_unanswered(error: aiohttp.ClientConnectionError) -> bool:
-    """Whether the backend closed the connection before it sent any byte."""
+    """True if the endpoint closed the connection before it sent any byte."""
     if isinstance(error, aiohttp.ServerDisconnectedError):
-        return isinstance(error.message, str)  # otherwise it is the head of an answer
+        return isinstance(error.message, str)  # otherwise it is the head of a response
     return isinstance(error, OSError) and error.errno in _CLOSED_BY_PEER
 
 

@@ -1,7 +1,7 @@
-"""Questions to a source of load over HTTP.
+"""Queries to a load source over HTTP.
 
-Every question has one time limit for all its requests.  Secrets are read anew each time, so that a
-changed file counts at once; they go into no text.
+Every query has one timeout for all its requests.  Secrets are read each time, so that a changed
+file takes effect at once; they never appear in messages.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _MOST_BYTES = 32 * 1024 * 1024
 
 class HttpSource:
     def __init__(self, name: str, product: str, endpoint: str, *, timeout_ms: int) -> None:
-        """`name` and `product`: for texts.  Nothing is asked yet."""
+        """`name` and `product` are for messages.  Sends nothing yet."""
         self.name = name
         self.endpoint = endpoint.rstrip("/")
         self._product = product
         self._timeout_ms = timeout_ms
 
-    def ask(self, asking: Callable[[Session], Awaitable[T]], headers: Mapping[str, str]) -> T:
-        """Raises SourceUnavailable, and what `asking` raises."""
+    def ask(self, query: Callable[[Session], Awaitable[T]], headers: Mapping[str, str]) -> T:
+        """Run a query; raises SourceUnavailable, and what `query` raises."""
 
         async def do() -> T:
             limit = asyncio.timeout(self._timeout_ms / 1000)
             async with limit, aiohttp.ClientSession(headers=headers) as session:
-                return await asking(session)
+                return await query(session)
 
         try:
             return asyncio.run(do())
@@ -48,22 +48,31 @@ class HttpSource:
             raise self.trouble(str(error) or type(error).__name__) from error
 
     async def body(self, answer: aiohttp.ClientResponse) -> bytes:
-        said = bytearray()
+        body = bytearray()
         async for part in answer.content.iter_any():
-            said += part
-            if len(said) > _MOST_BYTES:
-                raise ValueError("it answers without an end")
-        return bytes(said)
+            body += part
+            if len(body) > _MOST_BYTES:
+                raise ValueError(f"the answer is longer than {_MOST_BYTES} bytes")
+        return bytes(body)
 
-    def decode(self, said: bytes, kind: type[T]) -> T:
+    def decode(self, body: bytes, kind: type[T]) -> T:
         try:
-            return msgspec.json.decode(said, type=kind)
+            return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError as error:
-            raise self.trouble(f"it answers, but not as {self._product} does: {error}") from None
+            raise self.unexpected(error) from None
+
+    def convert(self, value: object, kind: type[T]) -> T:
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            raise self.unexpected(error) from None
 
     def secret(self, what: str, *, file: str | None, variable: str | None) -> str | None:
-        """None: neither of them is set."""
+        """None: neither `file` nor `variable` is set."""
         return read_secret(what, file=file, variable=variable, trouble=self.trouble)
+
+    def unexpected(self, error: Exception) -> SourceUnavailable:
+        return self.trouble(f"its answer is not one of {self._product}: {error}")
 
     def trouble(self, why: str) -> SourceUnavailable:
         where = urlsplit(self.endpoint)
@@ -82,10 +91,10 @@ def read_secret(
         try:
             return os.environ[variable]
         except KeyError:
-            raise trouble(f"the variable {variable} is not set") from None
+            raise trouble(f"the environment variable {variable} is not set") from None
     if file is None:
         return None
     try:
         return Path(file).read_text(encoding="utf-8").strip("\r\n")
     except (OSError, ValueError) as error:
-        raise trouble(f"the file of its {what} cannot be read: {error}") from None
+        raise trouble(f"its {what} file cannot be read: {error}") from None

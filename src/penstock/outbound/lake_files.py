@@ -1,7 +1,7 @@
-"""The lake in a folder: Parquet files that are whole, synced and named, or not seen at all.
+"""The lake as a folder of Parquet files, each either complete and synced or invisible to readers.
 
-A file is written under a name that no reader looks at, synced, and renamed; then its folder is
-synced.  Whatever is killed leaves at most a file that nobody sees.
+A file is written under a name that readers ignore, synced, and renamed; then its folder is synced.
+A killed process leaves at most a file that readers ignore.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.ports.clock import Dice
 MARKER = "_penstock.json"
 ROWS_PER_GROUP = 1_000_000
 BYTES_PER_GROUP = 128 * 1024 * 1024  # whichever comes first: bodies may be large
-_UNDER_WAY = ".tmp-"
+_TMP = ".tmp-"
 
 _TYPES = {
     Type.TEXT: pa.string(),
@@ -41,7 +41,7 @@ class _Marker(msgspec.Struct):
 
 
 def schema_of(table: Table) -> pa.Schema:
-    """Without the columns of the partitions, which stand in the names of folders."""
+    """Without the partition columns, which are in the folder names."""
     fields = [_field(column) for column in table.columns]
     return pa.schema(fields, {lake.VERSION_KEY: str(lake.SCHEMA_VERSION)})
 
@@ -73,26 +73,26 @@ class LakeFiles:
 
     def found(self, lake_id: str) -> None:
         make_folder(self._folder)
-        under_way = self._under_way(self._folder, MARKER)
+        temporary = self._temporary(self._folder, MARKER)
         text = msgspec.json.encode(_Marker(lake_id, lake.SCHEMA_VERSION))
-        with _create(under_way) as out:
+        with _create(temporary) as out:
             out.write(text + b"\n")
             _sync(out)
-        _rename(under_way, self._folder / MARKER)
+        _rename(temporary, self._folder / MARKER)
 
     def file(self, table: Table, dt: str, rows: Range) -> LakeFile:
         folder = self._folder / lake.folder(table, dt)
         make_folder(folder)
         name = lake.file_name(table, rows)
-        return _File(table, self._under_way(folder, name), folder / name)
+        return _File(table, self._temporary(folder, name), folder / name)
 
     def files(self, table: Table, dt: str) -> list[Range]:
         folder = self._folder / lake.folder(table, dt)
         names = os.listdir(folder) if folder.is_dir() else []
         return sorted(r for name in names if (r := lake.range_of(table, name)) is not None)
 
-    def snapshot(self, dt: str, snapshot_no: int) -> Snapshot:
-        return Snapshot(self._folder, dt, snapshot_no, self._dice.digits(8))
+    def snapshot(self, dt: str, snapshot_no: int) -> SnapshotFiles:
+        return SnapshotFiles(self._folder, dt, snapshot_no, self._dice.digits(8))
 
     def snapshots(self) -> list[tuple[str, int]]:
         found = self._folder.glob(f"{lake.SNAPSHOTS.name}/dt=*/snapshot_no=*")
@@ -100,21 +100,21 @@ class LakeFiles:
         return sorted(((dt, int(no)) for dt, no in pairs if no.isdigit()), key=lambda p: p[1])
 
     def remove_snapshots(self, gone: Iterable[tuple[str, int]]) -> None:
-        """The messages first: a snapshot is seen by its messages."""
+        """Messages first: readers find a snapshot by its messages."""
         for dt, snapshot_no in gone:
             for table in (lake.SNAPSHOTS, lake.QUEUES):
                 folder = self._folder / lake.folder(table, dt, snapshot_no=snapshot_no)
                 if folder.is_dir():
-                    hidden = self._under_way(folder.parent, folder.name)
+                    hidden = self._temporary(folder.parent, folder.name)
                     _rename(folder, hidden)
                     shutil.rmtree(hidden)
 
     def tidy(self, *, older_ms: int) -> int:
-        """By the clock of whoever keeps the files, which need not be ours."""
+        """Ages are measured by the file system's clock, which need not be ours."""
         left = list(self._left_behind())
         if not left:
             return 0
-        probe = self._under_way(self._folder, "now")
+        probe = self._temporary(self._folder, "now")
         probe.touch()
         before_at = _changed_at(probe) - older_ms
         probe.unlink()
@@ -127,15 +127,15 @@ class LakeFiles:
         return len(old)
 
     def _left_behind(self) -> Iterator[Path]:
-        yield from self._folder.glob(f"{_UNDER_WAY}*")
+        yield from self._folder.glob(f"{_TMP}*")
         for table in lake.TABLES.values():
-            yield from self._folder.glob(f"{table.name}/dt=*/{_UNDER_WAY}*")
+            yield from self._folder.glob(f"{table.name}/dt=*/{_TMP}*")
 
-    def _under_way(self, folder: Path, name: str) -> Path:
-        return folder / f"{_UNDER_WAY}{self._dice.digits(8)}-{name}"
+    def _temporary(self, folder: Path, name: str) -> Path:
+        return folder / f"{_TMP}{self._dice.digits(8)}-{name}"
 
 
-class Snapshot:
+class SnapshotFiles:
     def __init__(self, lake_folder: Path, dt: str, snapshot_no: int, token: str) -> None:
         self._lake = lake_folder
         self._dt = dt
@@ -146,10 +146,10 @@ class Snapshot:
         folder = self._hidden(table)
         make_folder(folder)
         name = lake.file_name(table, rows)
-        return _File(table, folder / f"{_UNDER_WAY}{name}", folder / name)
+        return _File(table, folder / f"{_TMP}{name}", folder / name)
 
     def keep(self) -> None:
-        """The messages last: a snapshot is seen by its messages."""
+        """Messages last: readers find a snapshot by its messages."""
         for table in (lake.QUEUES, lake.SNAPSHOTS):
             folder = self._lake / lake.folder(table, self._dt, snapshot_no=self._no)
             _rename(self._hidden(table), folder)
@@ -160,18 +160,18 @@ class Snapshot:
 
     def _hidden(self, table: Table) -> Path:
         folder = self._lake / lake.folder(table, self._dt)
-        return folder / f"{_UNDER_WAY}{self._token}-{self._no}"
+        return folder / f"{_TMP}{self._token}-{self._no}"
 
 
 class _File:
-    def __init__(self, table: Table, under_way: Path, path: Path) -> None:
+    def __init__(self, table: Table, temporary: Path, path: Path) -> None:
         self._schema = schema_of(table)
-        self._under_way = under_way
+        self._temporary = temporary
         self._path = path
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._bytes = 0
-        self._out = _create(under_way)
+        self._out = _create(temporary)
         self._writer = pq.ParquetWriter(
             self._out,
             self._schema,
@@ -199,7 +199,7 @@ class _File:
             self._writer.close()
             _sync(self._out)
             self._out.close()
-            _rename(self._under_way, self._path)
+            _rename(self._temporary, self._path)
         except BaseException:
             self.discard()
             raise
@@ -207,7 +207,7 @@ class _File:
     def discard(self) -> None:
         self._writer.close()
         self._out.close()
-        self._under_way.unlink(missing_ok=True)
+        self._temporary.unlink(missing_ok=True)
 
     def _write_group(self) -> None:
         if self._waiting:
@@ -217,7 +217,7 @@ class _File:
 
 
 def make_folder(folder: Path) -> None:
-    """A new folder must itself survive a power cut: its name stands in its parent."""
+    """Create and sync: a new folder survives a power cut once its parent is synced."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -226,7 +226,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _create(path: Path) -> IO[bytes]:
-    """For its owner only: what is archived includes bodies."""
+    """Readable by its owner only: the lake contains bodies."""
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 
@@ -256,5 +256,5 @@ def _sync_folder(folder: Path) -> None:
 def _changed_at(path: Path) -> int:
     try:
         return int(path.stat().st_mtime * 1000)
-    except FileNotFoundError:  # somebody else was faster
+    except FileNotFoundError:  # another process has removed it
         return 2**62

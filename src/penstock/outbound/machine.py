@@ -1,4 +1,4 @@
-"""A check-up of the machine under the store: Python, the data folder, its disk."""
+"""Checks of the machine that the store runs on: Python, the data folder, its disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GIB = 1024 * MIB
 LITTLE_BYTES, TOO_LITTLE_BYTES = GIB, 64 * MIB
 SYNCS = 32
 SLOW_MS, SUSPICIOUS_MS = 20.0, 0.02
-# What is in memory is lost with the power; over a network, locks and syncs are not to be trusted.
+# Files in memory are lost with the power; over a network, locks and syncs are not reliable.
 VOLATILE = frozenset({"tmpfs", "ramfs"})
 REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs"})
 
@@ -24,7 +24,7 @@ REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", 
 def examine(folder: Path, *, clock: Callable[[], int]) -> Iterator[Finding]:
     yield _python()
     if not folder.is_dir():
-        yield warn("data folder", f"{folder} does not exist yet; `penstock serve` makes it")
+        yield warn("data folder", f"{folder} does not exist yet; `penstock serve` creates it")
         return
     yield from _disk(folder)
     probe = folder / f".doctor-{os.getpid()}"
@@ -41,7 +41,8 @@ def examine(folder: Path, *, clock: Callable[[], int]) -> Iterator[Finding]:
 
 
 def _modes(folder: Path) -> Iterator[Finding]:
-    """A reader of the files reads every body, and can forge receipts and SQS signatures."""
+    """Other users must not read the files: with them they could read bodies and forge receipts and
+    SQS signatures."""
     if not folder.stat().st_mode & 0o077:
         return
     wide = sorted(p.name for p in folder.iterdir() if p.is_file() and p.stat().st_mode & 0o077)
@@ -55,7 +56,7 @@ def _modes(folder: Path) -> Iterator[Finding]:
 def _python() -> Finding:
     version = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
-        return fail("python", f"{version} is too old; 3.11 is needed")
+        return fail("python", f"{version} is too old; 3.11 or later is needed")
     return ok("python", version)
 
 
@@ -79,7 +80,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 
 def filesystem(folder: Path) -> str:
-    """Its type as Linux calls it, or nothing where that cannot be known."""
+    """The file system's type by its Linux name; empty if unknown."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -94,7 +95,7 @@ def filesystem(folder: Path) -> str:
 
 
 def _sync_ms(probe: Path, clock: Callable[[], int]) -> float:
-    """How long one sync takes, over several, because the clock counts in milliseconds."""
+    """The duration of one sync, averaged over several because the clock counts milliseconds."""
     descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         start = clock()
@@ -109,7 +110,7 @@ def _sync_ms(probe: Path, clock: Callable[[], int]) -> float:
 def _sync(took: float) -> Finding:
     text = f"{took:.2f} ms per sync"
     if took > SLOW_MS:
-        return warn("disk sync", f"{text}: every answer waits for that")
+        return warn("disk sync", f"{text}: every write waits this long")
     if took < SUSPICIOUS_MS:
         return warn("disk sync", f"{text}: too fast for a disk, it may not sync at all")
     return ok("disk sync", text)

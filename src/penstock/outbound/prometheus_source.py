@@ -1,14 +1,14 @@
-"""Load as Prometheus knows it, or a server with its API: instant queries, one number each.
+"""Load from Prometheus, or a server with its API: instant queries that return one number each.
 
-A query that gives nothing is told as such and never taken for zero: where a metric has vanished,
-workers would be stopped.
+An empty result is reported and never taken for zero: when a metric disappears, workers must not be
+stopped.
 """
 
 from __future__ import annotations
 
 import base64
 import math
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import msgspec
@@ -23,11 +23,9 @@ from penstock.outbound.http_source import HttpSource, Session
 _MOST_CHARS = 300
 _MOST = 10.0**15
 
-T = TypeVar("T")
-
 
 class _Series(msgspec.Struct):
-    value: tuple[float, str]  # when, and the number as text
+    value: tuple[float, str]  # the time, and the number as text
 
 
 class _Data(msgspec.Struct):
@@ -43,18 +41,18 @@ class _Answer(msgspec.Struct):
 
 class PrometheusLoad:
     def __init__(self, name: str, spec: PrometheusSource) -> None:
-        """Nothing is asked yet."""
+        """Sends nothing yet."""
         self._spec = spec
         self._http = HttpSource(name, "Prometheus", spec.endpoint, timeout_ms=spec.timeout_ms)
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         spec = self._spec
 
-        async def asking(session: Session) -> Sample:
+        async def query(session: Session) -> Sample:
             ready = await self._number(session, spec.ready_query, queue)
             if ready is None:
                 raise QueueUnknown(
-                    f"source {self._http.name}: ready_query gives nothing for queue {queue!r}"
+                    f"source {self._http.name}: ready_query returns nothing for queue {queue!r}"
                 )
             leased = await self._number(session, spec.leased_query, queue)
             consumed = await self._number(session, spec.consume_query, queue)
@@ -68,56 +66,50 @@ class PrometheusLoad:
                 oldest_ms=None if oldest_s is None else int(oldest_s * 1000),
             )
 
-        return self._http.ask(asking, self._headers())
+        return self._http.ask(query, self._headers())
 
     def pressure(self, *, now: int) -> Pressure | None:
-        """It is not known which of its metrics would tell."""
+        """None: which metric shows it is not configured."""
         return None
 
     def close(self) -> None:
-        """There is nothing to close: connections are not kept between questions."""
+        """Nothing to close: connections are not kept between queries."""
 
     async def _number(self, session: Session, query: str | None, queue: str) -> float | None:
-        """None: there is no query, or it gives nothing."""
+        """None: no query is set, or it returns nothing."""
         if query is None:
             return None
         named = queue.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         params = urlencode({"query": query.replace("{queue}", named)})
         url = URL(f"{self._http.endpoint}/api/v1/query?{params}", encoded=True)
         async with session.get(url, allow_redirects=False) as answer:
-            said = await self._http.body(answer)
+            body = await self._http.body(answer)
             if answer.status in (401, 403):
-                raise self._http.trouble(f"it refuses the token ({answer.status})")
-            if answer.status not in (200, 400, 422):  # the last two say what is wrong in a query
+                raise self._http.trouble(f"it rejects the token ({answer.status})")
+            if answer.status not in (200, 400, 422):  # the last two explain an invalid query
                 raise self._http.trouble(f"it answered {answer.status}")
-        found = self._http.decode(said, _Answer)
+        found = self._http.decode(body, _Answer)
         if found.status == "error" or found.data is None:
             raise self._http.trouble(f"query {query!r}: {found.error[:_MOST_CHARS]}")
         return self._only(found.data, query)
 
     def _only(self, data: _Data, query: str) -> float | None:
         if data.kind == "scalar":
-            values = [self._understood({"value": data.result}, _Series).value[1]]
+            values = [self._http.convert({"value": data.result}, _Series).value[1]]
         elif data.kind == "vector":
-            values = [self._understood(one, _Series).value[1] for one in data.result]
+            values = [self._http.convert(one, _Series).value[1] for one in data.result]
         else:
-            raise self._http.trouble(f"query {query!r} gives a {data.kind}, not one number")
+            raise self._http.trouble(f"query {query!r} returns a {data.kind}, not one number")
         if not values:
             return None
         if len(values) > 1:
             raise self._http.trouble(
-                f"query {query!r} gives {len(values)} series; add them up with sum(…)"
+                f"query {query!r} returns {len(values)} series; add them up with sum(…)"
             )
         number = float(values[0])
         if not math.isfinite(number) or abs(number) > _MOST:
-            raise self._http.trouble(f"query {query!r} gives {values[0]}, which is not a count")
+            raise self._http.trouble(f"query {query!r} returns {values[0]}, which is not a count")
         return number
-
-    def _understood(self, result: object, kind: type[T]) -> T:
-        try:
-            return msgspec.convert(result, kind)
-        except msgspec.ValidationError as error:
-            raise self._http.trouble(f"it answers, but not as Prometheus does: {error}") from None
 
     def _headers(self) -> dict[str, str]:
         spec = self._spec
@@ -126,5 +118,5 @@ class PrometheusLoad:
             return {}
         if spec.user is None:
             return {"Authorization": f"Bearer {token}"}
-        told = base64.b64encode(f"{spec.user}:{token}".encode()).decode()
-        return {"Authorization": f"Basic {told}"}
+        credentials = base64.b64encode(f"{spec.user}:{token}".encode()).decode()
+        return {"Authorization": f"Basic {credentials}"}

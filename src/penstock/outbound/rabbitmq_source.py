@@ -1,7 +1,7 @@
-"""Load and pressure as RabbitMQ's management server tells them.
+"""Load and pressure from RabbitMQ's management API.
 
-Figures that are missing are told as such and never taken for zero: right after its start a broker
-does not know yet how much there is.
+Missing figures are reported and never taken for zero: right after its start a broker does not know
+its counts yet.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ T = TypeVar("T")
 PAGE = 100  # queues in one request, as in autoscale-workload-rabbit
 _MOST_PAGES = 1_000
 _MB = 1024 * 1024
-_GUEST = "guest"  # the password that RabbitMQ comes with
-# With no column to tell, RabbitMQ's answer would be an empty list: hence the name.
+_GUEST = "guest"  # RabbitMQ's default password
+# Includes the name: RabbitMQ returns an empty list if no requested column has a value.
 _LOAD = (
     "name,messages_ready,messages_unacknowledged,"
     "message_stats.deliver_get_details.rate,message_stats.publish_details.rate"
@@ -62,7 +62,7 @@ class _Page(msgspec.Struct):
 
 
 class _Node(msgspec.Struct):
-    """Of one that is down only the name is told; what is not watched is a word, not a number."""
+    """A node that is down has only a name; a figure that is not monitored is text, not a number."""
 
     running: bool = False
     mem_used: int | str | None = None
@@ -72,7 +72,7 @@ class _Node(msgspec.Struct):
 
 class RabbitLoad:
     def __init__(self, name: str, spec: Spec) -> None:
-        """`name`: for texts.  Nothing is asked yet."""
+        """`name` is for messages.  Sends nothing yet."""
         self._spec = spec
         self._http = HttpSource(name, "RabbitMQ", spec.endpoint, timeout_ms=spec.timeout_ms)
         self._vhost = quote(spec.vhost, safe="")
@@ -81,31 +81,31 @@ class RabbitLoad:
         self._lock = threading.Lock()
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
-        return self._within_time(lambda s: self._sample(s, queue, staging_indicator))
+        return self._query(lambda s: self._sample(s, queue, staging_indicator))
 
     def pressure(self, *, now: int) -> Pressure | None:
-        """As it was told last, if that is not too long ago: many fleets ask for the same."""
+        """Cached for a while: many fleets share one source."""
         with self._lock:
             last = self._pressure_at
             if last is None or now - last >= self._spec.pressure_every_ms:
-                self._pressure, self._pressure_at = self._look_at_nodes(), now
+                self._pressure, self._pressure_at = self._read_pressure(), now
             known = self._pressure
         if isinstance(known, SourceUnavailable):
             raise known
         return known
 
     def close(self) -> None:
-        """There is nothing to close: connections are not kept between questions."""
+        """Nothing to close: connections are not kept between queries."""
 
-    def _look_at_nodes(self) -> Pressure | SourceUnavailable | None:
+    def _read_pressure(self) -> Pressure | SourceUnavailable | None:
         try:
-            return pressure_of(self._within_time(lambda s: self._ask(s, "nodes", {}, list[_Node])))
+            return pressure_of(self._query(lambda s: self._get(s, "nodes", {}, list[_Node])))
         except SourceUnavailable as error:
             return error
 
     async def _sample(self, session: Session, queue: str, indicator: str | None) -> Sample:
         path = f"queues/{self._vhost}/{quote(queue, safe='')}"
-        found = await self._ask(session, path, {"columns": _LOAD}, _Queue, missing=queue)
+        found = await self._get(session, path, {"columns": _LOAD}, _Queue, missing=queue)
         staged = () if indicator is None else await self._staged(session, queue, indicator)
         return Sample(
             ready=self._known(found.messages_ready, queue),
@@ -116,7 +116,7 @@ class RabbitLoad:
         )
 
     async def _staged(self, session: Session, queue: str, indicator: str) -> tuple[Staged, ...]:
-        # The seed puts both in as they are, so that a dot matches anything; here they are names.
+        # autoscale-workload-rabbit does not escape them, so that a dot matches anything.
         params: dict[str, str | int] = {
             "name": f"^{re.escape(queue + indicator)}.+$",
             "use_regex": "true",
@@ -126,7 +126,7 @@ class RabbitLoad:
         found: list[_Queue] = []
         for number in range(1, _MOST_PAGES + 1):
             path = f"queues/{self._vhost}"
-            page = await self._ask(session, path, params | {"page": number}, _Page, missing=queue)
+            page = await self._get(session, path, params | {"page": number}, _Page, missing=queue)
             found += page.items
             if number >= page.page_count:
                 break
@@ -137,19 +137,17 @@ class RabbitLoad:
 
     def _known(self, ready: int | None, queue: str) -> int:
         if ready is None:
-            raise self._http.trouble(f"it has no figures of queue {queue!r} yet")
+            raise self._http.trouble(f"it has no figures for queue {queue!r} yet")
         return ready
 
-    # ---- asking
-
-    def _within_time(self, asking: Callable[[Session], Awaitable[T]]) -> T:
+    def _query(self, query: Callable[[Session], Awaitable[T]]) -> T:
         spec = self._spec
         found = self._http.secret("password", file=spec.password_file, variable=spec.password_env)
-        told = f"{spec.user}:{_GUEST if found is None else found}"
-        who = {"Authorization": f"Basic {base64.b64encode(told.encode()).decode()}"}
-        return self._http.ask(asking, who)
+        credentials = f"{spec.user}:{_GUEST if found is None else found}"
+        encoded = base64.b64encode(credentials.encode()).decode()
+        return self._http.ask(query, {"Authorization": f"Basic {encoded}"})
 
-    async def _ask(
+    async def _get(
         self,
         session: Session,
         path: str,
@@ -166,14 +164,14 @@ class RabbitLoad:
                     f"in the virtual host {self._spec.vhost!r}"
                 )
             if answer.status in (401, 403):
-                raise self._http.trouble(f"user {self._spec.user!r} is refused ({answer.status})")
+                raise self._http.trouble(f"it rejects user {self._spec.user!r} ({answer.status})")
             if answer.status != 200:
                 raise self._http.trouble(f"it answered {answer.status}")
             return self._http.decode(await self._http.body(answer), kind)
 
 
 def pressure_of(nodes: list[_Node]) -> Pressure | None:
-    """The fullest memory and the fullest disk of all nodes that run."""
+    """The highest memory use and the least free disk space of all running nodes."""
     used = [
         node.mem_used / node.mem_limit * 100
         for node in nodes

@@ -1,8 +1,8 @@
-"""Load of lists and streams of a Redis, or of a server that speaks its protocol.
+"""Load of Redis lists and streams, or of a server that speaks its protocol.
 
 Lists are read as Celery (kombu) fills them: one list per priority step, and one hash of all
-messages that workers hold, whichever queue they came from.  Of a list neither rates nor ages are
-known.  Of a stream its group of consumers tells how much it has not got yet and how much it holds.
+messages that workers hold, of all queues together.  Lists report neither rates nor ages.  A
+stream's consumer group reports how much was not delivered yet and how much is pending.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_COUNTED = 1_000
 
 class RedisLoad:
     def __init__(self, name: str, spec: RedisSource) -> None:
-        """Raises FleetsRefused if the library is missing; nothing is asked yet."""
+        """Sends nothing yet; raises FleetsRefused if the library is not installed."""
         try:
             import redis
             from redis.backoff import NoBackoff
@@ -47,24 +47,24 @@ class RedisLoad:
 
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         if self._spec.type == "list":
-            return self._ask(lambda client: self._list(client, queue))
-        return self._ask(lambda client: self._stream(client, queue, now))
+            return self._query(lambda client: self._list(client, queue))
+        return self._query(lambda client: self._stream(client, queue, now))
 
     def pressure(self, *, now: int) -> Pressure | None:
-        """What Redis does when it is full is for its own settings to say."""
+        """None: Redis's own settings decide what it does when it is full."""
         return None
 
     def close(self) -> None:
-        """There is nothing to close: connections are not kept between questions."""
+        """Nothing to close: connections are not kept between queries."""
 
     def _list(self, client: Any, queue: str) -> Sample:
-        spec, asked = self._spec, client.pipeline(transaction=False)
+        spec, pipeline = self._spec, client.pipeline(transaction=False)
         for step in spec.priority_steps or (0,):
-            asked.llen(f"{queue}{_SEPARATOR}{step}" if step else queue)
+            pipeline.llen(f"{queue}{_SEPARATOR}{step}" if step else queue)
         leased_key = _CELERYS_LEASED if spec.leased_key is None else spec.leased_key
         if leased_key:
-            asked.hlen(leased_key)
-        lengths: list[int] = asked.execute()
+            pipeline.hlen(leased_key)
+        lengths: list[int] = pipeline.execute()
         leased = lengths.pop() if leased_key else 0
         return Sample(ready=sum(lengths), leased=leased)
 
@@ -73,7 +73,7 @@ class RedisLoad:
         after = str(group["last-delivered-id"])
         first = client.xrange(queue, min=f"({after}", count=1)
         ready = group.get("lag")
-        if ready is None:  # an older server, or entries were deleted: counted, up to a limit
+        if ready is None:  # an older server, or entries were deleted: count up to a limit
             ready = len(client.xrange(queue, min=f"({after}", count=_MOST_COUNTED))
         stream = client.xinfo_stream(queue)
         rates = self._rates(queue, group.get("entries-read"), stream.get("entries-added"), now)
@@ -101,7 +101,7 @@ class RedisLoad:
         with self._lock:
             found = measure(
                 self._last.get(queue),
-                (read is None, added is None),  # where they come and go, nothing is compared
+                (read is None, added is None),  # compare only while the same figures are known
                 consumed=read or 0,
                 sent=added or 0,
                 now=now,
@@ -109,7 +109,7 @@ class RedisLoad:
             self._last[queue] = found
         return found
 
-    def _ask(self, asking: Callable[[Any], T]) -> T:
+    def _query(self, query: Callable[[Any], T]) -> T:
         spec, seconds = self._spec, self._spec.timeout_ms / 1000
         password = read_secret(
             "password",
@@ -127,7 +127,7 @@ class RedisLoad:
                 decode_responses=True,
                 retry=self._retry,
             ) as client:
-                return asking(client)
+                return query(client)
         except self._redis.RedisError as error:
             raise self._trouble(str(error) or type(error).__name__) from error
         except (OSError, KeyError, TypeError, ValueError) as error:

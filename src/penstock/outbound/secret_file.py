@@ -1,4 +1,4 @@
-"""The file that `auth.secret_file` names: a secret that is not in the database."""
+"""Reads the file that `auth.secret_file` names: a secret kept outside the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LEAST_BYTES = 32
 
 
 def read_secret_file(path: str) -> bytes:
-    """Its contents without white space around them; raises InvalidRequest."""
+    """Its contents without surrounding white space; raises InvalidRequest."""
     try:
         secret = Path(path).read_bytes().strip()
     except OSError as error:
@@ -19,7 +19,7 @@ def read_secret_file(path: str) -> bytes:
         ) from error
     if len(secret) < LEAST_BYTES:
         raise InvalidRequest(
-            f"auth.secret_file {path!r} has {len(secret)} bytes, which is less than {LEAST_BYTES}; "
-            "make one with: openssl rand -hex 32"
+            f"auth.secret_file {path!r} has {len(secret)} bytes, but needs at least {LEAST_BYTES}; "
+            "create one with: openssl rand -hex 32"
         )
     return secret

@@ -1,7 +1,7 @@
-"""Load of queues of Amazon SQS: GetQueueAttributes, with a signature of our own.
+"""Load of Amazon SQS queues: GetQueueAttributes, signed without the AWS SDK.
 
-SQS reports neither rates nor ages in its API.  Its numbers are approximate by design, and settle
-within a minute.
+The API of SQS reports neither rates nor ages.  Its counts are approximate by design and become
+accurate within a minute.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Refused(msgspec.Struct):
 
 class SqsLoad:
     def __init__(self, name: str, spec: SqsSource, *, wall: Clock | None = None) -> None:
-        """Nothing is asked yet.  `wall`: the time to sign with; that of the question if None."""
+        """Sends nothing yet.  `wall`: the time to sign with; the caller's `now` if None."""
         endpoint = spec.endpoint or f"https://sqs.{spec.region}.amazonaws.com"
         self._spec = spec
         self._wall = wall
@@ -53,46 +53,46 @@ class SqsLoad:
         who = self._credentials()
         now = now if self._wall is None else self._wall.now()
 
-        async def asking(session: Session) -> Sample:
+        async def query(session: Session) -> Sample:
             url = self._urls.get(queue) or await self._url(session, queue, who, now)
-            asked = {"QueueUrl": url, "AttributeNames": [_READY, _LEASED]}
+            params = {"QueueUrl": url, "AttributeNames": [_READY, _LEASED]}
             try:
-                said = await self._call(session, "GetQueueAttributes", asked, queue, who, now)
+                body = await self._call(session, "GetQueueAttributes", params, queue, who, now)
             except QueueUnknown:
                 self._urls.pop(queue, None)
                 raise
             self._urls[queue] = url
-            found = self._http.decode(said, _Attributes).attributes
+            found = self._http.decode(body, _Attributes).attributes
             return Sample(ready=self._number(found, _READY), leased=self._number(found, _LEASED))
 
-        return self._http.ask(asking, {})
+        return self._http.ask(query, {})
 
     def pressure(self, *, now: int) -> Pressure | None:
-        """SQS does not run full."""
+        """None: SQS has no limit that could be reached."""
         return None
 
     def close(self) -> None:
-        """There is nothing to close: connections are not kept between questions."""
+        """Nothing to close: connections are not kept between queries."""
 
     async def _url(self, session: Session, queue: str, who: Credentials, now: int) -> str:
         if "://" in queue:
             return queue
-        asked = {"QueueName": queue}
+        params = {"QueueName": queue}
         if self._spec.account is not None:
-            asked["QueueOwnerAWSAccountId"] = self._spec.account
-        said = await self._call(session, "GetQueueUrl", asked, queue, who, now)
-        return self._http.decode(said, _QueueUrl).queue_url
+            params["QueueOwnerAWSAccountId"] = self._spec.account
+        body = await self._call(session, "GetQueueUrl", params, queue, who, now)
+        return self._http.decode(body, _QueueUrl).queue_url
 
     async def _call(
         self,
         session: Session,
         operation: str,
-        asked: Mapping[str, object],
+        params: Mapping[str, object],
         queue: str,
         who: Credentials,
         now: int,
     ) -> bytes:
-        url, payload = URL(f"{self._http.endpoint}/"), msgspec.json.encode(asked)
+        url, payload = URL(f"{self._http.endpoint}/"), msgspec.json.encode(params)
         plain = {
             "Content-Type": "application/x-amz-json-1.0",
             "X-Amz-Target": f"AmazonSQS.{operation}",
@@ -104,10 +104,10 @@ class SqsLoad:
             url, data=payload, headers=headers, allow_redirects=False
         ) as answer:
             if answer.status != 200:
-                await self._refused(answer, queue)
+                await self._raise_refused(answer, queue)
             return await self._http.body(answer)
 
-    async def _refused(self, answer: aiohttp.ClientResponse, queue: str) -> None:
+    async def _raise_refused(self, answer: aiohttp.ClientResponse, queue: str) -> None:
         try:
             why = msgspec.json.decode(await self._http.body(answer), type=_Refused)
         except msgspec.MsgspecError:
@@ -130,6 +130,6 @@ class SqsLoad:
         spec = self._spec
         access = self._http.secret("key", file=None, variable=spec.access_key_env)
         secret = self._http.secret("key", file=None, variable=spec.secret_key_env)
-        assert access is not None  # a variable that is not set raises
+        assert access is not None  # a missing variable raises
         assert secret is not None
         return Credentials(access, secret, os.environ.get(spec.session_token_env) or None)

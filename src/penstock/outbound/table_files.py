@@ -1,8 +1,8 @@
-"""The pipeline's tables as it leaves them: Parquet files in a folder for each table and day.
+"""Reads the pipeline's tables: Parquet files in one folder per table and day.
 
     <folder>/<table>/dt=2031-12-24/part-….parquet
 
-pyarrow is asked for only when somebody wants to see them, so that a server does not need it.
+pyarrow is imported only when rows are read, so that a server does not need it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 _DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _DT = "dt"
 
 
-class GoldFiles:
+class TableFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
@@ -36,7 +36,7 @@ class GoldFiles:
         found = (self._table(place) for place in sorted(self._folder.iterdir()))
         return [table for table in found if table is not None]
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows | None:
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
         place = self._folder / table
         days = self._days(place)
         if not days:
@@ -46,12 +46,12 @@ class GoldFiles:
         rows: list[list[Any]] = []
         for day, record in self._records(place, wanted):
             if len(rows) == limit:
-                return GoldRows(columns=columns, rows=rows, is_cut=True)
-            # A column that came later is at the end; older rows do not have it.
+                return TableRows(columns=columns, rows=rows, is_cut=True)
+            # Columns that were added later are last; older rows do not have them.
             columns += [name for name in record if name not in columns]
             rows.append([record.get(name, day if name == _DT else None) for name in columns])
         width = len(columns)
-        return GoldRows(
+        return TableRows(
             columns=columns, rows=[row + [None] * (width - len(row)) for row in rows], is_cut=False
         )
 
@@ -80,6 +80,6 @@ class GoldFiles:
 
 
 def _files(place: Path, day: str) -> list[Path]:
-    """Not those that are still being written, whose names begin with . or _."""
+    """Without files that are still being written, whose names begin with . or _."""
     found = (place / f"dt={day}").glob("*.parquet")
     return sorted(file for file in found if file.name[0] not in "._")

@@ -1,1 +1,1 @@
-"""What it adds up to: PySpark jobs over the lake.  Sees the domain, and only the CLI sees it."""
+"""PySpark jobs that compute tables from the lake.  Imports the domain; only the CLI imports it."""

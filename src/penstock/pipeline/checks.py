@@ -1,6 +1,6 @@
-"""What is wrong with a row of the lake: one condition per name, all of them cheap.
+"""Checks of the lake's rows: one cheap condition per kind of problem.
 
-A row with none of these is sound.  Jobs read sound rows only; the others are put into quarantine.
+A row without problems is sound.  Jobs read sound rows only; the others go into quarantine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENDED_TOTALS = ("done_total", "dead_total", "cancelled_total")
 
 
 def problems_of(table: Table) -> dict[str, Column]:
-    """By name, a condition that is true of rows that have the problem, and never null."""
+    """Conditions by problem: true for rows that have the problem, never null."""
     found = {"missing_value": _missing(table), "wrong_day": _wrong_day(table)}
     numbers = [c.name for c in table.columns if c.type in (Type.INT, Type.LONG)]
     found["negative_number"] = _any(
@@ -34,22 +34,22 @@ def problems_of(table: Table) -> dict[str, Column]:
     return {name: F.coalesce(is_bad, F.lit(False)) for name, is_bad in found.items()}
 
 
-def sound(rows: DataFrame, table: Table) -> DataFrame:
+def sound_rows(rows: DataFrame, table: Table) -> DataFrame:
     return rows.where(~_any(problems_of(table).values()))
 
 
 def with_problems(rows: DataFrame, table: Table) -> DataFrame:
-    """The rows that have any, with their names in the column `problems`."""
+    """The rows that have problems, with the names of these in the column `problems`."""
     named = [F.when(is_bad, F.lit(name)) for name, is_bad in problems_of(table).items()]
     found = F.array_compact(F.array(*named))
     return rows.withColumn("problems", found).where(F.size("problems") > 0)
 
 
-def doubled(rows: DataFrame, number: str) -> DataFrame:
-    """Numbers that more than one row of a day has: `dt`, the number, and how many too many.
+def duplicates(rows: DataFrame, number: str) -> DataFrame:
+    """Numbers that several rows of a day share: `dt`, the number, and how many rows too many.
 
-    Exact, and yet not a shuffle of all rows: numbers are dense, so a bitmap counts the different
-    ones, and only where it counts fewer than there are rows is looked at closely.
+    Exact, without shuffling all rows: numbers are dense, so bitmaps count the distinct ones, and
+    only buckets with fewer distinct numbers than rows are examined row by row.
     """
     place = F.bitmap_bucket_number(number)
     suspect = (
@@ -75,7 +75,7 @@ def _missing(table: Table) -> Column:
 
 
 def _wrong_day(table: Table) -> Column:
-    # Days as numbers: to write them as texts takes longer than all the other checks.
+    # Days as numbers: formatting them as text takes longer than all the other checks.
     is_other = F.expr(f"{table.instant} div {DAY}") != F.unix_date(F.col(DT).try_cast("date"))
     return F.when(F.col(table.instant).isNotNull(), F.coalesce(is_other, F.lit(True)))
 

@@ -1,4 +1,4 @@
-"""Small tables made here, handed to Spark as Arrow: no Python process is started for them."""
+"""Small frames created here and passed to Spark as Arrow, which starts no Python process."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from pyspark.sql.types import StructType
 def frame_of(
     spark: SparkSession, rows: Sequence[Mapping[str, object]], schema: StructType
 ) -> DataFrame:
-    """What a row does not say is null."""
+    """Columns that a row does not have are null."""
     table = pa.Table.from_pylist([dict(row) for row in rows], to_arrow_schema(schema))
     return spark.createDataFrame(table, schema)

@@ -1,8 +1,8 @@
-"""The jobs whose findings keep a day from being loaded, and how each one tells."""
+"""Jobs whose findings can stop a day, and the functions that return the stopped days."""
 
 from __future__ import annotations
 
 from penstock.pipeline.jobs import quality
 from penstock.pipeline.runner import Gate
 
-GATES: dict[str, Gate] = {quality.JOB.name: quality.refused}
+GATES: dict[str, Gate] = {quality.JOB.name: quality.refused_days}

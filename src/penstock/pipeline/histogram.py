@@ -1,11 +1,11 @@
-"""Histograms of durations: buckets of one width on a logarithmic scale, so that any two add up.
+"""Histograms of durations with fixed logarithmic buckets, so that any two can be added.
 
 Bucket 0 holds 0 ms; bucket b holds from 2^((b-1)/4) up to 2^(b/4) ms: four to an octave, each 19 %
-wider than the one before, up to 41 days.  A percentile read off is within ten percent of the true
-one, mostly within three, whether it is of a minute or of a year of minutes added up.
+wider than the one before, up to 41 days.  A percentile is within ten percent of the true one,
+mostly within three, be it of a minute or of a year of minutes added up.
 
-Many histograms are kept together, only the buckets with something in them: `buckets` and `counts`
-of all, one after the other, and where each one begins.
+Many histograms are stored together, without empty buckets: the `buckets` and `counts` of all, one
+after the other, and where each one starts.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 PER_OCTAVE = 4
-BUCKETS = 128  # the last one takes everything beyond
+BUCKETS = 128  # the last one holds everything longer
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 class Histograms(NamedTuple):
-    starts: Ints  # one more than there are histograms: the last one is where the last one ends
+    starts: Ints  # one more than there are histograms: the last value is the end of the last one
     buckets: Ints  # ascending within a histogram
     counts: Ints
 
@@ -38,20 +38,20 @@ def bucket_of(durations: Ints) -> Ints:
 
 
 def bounds(buckets: Ints) -> tuple[Floats, Floats]:
-    """From (included) and to (not included)."""
+    """Lower bounds (inclusive) and upper bounds (exclusive)."""
     lower = np.where(buckets == 0, 0.0, 2.0 ** ((buckets - 1) / PER_OCTAVE))
     upper = np.where(buckets == 0, 0.0, 2.0 ** (buckets / PER_OCTAVE))
     return lower, upper
 
 
 def count(groups: Ints, buckets: Ints, *, of: int, weights: Ints | None = None) -> Histograms:
-    """One histogram for each of the groups 0 … of-1; the weights are counts to be added up."""
+    """One histogram for each of the groups 0 … of-1; `weights` are counts to add up."""
     cells = groups * BUCKETS + buckets
     if of * BUCKETS <= max(4 * len(cells), 1 << 20):
         totals = _added(cells, weights, of * BUCKETS)
         found = np.flatnonzero(totals)
         counts = totals[found]
-    else:  # few of very many cells
+    else:  # sparse
         found, places = np.unique(cells, return_inverse=True)
         counts = _added(places, weights, len(found))
     rows = np.bincount(found // BUCKETS, minlength=of)
@@ -59,7 +59,7 @@ def count(groups: Ints, buckets: Ints, *, of: int, weights: Ints | None = None) 
 
 
 def merge(histograms: Histograms, groups: Ints, *, of: int) -> Histograms:
-    """Add up those of the same group; `groups` says of each histogram which one it is."""
+    """Add up histograms of the same group; `groups` has the group of each histogram."""
     of_each = np.repeat(groups, np.diff(histograms.starts))
     return count(of_each, histograms.buckets, of=of, weights=histograms.counts)
 
@@ -70,7 +70,7 @@ def totals(histograms: Histograms) -> Ints:
 
 
 def percentile(histograms: Histograms, share: float) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Of each one the value that this share of it does not exceed, and where there is none."""
+    """For each histogram the value that this share does not exceed, and whether it is empty."""
     sizes = totals(histograms)
     is_empty = sizes == 0
     if not len(histograms.counts):
@@ -81,7 +81,7 @@ def percentile(histograms: Histograms, share: float) -> tuple[Ints, npt.NDArray[
     place = np.minimum(np.searchsorted(sums, before + rank), len(sums) - 1)
     within = before + rank - (sums[place] - histograms.counts[place])
     lower, upper = bounds(histograms.buckets[place])
-    # As if those of a bucket were spread over it evenly.
+    # Assumes that values are spread evenly within a bucket.
     value = lower + (upper - lower) * (within - 0.5) / histograms.counts[place]
     return np.where(is_empty, 0, np.rint(value)).astype(np.int64), is_empty
 

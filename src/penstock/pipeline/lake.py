@@ -1,10 +1,10 @@
-"""The lake as the jobs see it: tables by name and day, read with their schemas, replaced by day.
+"""The lake and the computed tables, read and written through Spark by table and day.
 
-    <lake>/<table>/dt=…             the broker's: written by the archiver, never touched here
-    <derived>/<table>/dt=…          the jobs': can be thrown away and computed again
+    <lake>/<table>/dt=…             the lake: written by the archiver, never changed here
+    <tables folder>/<table>/dt=…    the jobs' tables: can be deleted and computed again
 
-Everything goes through Spark, so a lake may be wherever Spark can reach, and a session may be
-somebody else's (Spark Connect).
+Everything goes through Spark, so the folders may be anywhere Spark can reach, and the session may
+run elsewhere (Spark Connect).
 """
 
 from __future__ import annotations
@@ -19,71 +19,73 @@ from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import TABLES
 from penstock.pipeline.frames import frame_of
-from penstock.pipeline.registry import derived_tables
-from penstock.pipeline.schemas import DT, Derived, conform, schema_of
+from penstock.pipeline.registry import computed_tables
+from penstock.pipeline.schemas import DT, ComputedTable, conform, schema_of
 
-DERIVED_FOLDER = "derived"
-# Numbers as differences, and the fastest compression: a fifth faster to write, and smaller.
+TABLES_FOLDER = "derived"
+# Delta encoding and the fastest compression: a fifth faster to write, and smaller.
 _PARQUET = {"parquet.writer.version": "v2", "parquet.compression.codec.zstd.level": "1"}
 _PLACE = re.compile(rf"/([a-z_]+)(/{DT}=(\d{{4}}-\d\d-\d\d)/.+)$")
 
 
-class LakeFile(msgspec.Struct, frozen=True, order=True):
-    path: str  # below the folder of the lake or of what is derived
+class TableFile(msgspec.Struct, frozen=True, order=True):
+    path: str  # below the folder of the lake or of the tables
     size: int
     changed_at: int
 
 
-class Lake:
-    def __init__(self, spark: SparkSession, folder: str, *, derived: str | None = None) -> None:
+class SparkLake:
+    def __init__(
+        self, spark: SparkSession, folder: str, *, tables_folder: str | None = None
+    ) -> None:
         self.spark = spark
         self.folder = folder.rstrip("/")
-        self.derived = (derived or f"{self.folder}/{DERIVED_FOLDER}").rstrip("/")
-        self._seen: dict[str, dict[str, dict[str, list[LakeFile]]]] = {}
+        self.tables_folder = (tables_folder or f"{self.folder}/{TABLES_FOLDER}").rstrip("/")
+        self._seen: dict[str, dict[str, dict[str, list[TableFile]]]] = {}
         self._counted: dict[tuple[str, str], int] = {}
 
     def refresh(self) -> None:
-        """Look anew at what there is."""
+        """Forget which files were found."""
         self._seen.clear()
         self._counted.clear()
 
     def is_empty(self) -> bool:
-        """Whether the broker has not written anything there."""
+        """True if the broker has not written anything yet."""
         return not any(self.files(table) for table in TABLES)
 
     def read(self, table: str, days: Collection[str] | None = None) -> DataFrame:
-        """The rows of those days, or of all; a table that is not there yet is empty."""
-        bronze = TABLES.get(table)
-        schema = derived_tables()[table].schema if bronze is None else schema_of(bronze)
+        """The rows of those days, or of all; a table that does not exist yet is empty."""
+        of_lake = TABLES.get(table)
+        schema = computed_tables()[table].schema if of_lake is None else schema_of(of_lake)
         try:
             found = self.spark.read.schema(schema).parquet(self._path(table))
-            found.schema  # noqa: B018 -- a session elsewhere looks at the files only when asked
+            found.schema  # noqa: B018 -- Spark Connect looks for the files only now
         except AnalysisException as error:
             if not is_missing(error):
                 raise
             return frame_of(self.spark, [], schema)
         return found if days is None else found.where(F.col(DT).isin(sorted(days)))
 
-    def files(self, table: str) -> dict[str, list[LakeFile]]:
-        """What there is of a table, by day; of the lake's own as it was when first asked."""
-        folder = self.folder if table in TABLES else self.derived
+    def files(self, table: str) -> dict[str, list[TableFile]]:
+        """The files of a table by day, as of the first call since `refresh`."""
+        folder = self.folder if table in TABLES else self.tables_folder
         if folder not in self._seen:
             self._seen[folder] = _by_table(self._listed(folder))
         return self._seen[folder].get(table, {})
 
-    def replace(self, table: Derived, rows: DataFrame, days: Collection[str]) -> None:
-        """Whatever the table has of those days is gone afterwards, except for these rows."""
+    def replace(self, table: ComputedTable, rows: DataFrame, days: Collection[str]) -> None:
+        """Replace the rows of those days with these."""
         before = self.files(table.name)
         wanted = conform(rows, table).where(F.col(DT).isin(sorted(days)))
         if not table.is_large:
-            wanted = wanted.repartition(DT)  # one file a day
-        # Days are swapped at the end: whoever reads meanwhile, or after a kill, finds the old ones.
+            wanted = wanted.repartition(DT)  # one file per day
+        # Days are swapped at the end: until then, and after a kill, readers find the old rows.
         wanted.write.partitionBy(DT).mode("overwrite").options(
             partitionOverwriteMode="dynamic", **_PARQUET
         ).parquet(self._path(table.name))
         self._forget(table.name)
         after = self.files(table.name)
-        # Spark swaps only days of which there are rows.
+        # Spark swaps only days that have new rows.
         left = [day for day in days if set(before.get(day, ())) & set(after.get(day, ()))]
         for day in left:
             self._clear(table, day)
@@ -101,18 +103,18 @@ class Lake:
         return {day: {table: self._counted[table, day] for table in tables} for day in days}
 
     def _forget(self, table: str) -> None:
-        self._seen.pop(self.derived, None)
+        self._seen.pop(self.tables_folder, None)
         self._counted = {key: rows for key, rows in self._counted.items() if key[0] != table}
 
-    def _clear(self, table: Derived, day: str) -> None:
+    def _clear(self, table: ComputedTable, day: str) -> None:
         nothing = frame_of(self.spark, [], table.schema).drop(DT)
         nothing.write.mode("overwrite").parquet(f"{self._path(table.name)}/{DT}={day}")
 
     def _path(self, table: str) -> str:
-        return f"{self.folder if table in TABLES else self.derived}/{table}"
+        return f"{self.folder if table in TABLES else self.tables_folder}/{table}"
 
     def _listed(self, path: str) -> list[tuple[str, int, int]]:
-        """Path, size and instant of every file below; the contents are not read."""
+        """Path, size and change time of every file below; the contents are not read."""
         found = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
             rows = found.load(path).select(
@@ -127,18 +129,18 @@ class Lake:
 
 
 def is_missing(error: AnalysisException) -> bool:
-    """There is no such folder yet, which is no mistake."""
+    """True if the folder does not exist yet, which is not an error."""
     return error.getCondition() == "PATH_NOT_FOUND"
 
 
 def _by_table(
     listed: Iterable[tuple[str, int, int]],
-) -> dict[str, dict[str, list[LakeFile]]]:
-    found: dict[str, dict[str, list[LakeFile]]] = {}
+) -> dict[str, dict[str, list[TableFile]]]:
+    found: dict[str, dict[str, list[TableFile]]] = {}
     for path, size, changed_at in sorted(listed):
         place = _PLACE.search(path)
         if place is not None:
-            # Without the folder of the lake, so that a lake can be moved.
-            file = LakeFile(f"{place[1]}{place[2]}", size, changed_at)
+            # Without the lake's own folder, so that a lake can be moved.
+            file = TableFile(f"{place[1]}{place[2]}", size, changed_at)
             found.setdefault(place[1], {}).setdefault(place[3], []).append(file)
     return found

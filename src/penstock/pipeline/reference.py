@@ -1,4 +1,4 @@
-"""The tables of the jobs as docs/pipeline.md shows them.  A test compares them.
+"""The jobs' tables as docs/pipeline.md shows them; a test compares both.
 
 python -m penstock.pipeline.reference docs/pipeline.md
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from penstock.pipeline.registry import jobs
-from penstock.pipeline.schemas import Derived
+from penstock.pipeline.schemas import ComputedTable
 
 BEGIN, END = "<!-- made from the code: begin -->\n", "<!-- made from the code: end -->\n"
 
@@ -23,13 +23,13 @@ def tables() -> str:
 
 
 def with_tables(document: str) -> str:
-    """The page with its tables as the code has them."""
+    """The page with its tables generated from the code."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{tables()}\n{END}{after}"
 
 
-def _table(table: Derived) -> str:
+def _table(table: ComputedTable) -> str:
     rows = [f"| `{f.name}` | {f.kind.value} | {f.meaning} |" for f in table.fields]
     lines = [
         f"**`{table.name}`**: {table.meaning}.",

@@ -1,4 +1,4 @@
-"""Every job by name, in the order in which they run, with the module that holds it as `JOB`.
+"""Every job by name, in the order in which they run, with the module that defines it as `JOB`.
 
 A new job is a new module and one line here.  Nothing is imported until it is needed.
 """
@@ -12,10 +12,10 @@ from importlib import import_module
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.layout import TABLES
-from penstock.pipeline.job import Job
-from penstock.pipeline.schemas import Derived
+from penstock.pipeline.job import PipelineJob
+from penstock.pipeline.schemas import ComputedTable
 
-HOMES = {
+MODULES = {
     "quality": "penstock.pipeline.jobs.quality",
     "lifecycle": "penstock.pipeline.jobs.lifecycle",
     "rollups": "penstock.pipeline.jobs.rollups",
@@ -28,35 +28,35 @@ HOMES = {
 }
 
 
-def job(name: str) -> Job:
-    if name not in HOMES:
-        close = get_close_matches(name, HOMES, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(HOMES)}"
+def job(name: str) -> PipelineJob:
+    if name not in MODULES:
+        close = get_close_matches(name, MODULES, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(MODULES)}"
         raise InvalidRequest(f"there is no job {name!r}; {hint}")
-    found: Job = import_module(HOMES[name]).JOB
+    found: PipelineJob = import_module(MODULES[name]).JOB
     return found
 
 
-def jobs(names: Iterable[str] = ()) -> list[Job]:
-    """Those, and those they need, in the order in which they run; without names all."""
+def jobs(names: Iterable[str] = ()) -> list[PipelineJob]:
+    """The named jobs and those they need, in the order in which they run; all without names."""
     wanted: set[str] = set()
-    ahead = list(names) or list(HOMES)
+    ahead = list(names) or list(MODULES)
     while ahead:
         name = ahead.pop()
         if name not in wanted:
             wanted.add(name)
             ahead += job(name).after
-            ahead += [maker for table in job(name).inputs if (maker := maker_of(table))]
-    return [job(name) for name in HOMES if name in wanted]
+            ahead += [needed for table in job(name).inputs if (needed := job_of(table))]
+    return [job(name) for name in MODULES if name in wanted]
 
 
 @cache
-def derived_tables() -> dict[str, Derived]:
-    return {o.table.name: o.table for name in HOMES for o in job(name).outputs}
+def computed_tables() -> dict[str, ComputedTable]:
+    return {o.table.name: o.table for name in MODULES for o in job(name).outputs}
 
 
-def maker_of(table: str) -> str | None:
-    """The job that makes a table; None: it is one of the lake's own."""
+def job_of(table: str) -> str | None:
+    """The job that computes a table; None: it is a table of the lake."""
     if table in TABLES:
         return None
-    return next(n for n in HOMES if any(o.table.name == table for o in job(n).outputs))
+    return next(n for n in MODULES if any(o.table.name == table for o in job(n).outputs))

@@ -1,15 +1,15 @@
-"""What was there at an instant, from the lake: the messages that had been sent and had not ended.
+"""Restores from the lake which messages were live at an instant T.
 
-A message was there at T if it was sent by then and no ending until then was its last.  Where it
-was known from, the best first:
+A message was live at T if it was sent by then and had not finally ended.  Its sources, the best
+first:
 
     the latest snapshot until T         as it was then, unless it has ended since
-    the first snapshot after T          it was sent before, so it was there at T, too
-    its first ending after T            with its body beside it
+    the first snapshot after T          it was sent before T, so it was live at T too
+    its first ending after T            with the body stored beside it
 
-How often it had been tried is counted from the attempts.  Nobody holds a message of the past:
-what was leased is ready.  What was sent after the last snapshot of the lake and had not ended when
-the store was lost is not in the lake, and so not here.
+Attempts are counted from the lake's attempts.  Restored messages have no lease holder: what was
+leased becomes ready.  A message that was sent after the lake's last snapshot and had not ended when
+the store was lost is not in the lake and cannot be restored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark.sql import types as T
 
 from penstock.domain.lake import layout as lake
 from penstock.pipeline.job import Tables
-from penstock.pipeline.lake import Lake
+from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.schemas import DT, schema_of
 
 _NAMES = [column.name for column in lake.SNAPSHOTS.columns]
@@ -34,8 +34,8 @@ _COUNTED = ("failed", "expired", "timed_out", "crashed")
 _FAILED = ("failed", "timed_out")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of them; nothing said: all."""
+class RestoreFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which messages to restore; empty fields do not restrict."""
 
     queues: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -64,12 +64,12 @@ def state_at(tables: Tables, *, at: int, bounds: Bounds) -> DataFrame:
         F.col(DT).alias("body_dt"),
         *(F.col(name).alias(f"kept_{name}") for name in ("body", "attributes", "trace")),
     )
-    told = F.coalesce(F.col("next"), F.col("last"))
-    joined = there.withColumns({"told": told, "asked_at": F.lit(at)}).join(
+    ending = F.coalesce(F.col("next"), F.col("last"))
+    joined = there.withColumns({"ending": ending, "asked_at": F.lit(at)}).join(
         bodies,
         F.col("snap").isNull()
-        & (F.col("told.history_no") == F.col("body_no"))
-        & (F.col("told.dt") == F.col("body_dt")),
+        & (F.col("ending.history_no") == F.col("body_no"))
+        & (F.col("ending.dt") == F.col("body_dt")),
         "left",
     )
     return joined.select(*_columns(at)).select(
@@ -77,7 +77,7 @@ def state_at(tables: Tables, *, at: int, bounds: Bounds) -> DataFrame:
     )
 
 
-def pick(rows: DataFrame, wanted: Wanted) -> DataFrame:
+def pick(rows: DataFrame, wanted: RestoreFilter) -> DataFrame:
     if wanted.queues:
         rows = rows.where(F.col("queue").isin(*wanted.queues))
     if wanted.kinds:
@@ -90,7 +90,7 @@ def pick(rows: DataFrame, wanted: Wanted) -> DataFrame:
 
 
 def counts(rows: DataFrame) -> DataFrame:
-    """How many there are of each queue and state, and how many of those have no body."""
+    """Messages by queue and state, and how many of them have no body."""
     return (
         rows.groupBy("queue", "state")
         .agg(
@@ -101,12 +101,12 @@ def counts(rows: DataFrame) -> DataFrame:
     )
 
 
-def tables_of(lake_: Lake) -> dict[str, DataFrame]:
+def tables_of(lake_: SparkLake) -> dict[str, DataFrame]:
     return {name: lake_.read(name) for name in INPUTS}
 
 
 def bounds_of(snapshots: DataFrame, *, at: int) -> Bounds:
-    """The last snapshot until the instant, and the first one from it on."""
+    """The last snapshot not after the instant, and the first one not before it."""
     taken = snapshots.select("snapshot_no", "taken_at").distinct()
     found = sorted((row.taken_at, row.snapshot_no) for row in taken.collect())
     before = [pair for pair in found if pair[0] <= at]
@@ -115,17 +115,17 @@ def bounds_of(snapshots: DataFrame, *, at: int) -> Bounds:
     return Bounds(base_no, base_at, after[0][1] if after else None)
 
 
-def queue_settings(lake_: Lake, bounds: Bounds) -> dict[str, str]:
-    """The settings of the queues, as the nearest snapshot has them; JSON texts by name."""
+def queue_settings(lake_: SparkLake, bounds: Bounds) -> dict[str, str]:
+    """Settings of the queues in the nearest snapshot: JSON by queue name."""
     number = bounds.base_no if bounds.base_no is not None else bounds.next_no
     rows = lake_.read("queues").where(F.col("snapshot_no") == F.lit(number))
     return {row.queue: row.settings for row in rows.select("queue", "settings").collect()}
 
 
-def ended(
-    tables: Tables, *, from_at: int, to_at: int, outcomes: Sequence[str], wanted: Wanted
+def ended_messages(
+    tables: Tables, *, from_at: int, to_at: int, outcomes: Sequence[str], wanted: RestoreFilter
 ) -> DataFrame:
-    """Messages that ended in a time, `from_at <= finished_at < to_at`, with what they said."""
+    """Messages that ended in a period, `from_at <= finished_at < to_at`, with their bodies."""
     history = tables["history"].where(
         (F.col(DT) >= lake.dt_of(from_at))
         & (F.col(DT) <= lake.dt_of(to_at))
@@ -141,7 +141,7 @@ def ended(
 
 
 def _snapshots(snapshots: DataFrame, *, at: int, bounds: Bounds) -> DataFrame:
-    """A message as it was in the snapshot before, or else after; and how it was after."""
+    """Each message from the snapshot before, else from the one after, and its state after."""
     there = snapshots.where(F.col("sent_at") <= at)
     row = F.struct(*_NAMES)
     before = there.where(F.col("snapshot_no") == F.lit(bounds.base_no))
@@ -159,7 +159,7 @@ def _snapshots(snapshots: DataFrame, *, at: int, bounds: Bounds) -> DataFrame:
 
 
 def _endings(history: DataFrame, *, at: int) -> DataFrame:
-    """The last ending until the instant, and the first one after it."""
+    """The last ending up to the instant, and the first one after it."""
     row = F.struct(*(column.name for column in lake.HISTORY.columns), DT)
     order = F.struct("finished_at", "history_no")
     is_past = F.col("finished_at") <= at
@@ -174,20 +174,20 @@ def _endings(history: DataFrame, *, at: int) -> DataFrame:
 
 
 def _was_there(bounds: Bounds) -> Column:
-    """Not ended for good: whoever died may have been there still, dead or as a dead letter."""
+    """True unless the message had finally ended: a dead one may still have been in a queue."""
     last_no = F.col("last")
     is_dead = F.col("last.outcome") == "dead"
     has_later = F.col("next").isNotNull() | F.col("snap").isNotNull()
     if bounds.base_at is None:
         is_at_rest = F.lit(True)
     else:
-        # One that died before a snapshot and is not in it was gone by then.
+        # A message that died before a snapshot and is not in it was gone by then.
         is_at_rest = F.col("last.finished_at") > bounds.base_at
     return last_no.isNull() | (is_dead & (has_later | is_at_rest))
 
 
 def _tries(attempts: DataFrame, endings: DataFrame, *, at: int) -> DataFrame:
-    """How often it had been tried in the life it was in."""
+    """Attempts since the message was last brought back."""
     lives = endings.select("message_no", F.col("last.finished_at").alias("born_at"))
     own = attempts.where(F.col("ended_at") <= at).join(lives, "message_no", "left")
     own = own.where(F.col("born_at").isNull() | (F.col("ended_at") > F.col("born_at")))
@@ -206,14 +206,14 @@ def _tries(attempts: DataFrame, endings: DataFrame, *, at: int) -> DataFrame:
 
 
 def _columns(at: int) -> list[Column]:
-    """Every column of a snapshot, from whatever is known best."""
+    """Every column of a snapshot, each from the best source."""
     values = {name: _either(name) for name in _NAMES}
     is_dead = _is_at_rest()
     was_waiting = (F.col("snap.state") == "waiting") & (F.col("snap.due_at") > at)
-    # With a lease between the snapshot and the instant, the due date is another one.
+    # A lease between the snapshot and the instant has changed the due date.
     lease_no = F.coalesce(F.greatest("last_lease_no", "last.lease_no"), F.lit(0))
     is_waiting = ~is_dead & was_waiting & (F.col("snap.lease_no") == lease_no)
-    first = F.least("snap.first_leased_at", "told.first_leased_at", "first_tried_at")
+    first = F.least("snap.first_leased_at", "ending.first_leased_at", "first_tried_at")
     state = F.when(is_dead, "dead").when(is_waiting, "waiting").otherwise("ready")
     values |= {
         "message_no": F.col("message_no"),
@@ -235,9 +235,9 @@ def _columns(at: int) -> list[Column]:
         ),
         "last_error": F.coalesce("said", "snap.last_error", "last.last_error"),
         "reason": F.when(is_dead, F.coalesce("last.reason", "snap.reason")),
-        "dedup_key": F.coalesce("snap.dedup_key", "told.held_key"),
+        "dedup_key": F.coalesce("snap.dedup_key", "ending.held_key"),
         "dedup_until": F.coalesce(
-            "snap.dedup_until", F.when(F.col("told.held_key").isNotNull(), "ended")
+            "snap.dedup_until", F.when(F.col("ending.held_key").isNotNull(), "ended")
         ),
     }
     values |= {
@@ -252,29 +252,29 @@ def _columns(at: int) -> list[Column]:
 
 
 def _is_at_rest() -> Column:
-    """Dead, and neither brought back nor moved on by then, as far as is known."""
+    """Dead and, as far as is known, neither brought back nor moved by then."""
     died = F.col("last.outcome") == "dead"
     was_seen = F.col("base_at") >= F.coalesce(F.col("last.finished_at"), F.lit(0))
-    is_same = F.col("next.queue") == F.col("last.queue")  # a dead letter ends elsewhere
+    is_same = F.col("next.queue") == F.col("last.queue")  # a dead letter ends in another queue
     was_back = F.coalesce(F.col("next.leased_at") <= F.col("asked_at"), F.lit(False))
-    told = (
+    is_at_rest = (
         F.when(was_seen, F.col("snap.state") == "dead")
         .when(F.col("next").isNotNull(), died & is_same & ~was_back)
         .when(F.col("later_state").isNotNull(), died & (F.col("later_state") == "dead"))
         .otherwise(died)
     )
-    return F.coalesce(told, F.lit(False))
+    return F.coalesce(is_at_rest, F.lit(False))
 
 
 def _count(name: str, counted: str, is_dead: Column) -> Column:
-    """Of the dead as they died; of others what the attempts add up to."""
+    """For dead messages the count they died with; for others the sum of their attempts."""
     died_with = F.coalesce(f"last.{name}", f"snap.{name}")
     return F.when(is_dead, died_with).otherwise(F.coalesce(counted, F.lit(0)))
 
 
 def _either(name: str) -> Column:
-    """As the snapshot has it, or else the ending."""
+    """The value in the snapshot, or else in the ending."""
     in_history = {column.name for column in lake.HISTORY.columns}
     if name in in_history:
-        return F.coalesce(f"snap.{name}", f"told.{name}")
+        return F.coalesce(f"snap.{name}", f"ending.{name}")
     return F.col(f"snap.{name}")

@@ -1,9 +1,10 @@
-"""Adding up endings by minute, then minutes to hours and days.  Runs where Spark runs Python.
+"""Adds up endings per minute, then minutes to hours and days.  Runs in Spark's Python workers.
 
-    rows of lifecycle ──partials──▶ sums per minute and name ──(shuffle, sort)──merged──▶ rollups
+    rows of lifecycle ──partials──▶ sums per minute and name
+    sums ──(shuffle, sort)──merge_partials──▶ rollups
 
-In between there is at most one row per minute and name from each chunk of rows, so what is shuffled
-does not grow with the load.  Arrow comes in and goes out; the sums are numpy's.
+Each chunk of rows yields at most one row per minute and name, so the shuffle does not grow with the
+load.  Input and output are Arrow; numpy does the sums.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SUMS = ("finished", *OUTCOMES, *ADDED)
 MEASURES = ("wait", "service")
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 CHUNK = 500_000  # rows that are added up together
-NOBODY = ""  # where there is no name
+NO_NAME = ""
 NO_BUCKET = -1
 
 Flags = npt.NDArray[np.bool_]
@@ -52,7 +53,7 @@ PARTIAL = pa.schema(
 
 
 def partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of lifecycle, as `narrowed` gives them, to rows of PARTIAL."""
+    """From rows of lifecycle, as `narrow` returns them, to rows of PARTIAL."""
     for chunk in _chunks(batches, CHUNK):
         whose = pc.dictionary_encode(chunk.column("names").combine_chunks())
         splits = pc.split_pattern(whose.dictionary, NUL, max_splits=len(DIMENSIONS) - 1)
@@ -60,19 +61,19 @@ def partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for place, dimension in enumerate(DIMENSIONS):
             names = pc.dictionary_encode(pc.list_element(splits, place))
             code = _numbers(names.indices)[_numbers(whose.indices)]
-            is_known = code != names.dictionary.index(NOBODY).as_py()
+            is_known = code != names.dictionary.index(NO_NAME).as_py()
             if is_known.all():
                 yield _partial(rows, dimension, names.dictionary, code)
             elif is_known.any():
                 yield _partial(rows.only(is_known), dimension, names.dictionary, code[is_known])
 
 
-def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of PARTIAL, sorted by dimension, name and minute, to rows of the rollups."""
+def merge_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """From rows of PARTIAL, sorted by dimension, name and minute, to rows of the rollups."""
     rest: pa.Table | None = None
     for chunk in _chunks(batches, CHUNK // 10):
         whole = chunk if rest is None else pa.concat_tables([rest, chunk]).combine_chunks()
-        # The last name may go on in what comes next.
+        # The last name may continue in the next chunk.
         upto = _last_name_begins(whole)
         rest = whole.slice(upto)
         if upto:
@@ -95,7 +96,7 @@ def _chunks(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
 
 
 class _Rows(NamedTuple):
-    """What is the same for every dimension."""
+    """The columns that all dimensions share."""
 
     minute: Ints
     outcome: Ints
@@ -153,7 +154,7 @@ def _sums(rows: _Rows, group: Ints, of: int) -> dict[str, pa.Array]:
 
 
 def _grouped(cells: Ints, *, size: int) -> tuple[Ints, Ints]:
-    """The cells there are, and of each row which of them it is in."""
+    """The distinct cells, and the index of each row's cell among them."""
     if size > max(8 * len(cells), 1 << 20):
         present, group = np.unique(cells, return_inverse=True)
         return present, group
@@ -173,7 +174,7 @@ def _last_name_begins(rows: pa.Table) -> int:
 
 
 def _rolled(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Whole names: every grain of them."""
+    """Every grain of names whose rows are complete."""
     name_no = _name_numbers(rows)
     minute = _numbers(rows.column("minute"))
     histograms = {measure: _histograms(rows, measure) for measure in MEASURES}
@@ -218,7 +219,7 @@ def _ratio(part: Ints, whole: Ints) -> pa.Array:
 
 
 def _most(column: pa.ChunkedArray, begins: Ints) -> pa.Array:
-    """The largest of each group; none where there is none."""
+    """The largest value of each group; null if the group has none."""
     lowest = -1
     most = np.maximum.reduceat(_numbers(column.fill_null(lowest)), begins)
     return pa.array(most, mask=most == lowest)
@@ -251,14 +252,14 @@ def _map(found: Histograms) -> pa.Array:
 
 
 def _name_numbers(rows: pa.Table) -> Ints:
-    """The same number for the same dimension and name, which stand together."""
+    """The same number for rows of the same dimension and name, which are adjacent."""
     pairs = [pc.dictionary_encode(rows.column(n).combine_chunks()) for n in ("dimension", "name")]
     outer, inner = (_numbers(pair.indices) for pair in pairs)
     return outer * len(pairs[1].dictionary) + inner
 
 
 def _differs(values: Ints) -> Flags:
-    """From the one before; the first one does."""
+    """True where a value differs from the previous one, and for the first."""
     return np.concatenate(([True], values[1:] != values[:-1]))
 
 

@@ -1,6 +1,6 @@
-"""Runs jobs one after the other: what has changed since they were last run, day by day, no more.
+"""Runs jobs one after the other, and only for days whose inputs have changed.
 
-A run can be killed at any moment and run again: a day is replaced as a whole, and noted afterwards.
+A run can be killed at any moment and repeated: a day is replaced as a whole, then recorded.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
-from penstock.pipeline.job import Job
-from penstock.pipeline.lake import Lake
-from penstock.pipeline.runs import Run, Runs, Status, fingerprints, window
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.job import PipelineJob
+from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.runs import JobRun, RunLog, RunStatus, fingerprints, window
+from penstock.pipeline.settings import PipelineSettings
 
-Gate = Callable[[Lake, Collection[str]], dict[str, str]]  # days that are refused, and why
+Gate = Callable[[SparkLake, Collection[str]], dict[str, str]]  # days that are refused, and why
 
 
-class Span(msgspec.Struct, frozen=True):
-    """Days, both ends included."""
+class DaySpan(msgspec.Struct, frozen=True):
+    """A range of days, both ends included."""
 
     from_dt: str = "0000-00-00"
     to_dt: str = "9999-99-99"
@@ -27,32 +27,34 @@ class Span(msgspec.Struct, frozen=True):
         return self.from_dt <= str(day) <= self.to_dt
 
 
-class Runner:
-    """`clock` gives the instants of the records; `told` hears which job computes how many days."""
+class JobRunner:
+    """`clock`: the time for the records.  `on_job` is called with each job and its stale days."""
 
     def __init__(
         self,
-        lake: Lake,
-        settings: JobSettings,
+        lake: SparkLake,
+        settings: PipelineSettings,
         *,
         clock: Callable[[], int],
         gates: Mapping[str, Gate],
-        told: Callable[[Job, int], None] = lambda job, days: None,
+        on_job: Callable[[PipelineJob, int], None] = lambda job, days: None,
     ) -> None:
         self._lake = lake
         self._settings = settings
         self._clock = clock
         self._gates = gates
-        self._told = told
-        self._runs = Runs(lake.spark, lake)
+        self._on_job = on_job
+        self._runs = RunLog(lake.spark, lake)
 
-    def run(self, jobs: Iterable[Job], span: Span, *, is_forced: bool = False) -> list[Run]:
-        """What was computed, in order; days that have not changed are not in it."""
+    def run(
+        self, jobs: Iterable[PipelineJob], span: DaySpan, *, is_forced: bool = False
+    ) -> list[JobRun]:
+        """Compute stale days; returns the runs in order, without unchanged days."""
         self._lake.refresh()
         last = self._runs.last()
-        done: list[Run] = []
+        done: list[JobRun] = []
         for job in jobs:
-            refused = {d for (_, d), run in last.items() if run.status is Status.REFUSED}
+            refused = {d for (_, d), run in last.items() if run.status is RunStatus.REFUSED}
             now = self._state(job, span)
             stale = [
                 day
@@ -60,15 +62,15 @@ class Runner:
                 if is_forced or _is_stale(last.get((job.name, day)), inputs)
                 if day not in refused or job.name in self._gates
             ]
-            self._told(job, len(stale))
+            self._on_job(job, len(stale))
             if stale:
                 runs = self._compute(job, stale, now)
                 last |= {(run.job, run.dt): run for run in runs}
                 done += runs
         return done
 
-    def stale(self, jobs: Iterable[Job], span: Span) -> dict[str, list[str]]:
-        """The days that each job would compute, by what is there now."""
+    def stale(self, jobs: Iterable[PipelineJob], span: DaySpan) -> dict[str, list[str]]:
+        """The days that each job would compute now."""
         self._lake.refresh()
         last = self._runs.last()
         return {
@@ -80,12 +82,14 @@ class Runner:
             for job in jobs
         }
 
-    def _state(self, job: Job, span: Span) -> dict[str, str]:
+    def _state(self, job: PipelineJob, span: DaySpan) -> dict[str, str]:
         files = {table: self._lake.files(table) for table in job.inputs}
         found = fingerprints(job, files, self._settings)
         return {day: inputs for day, inputs in found.items() if day in span}
 
-    def _compute(self, job: Job, days: list[str], inputs: Mapping[str, str]) -> list[Run]:
+    def _compute(
+        self, job: PipelineJob, days: list[str], inputs: Mapping[str, str]
+    ) -> list[JobRun]:
         started_at = self._clock()
         tables = {table: self._lake.read(table, window(days, job)) for table in job.inputs}
         for output in job.outputs:
@@ -96,10 +100,10 @@ class Runner:
         refused = gate(self._lake, days) if gate is not None else {}
         ended_at = self._clock()
         runs = [
-            Run(
+            JobRun(
                 job=job.name,
                 dt=day,
-                status=Status.REFUSED if day in refused else Status.DONE,
+                status=RunStatus.REFUSED if day in refused else RunStatus.DONE,
                 started_at=started_at,
                 ended_at=ended_at,
                 inputs=inputs[day],
@@ -113,5 +117,5 @@ class Runner:
         return runs
 
 
-def _is_stale(last: Run | None, inputs: str) -> bool:
+def _is_stale(last: JobRun | None, inputs: str) -> bool:
     return last is None or last.inputs != inputs

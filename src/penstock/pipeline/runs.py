@@ -1,7 +1,7 @@
-"""The record of every run: which job computed which day from what, and how many rows.
+"""The log of runs: which job computed which day from which inputs, and how many rows.
 
-By it the next run knows what to leave alone.  A day whose inputs have changed since (rows that
-came late, a job before that was run again) or whose job is told something else is computed anew.
+From it the next run knows which days are up to date.  A day is recomputed if its inputs have
+changed (late rows, an earlier job that ran again) or the job's settings or version have.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from pyspark.sql import types as T
 from penstock.domain.datetimes import instant_of, moment_of
 from penstock.domain.limits import DAY
 from penstock.pipeline.frames import frame_of
-from penstock.pipeline.job import Job
-from penstock.pipeline.lake import Lake, LakeFile, is_missing
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.job import PipelineJob
+from penstock.pipeline.lake import SparkLake, TableFile, is_missing
+from penstock.pipeline.settings import PipelineSettings
 
 FOLDER = "runs"
 
 
-class Status(StrEnum):
+class RunStatus(StrEnum):
     DONE = "done"
-    REFUSED = "refused"  # a check has found its rows bad: nothing of that day was loaded
+    REFUSED = "refused"  # a check failed: later jobs do not load that day
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class JobRun(msgspec.Struct, frozen=True, kw_only=True):
     """One job, one day."""
 
     job: str
     dt: str
-    status: Status
+    status: RunStatus
     started_at: int
     ended_at: int
-    inputs: str  # fingerprint of the files, the settings and the version of the job
+    inputs: str  # fingerprint of the input files and of the job's settings and version
     rows_in: dict[str, int]
     rows_out: dict[str, int]
     note: str = ""
@@ -60,12 +60,12 @@ _SCHEMA = T.StructType(
 )
 
 
-class Runs:
-    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+class RunLog:
+    def __init__(self, spark: SparkSession, lake: SparkLake) -> None:
         self._spark = spark
-        self._path = f"{lake.derived}/{FOLDER}"
+        self._path = f"{lake.tables_folder}/{FOLDER}"
 
-    def all(self) -> list[Run]:
+    def all(self) -> list[JobRun]:
         """Oldest first."""
         try:
             rows = self._spark.read.schema(_SCHEMA).parquet(self._path).collect()
@@ -73,35 +73,37 @@ class Runs:
             if not is_missing(error):
                 raise
             return []
-        found = [msgspec.convert(row.asDict(recursive=True), Run, strict=False) for row in rows]
+        found = [msgspec.convert(row.asDict(recursive=True), JobRun, strict=False) for row in rows]
         return sorted(found, key=lambda run: (run.ended_at, run.started_at, run.job, run.dt))
 
-    def last(self) -> dict[tuple[str, str], Run]:
+    def last(self) -> dict[tuple[str, str], JobRun]:
         """The latest one, by job and day."""
         return {(run.job, run.dt): run for run in self.all()}
 
-    def add(self, runs: Sequence[Run]) -> None:
+    def add(self, runs: Sequence[JobRun]) -> None:
         if runs:
             frame = frame_of(self._spark, [msgspec.to_builtins(run) for run in runs], _SCHEMA)
             frame.coalesce(1).write.mode("append").parquet(self._path)
 
 
 def fingerprints(
-    job: Job, files: Mapping[str, Mapping[str, Sequence[LakeFile]]], settings: JobSettings
+    job: PipelineJob,
+    files: Mapping[str, Mapping[str, Sequence[TableFile]]],
+    settings: PipelineSettings,
 ) -> dict[str, str]:
-    """By day, of the days that any input has; `files` by table and day."""
-    told = msgspec.json.encode([job.version, [getattr(settings, name) for name in job.settings]])
+    """Fingerprints of all days that any input has; `files` are by table and day."""
+    config = msgspec.json.encode([job.version, [getattr(settings, name) for name in job.settings]])
     days = sorted({day for by_day in files.values() for day in by_day})
     return {
         day: _digest(
-            told, (f for t in job.inputs for d in window([day], job) for f in files[t].get(d, ()))
+            config, (f for t in job.inputs for d in window([day], job) for f in files[t].get(d, ()))
         )
         for day in days
     }
 
 
-def window(days: Iterable[str], job: Job) -> list[str]:
-    """Those days and the ones before them that the job looks back on."""
+def window(days: Iterable[str], job: PipelineJob) -> list[str]:
+    """Those days and the earlier ones that the job looks back on."""
     return sorted(
         {_earlier(day, by) for day in days for by in range(job.lookback_days + 1)},
     )
@@ -112,8 +114,8 @@ def _earlier(day: str, by: int) -> str:
     return moment_of(instant - by * DAY).date().isoformat()
 
 
-def _digest(told: bytes, files: Iterable[LakeFile]) -> str:
-    digest = hashlib.sha256(told)
+def _digest(config: bytes, files: Iterable[TableFile]) -> str:
+    digest = hashlib.sha256(config)
     for file in files:
         digest.update(msgspec.json.encode(file))
     return digest.hexdigest()[:24]

@@ -1,6 +1,6 @@
-"""Tables as Spark knows them: those of the lake (domain/lake/layout.py) and those of the jobs.
+"""Spark schemas of the lake's tables (domain/lake/layout.py) and of the jobs' tables.
 
-A derived table is said where its job is.  Columns are only ever added to either.
+A job's module declares its tables.  Columns are only ever added.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.domain.lake import layout as lake
 
 DT = "dt"  # the day (UTC), by which every table is partitioned
 
-_BRONZE: dict[lake.Type, T.DataType] = {
+_LAKE_TYPES: dict[lake.Type, T.DataType] = {
     lake.Type.TEXT: T.StringType(),
     lake.Type.INT: T.IntegerType(),
     lake.Type.LONG: T.LongType(),
@@ -24,38 +24,38 @@ _BRONZE: dict[lake.Type, T.DataType] = {
 }
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     TEXT = "text"
     INT = "int"
     LONG = "long"
     DOUBLE = "double"
     BOOL = "bool"
-    HISTOGRAM = "histogram"  # how many by number of bucket: see pipeline/histogram.py
+    HISTOGRAM = "histogram"  # counts by bucket number: see pipeline/histogram.py
 
 
-_DERIVED: dict[Kind, T.DataType] = {
-    Kind.TEXT: T.StringType(),
-    Kind.INT: T.IntegerType(),
-    Kind.LONG: T.LongType(),
-    Kind.DOUBLE: T.DoubleType(),
-    Kind.BOOL: T.BooleanType(),
-    Kind.HISTOGRAM: T.MapType(T.IntegerType(), T.LongType()),
+_COLUMN_TYPES: dict[ColumnKind, T.DataType] = {
+    ColumnKind.TEXT: T.StringType(),
+    ColumnKind.INT: T.IntegerType(),
+    ColumnKind.LONG: T.LongType(),
+    ColumnKind.DOUBLE: T.DoubleType(),
+    ColumnKind.BOOL: T.BooleanType(),
+    ColumnKind.HISTOGRAM: T.MapType(T.IntegerType(), T.LongType()),
 }
 
 
 class Field(msgspec.Struct, frozen=True):
     name: str
-    kind: Kind
+    kind: ColumnKind
     meaning: str
 
 
-class Derived(msgspec.Struct, frozen=True, kw_only=True):
+class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
     """A table that a job writes, partitioned by `dt`, which is not among its fields."""
 
     name: str
     meaning: str
     fields: tuple[Field, ...]
-    is_large: bool = False  # about as many rows as messages: written as they come
+    is_large: bool = False  # about as many rows as messages: written without a shuffle
 
     @property
     def schema(self) -> T.StructType:
@@ -63,43 +63,43 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def text(name: str, meaning: str) -> Field:
-    return Field(name, Kind.TEXT, meaning)
+    return Field(name, ColumnKind.TEXT, meaning)
 
 
 def integer(name: str, meaning: str) -> Field:
-    return Field(name, Kind.INT, meaning)
+    return Field(name, ColumnKind.INT, meaning)
 
 
 def long(name: str, meaning: str) -> Field:
-    return Field(name, Kind.LONG, meaning)
+    return Field(name, ColumnKind.LONG, meaning)
 
 
 def double(name: str, meaning: str) -> Field:
-    return Field(name, Kind.DOUBLE, meaning)
+    return Field(name, ColumnKind.DOUBLE, meaning)
 
 
 def boolean(name: str, meaning: str) -> Field:
-    return Field(name, Kind.BOOL, meaning)
+    return Field(name, ColumnKind.BOOL, meaning)
 
 
 def histogram(name: str, meaning: str) -> Field:
-    return Field(name, Kind.HISTOGRAM, meaning)
+    return Field(name, ColumnKind.HISTOGRAM, meaning)
 
 
 def schema_of(table: lake.Table) -> T.StructType:
-    """Of a table of the lake, the columns of its partitions last."""
-    columns = [T.StructField(c.name, _BRONZE[c.type], c.is_nullable) for c in table.columns]
+    """The schema of a lake table, with its partition columns last."""
+    columns = [T.StructField(c.name, _LAKE_TYPES[c.type], c.is_nullable) for c in table.columns]
     inner = [T.StructField(name, T.LongType()) for name in table.partitions if name != DT]
     return T.StructType([*columns, _DT_FIELD, *inner])
 
 
-def conform(table: DataFrame, to: Derived) -> DataFrame:
-    """Exactly the columns of a derived table, in their order and of their types."""
+def conform(table: DataFrame, to: ComputedTable) -> DataFrame:
+    """Exactly the columns of a computed table, with its order and types."""
     return table.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in to.schema.fields))
 
 
 def _field(field: Field) -> T.StructField:
-    return T.StructField(field.name, _DERIVED[field.kind])
+    return T.StructField(field.name, _COLUMN_TYPES[field.kind])
 
 
 _DT_FIELD = T.StructField(DT, T.StringType())

@@ -2,10 +2,10 @@
 
     local[*]                            all cores of this machine
     spark://… yarn k8s://…              a cluster
-    sc://host:15002                     Spark Connect: somebody else's session
-    (none, under spark-submit)          as spark-submit was told
+    sc://host:15002                     Spark Connect: a session on another machine
+    (none, under spark-submit)          the master that spark-submit was given
 
-Nothing else in the pipeline knows which of these it is.
+The rest of the pipeline does not know which of these it is.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ LOCAL = "local[*]"
 CONNECT = "sc://"
 GIB = 1024**3
 
-# What the jobs count on, wherever they run.
+# What the jobs depend on, wherever they run.
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # Days are written side by side: otherwise all rows are sorted by day first.
+    # Writes days concurrently: otherwise all rows would be sorted by day first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
 }
-# What suits one machine that also does other things.
+# For one machine that also does other things.
 _HERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -47,7 +47,7 @@ _HERE = {
 }
 _LOG = Path(__file__).with_name("log4j2.properties")
 _LOGGING = f'"-Dlog4j2.configurationFile={_LOG.as_uri()}"'
-_COLLECTOR = "-XX:+UseParallelGC"  # nobody waits for a short pause: a tenth faster in all
+_COLLECTOR = "-XX:+UseParallelGC"  # a tenth faster; its longer pauses do not matter here
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -57,7 +57,7 @@ def open_session(
     more: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Raises InvalidRequest where Spark or Java is missing or the master is none."""
+    """Raises InvalidRequest if Spark or Java is missing or the master cannot be reached."""
     environ = os.environ if environ is None else environ
     check_installed()
     from pyspark.errors import PySparkException
@@ -75,24 +75,25 @@ def open_session(
     if not is_submitted and not (master or "").startswith(CONNECT):
         _point_at_java(environ)
     if (master or "").startswith("local"):
-        # Otherwise whatever `python3` is on the path would run the parts that are Python.
+        # Otherwise any `python3` on the path would run the Python parts.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         return builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
-        told = str(error).strip().splitlines() or [type(error).__name__]
-        raise InvalidRequest(f"there is no Spark at {master or 'the master'}: {told[0]}") from error
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        where = master or "the master"
+        raise InvalidRequest(f"cannot open a Spark session at {where}: {lines[0]}") from error
 
 
 def check_installed() -> None:
-    """Raises InvalidRequest; to be called before anything of the pipeline is imported."""
+    """Raises InvalidRequest; call it before importing the rest of the pipeline."""
     if find_spec("pyspark") is None:
         raise InvalidRequest(not_installed("Spark", "spark"))
 
 
 def settings_for(master: str | None) -> dict[str, str]:
-    """The session's settings; those of a cluster and its machines are not ours to choose."""
+    """The session's settings; those of a cluster are left to its operator."""
     if master is None or not master.startswith("local"):
         return dict(_EVERYWHERE)
     cores = os.cpu_count() or 1
@@ -106,7 +107,7 @@ def settings_for(master: str | None) -> dict[str, str]:
 
 
 def now_ms(spark: SparkSession) -> int:
-    """The time where Spark runs, for the records of runs."""
+    """The time on the machine that runs Spark, for the log of runs."""
     from pyspark.sql import functions as F
 
     [row] = spark.range(1).select(F.unix_millis(F.current_timestamp()).alias("now")).collect()
@@ -121,7 +122,7 @@ def _point_at_java(environ: Mapping[str, str]) -> None:
 
 
 def _driver_gib() -> int:
-    """Half of what this machine or container has."""
+    """Half of the memory of this machine or container."""
     most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if _CGROUP.exists() and (text := _CGROUP.read_text().strip()).isdecimal():
         most = min(most, int(text))

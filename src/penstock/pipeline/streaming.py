@@ -1,14 +1,14 @@
-"""Rollups kept fresh: what the archiver adds to the lake is added to them, again and again.
+"""Keeps rollups up to date: adds what the archiver writes to the lake, batch by batch.
 
-    files of history, backlog ──▶ sums per minute of a batch, kept ──▶ rollups of its days
+    files of history, backlog ──▶ sums per minute of a batch, stored ──▶ rollups of its days
 
-Each batch has a number, which Spark gives, and keeps what it has to add under that number.  A batch
-that was killed is made once more, of the same rows under the same number, and what it had kept is
-replaced: so nothing is ever counted twice, and rollups are always the sum of what is kept.  Numbers
-beyond that of the batch are of an earlier checkpoint, and do not count.
+Spark numbers the batches, and each batch stores its sums under its number.  A batch that was killed
+is repeated with the same rows and the same number, and replaces what it had stored: no row is
+counted twice, and rollups are always the sum of what is stored.  Numbers beyond the current batch
+belong to an earlier checkpoint and do not count.
 
-Now and then a batch puts together all that was kept before it; then those places are free for later
-batches, so that there are never more than a few of them.
+After every FOLD batches one batch stores the sum of all before it; their folders are then reused,
+so that there are never many.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.domain.lake.layout import BACKLOG, HISTORY, Table
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.jobs.lifecycle import lifecycle
-from penstock.pipeline.jobs.rollups import ROLLUPS, narrowed, rolled, sampled
-from penstock.pipeline.lake import Lake
+from penstock.pipeline.jobs.rollups import ROLLUPS, backlog_samples, narrow, roll_up
+from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.rolling import PARTIAL, partials
 from penstock.pipeline.schemas import DT, schema_of
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.settings import PipelineSettings
 
-FOLDER = "stream"  # below what is derived: the checkpoint and what batches keep
-FOLD = 50  # after so many batches all that is kept is put together
+FOLDER = "stream"  # in the tables folder: the checkpoint and the stored sums
+FOLD = 50  # batches after which the stored sums are added up
 BATCH, FOLDED = "batch", "folded"
 TABLES = (HISTORY, BACKLOG)
 _SCHEMA = StructType([*from_arrow_schema(PARTIAL).fields, StructField(DT, StringType())])
@@ -39,25 +39,23 @@ _OF_SAMPLES = ("queue", "at", "ready")
 
 
 def lake_stream(spark: SparkSession, folder: str, table: Table, *, most_files: int) -> DataFrame:
-    """The rows of a table of the lake, and those that are added to it; it need not be there yet."""
-    base = folder.rstrip("/")  # of the lake: Spark wants it to be there
+    """A stream of the rows of a lake table, now and later; the table need not exist yet."""
+    base = folder.rstrip("/")  # of the lake: Spark needs it to exist
     reader = spark.readStream.schema(schema_of(table)).option("basePath", base)
     return reader.option("maxFilesPerTrigger", most_files).parquet(f"{base}/{table.name}/{DT}=*")
 
 
 def start(
-    lake: Lake,
+    lake: SparkLake,
     history: DataFrame,
     backlog: DataFrame,
     *,
     every_s: float | None,
     name: str = "lake",
 ) -> StreamingQuery:
-    """`every_s`: None adds what is there and ends.  `name`: where it comes from; each has its own
-    checkpoint.
-    """
-    folder = f"{lake.derived}/{FOLDER}/{name}"
-    add = adding(lake.folder, lake.derived, folder)
+    """`every_s`: None adds what is there and ends.  `name`: the source, with its own checkpoint."""
+    folder = f"{lake.tables_folder}/{FOLDER}/{name}"
+    add = batch_adder(lake.folder, lake.tables_folder, folder)
     both = feed(history, backlog).writeStream.foreachBatch(add)
     writer = both.option("checkpointLocation", f"{folder}/checkpoint")
     if every_s is None:
@@ -66,17 +64,19 @@ def start(
 
 
 def feed(history: DataFrame, backlog: DataFrame) -> DataFrame:
-    """Endings and samples of the backlog in one stream, so that one batch has both."""
-    ended = narrowed(lifecycle({"history": history}, JobSettings()))
+    """Endings and backlog samples in one stream, so that a batch has both."""
+    ended = narrow(lifecycle({"history": history}, PipelineSettings()))
     return ended.unionByName(backlog.select(*_OF_SAMPLES), allowMissingColumns=True)
 
 
-def adding(lake_folder: str, derived: str, folder: str) -> Callable[[DataFrame, int], None]:
-    """What is done with a batch; it may be done elsewhere, so it takes only texts along."""
+def batch_adder(
+    lake_folder: str, tables_folder: str, folder: str
+) -> Callable[[DataFrame, int], None]:
+    """The function that adds a batch; it captures only texts, because it may run elsewhere."""
 
     def add(batch: DataFrame, number: int) -> None:
-        lake = Lake(batch.sparkSession, lake_folder, derived=derived)
-        batch.persist()  # looked at twice, and read once
+        lake = SparkLake(batch.sparkSession, lake_folder, tables_folder=tables_folder)
+        batch.persist()  # used twice, read once
         try:
             added = _keep(batch, folder, number)
         finally:
@@ -86,7 +86,7 @@ def adding(lake_folder: str, derived: str, folder: str) -> Callable[[DataFrame, 
             kept = _kept(lake.spark, folder, _first(number), number).where(
                 F.col(DT).isin(sorted(days))
             )
-            lake.replace(ROLLUPS, rolled(kept.drop(DT)), days)
+            lake.replace(ROLLUPS, roll_up(kept.drop(DT)), days)
 
     return add
 
@@ -96,13 +96,13 @@ def _partial(batch: DataFrame) -> DataFrame:
     ended = batch.where(~is_sample).drop(*_OF_SAMPLES)
     added = ended.mapInArrow(partials, from_arrow_schema(PARTIAL))
     samples = batch.where(is_sample).select(*_OF_SAMPLES)
-    return added.unionByName(sampled(samples), allowMissingColumns=True).withColumn(
+    return added.unionByName(backlog_samples(samples), allowMissingColumns=True).withColumn(
         DT, F.date_format(F.timestamp_millis(F.col("minute") * MINUTE), "yyyy-MM-dd")
     )
 
 
 def _keep(batch: DataFrame, folder: str, number: int) -> DataFrame:
-    """Under the number of the batch, in place of whatever was there."""
+    """Store the sums under the batch's number, replacing what was there."""
     path = _path(folder, number)
     _partial(batch).coalesce(1).write.mode("overwrite").parquet(path)
     added = batch.sparkSession.read.schema(_SCHEMA).parquet(path)
@@ -114,18 +114,18 @@ def _keep(batch: DataFrame, folder: str, number: int) -> DataFrame:
 
 
 def _kept(spark: SparkSession, folder: str, first: int, last: int) -> DataFrame:
-    """All up to the last one; the first one has put those before it together."""
+    """The sums of all batches up to `last`; `first` holds those of all before it."""
     begin = _path(folder, first, FOLDED if first else BATCH)
     others = [_path(folder, number) for number in range(first + 1, last + 1)]
     return spark.read.schema(_SCHEMA).parquet(begin, *others)
 
 
 def _first(number: int) -> int:
-    """The batch that has put all before it together."""
+    """The latest batch that stored the sum of all before it."""
     return number // FOLD * FOLD
 
 
 def _path(folder: str, number: int, kind: str = BATCH) -> str:
-    """Used again only when a batch that may be made once more does not need it any more."""
+    """A folder is reused only when no batch that may be repeated needs it any more."""
     place = number % (2 * FOLD) if kind == BATCH else number // FOLD % 2
     return f"{folder}/kept/{kind}={place}"

@@ -1,6 +1,6 @@
-"""The registry of workers, as whoever runs a fleet sees it.
+"""The workers of a fleet, as replica managers see them.
 
-A worker belongs to a fleet by its label `fleet`, wherever it runs and whoever has started it.
+A worker belongs to a fleet by its label `fleet`, wherever it runs and however it was started.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ REPLICA = "replica"
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker of the fleet that is alive."""
+    """A live worker of the fleet."""
 
     id: str
-    replica: str | None  # its label: which of the processes that were started it is
+    replica: str | None  # its label: the replica that it is part of
     host: str | None
     is_draining: bool
     registered_at: int
 
 
-class FleetRoll(Protocol):
+class FleetRegistry(Protocol):
     def members(self, fleet: str) -> list[Member]:
         """Raises StoreUnavailable."""
         ...
 
     def holding(self, worker_ids: Sequence[str]) -> dict[str, int]:
-        """How many leases each of them holds, as far as that matters for who is idle."""
+        """How many leases each worker holds; counting may stop once a worker is clearly busy."""
         ...
 
     def drain(self, worker_id: str) -> None:
-        """It hears of it with its next beat.  One that has gone meanwhile is no error."""
+        """The worker learns of it with its next beat.  A worker that is gone is not an error."""
         ...

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.lake.tables import GoldReadiness, GoldRows, GoldTable
+from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 
-class GoldTables(Protocol):
+class TableReader(Protocol):
     """Nothing here is quick: it reads files."""
 
     def readiness(self) -> GoldReadiness: ...
@@ -15,6 +15,6 @@ class GoldTables(Protocol):
         """By name."""
         ...
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows | None:
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
         """`from_day <= day <= to_day`; None: there is no such table."""
         ...

@@ -1,6 +1,6 @@
-"""The duties of circuits.  Every node runs them; the store lets one node do each per interval.
+"""The duties of circuits.  Every node runs them; the store lets one node run each per interval.
 
-Settings may change at any time, so they are looked at every second; the store is asked only when
+Settings may change at any time, so they are checked every second; the store is queried only when
 something is due.
 """
 
@@ -42,7 +42,7 @@ class CircuitDuty:
 
     def tick(self, now: int) -> int:
         task = self._task(self._circuits.settings)
-        if task != self._known:  # as in the seed, new settings begin anew
+        if task != self._known:  # as in gateleen, new settings restart the interval
             self._known, self._next_at = task, 0
         if not task.enabled:
             return now + LOOK_MS
@@ -75,8 +75,8 @@ def circuit_duties(circuits: Circuits) -> Sequence[Duty]:
             "circuits half-opened", circuits, circuits.half_open_all, lambda s: s.open_to_half_open
         ),
         CircuitDuty(
-            "queues let go to try", circuits, circuits.let_probes_go, lambda s: s.unlock_probes
+            "queues released to probe", circuits, circuits.let_probes_go, lambda s: s.unlock_probes
         ),
-        CircuitDuty("queues let go", circuits, circuits.let_next_go, lambda s: s.unlock_queues),
+        CircuitDuty("queues released", circuits, circuits.let_next_go, lambda s: s.unlock_queues),
         IdleHolds(circuits.held_queues),
     )

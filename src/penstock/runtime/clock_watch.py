@@ -1,4 +1,4 @@
-"""Logs when the wall clock and the store's time come apart while the server runs."""
+"""Logs when the wall clock and the store's time diverge while the server runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _log = logging.getLogger("penstock.clock")
 
 
 class ClockWatch:
-    """The store's time does not follow a wall clock that is set: leases and delays stay exact.
+    """Warns once when the wall clock has been set, and logs when both agree again.
 
-    It does so at the next start.  Until then due dates are early or late by the difference.
+    The store's time follows the wall clock only at the next start, so that leases and delays stay
+    exact.  Until then due dates are early or late by the difference.
     """
 
     name = "clock"

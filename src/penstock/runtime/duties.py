@@ -1,4 +1,4 @@
-"""What the broker does by itself.  Loops only tidy and wake; claims never wait for them."""
+"""The broker's background duties.  They only tidy and wake; claims never wait for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from penstock.ports.store import Session, Store
 from penstock.services.moves import Moves
 
 _CHUNK = 500
-_CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
+_CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
 
 class Reaper:
-    """Brings back what fell due, so that counts are right and waiting claims are woken."""
+    """Makes due messages ready, so that counts are right and waiting claims are woken."""
 
     name = "reaper"
 
@@ -32,7 +32,7 @@ class Reaper:
 
 
 class Expirer:
-    """Cancels messages in line that are too old to be of use."""
+    """Cancels waiting messages that have expired."""
 
     name = "expirer"
 
@@ -49,10 +49,10 @@ class Expirer:
 
 
 class Pruner:
-    """Forgets by age: days of history, facts, move tasks, workers, dedup keys, repeated claims.
+    """Deletes old rows: history, facts, move tasks, workers, dedup keys, repeated claims.
 
-    And what limits and fair share need not know any more.  With `is_archived` whatever belongs in
-    the lake is kept until it is there.
+    It also drops state that limits and fair share do not need any more.  With `is_archived`, rows
+    that belong in the lake are kept until they are in it.
     """
 
     name = "pruner"
@@ -88,7 +88,7 @@ class Pruner:
 
 
 class Mover:
-    """Advances move tasks.  Of several nodes one takes each step; the rate is kept in the task."""
+    """Advances move tasks.  One node takes each step; the rate is stored in the task."""
 
     name = "mover"
 
@@ -103,7 +103,7 @@ class Mover:
         return next_at
 
     def _advance(self, task_id: str, now: int) -> int:
-        """Returns when it is worth asking again."""
+        """Returns when the next step can be taken."""
         moved = -1
         for _ in range(_CHUNKS_PER_TICK):
             task = self._moves.step(task_id, now=now).result()
@@ -112,13 +112,13 @@ class Mover:
             if not move.allowance(task, now=now):
                 return move.next_at(task, now=now)
             if task.moved == moved:
-                return now + self._every_ms  # others have in hand what is left
+                return now + self._every_ms  # what is left is leased
             moved = task.moved
         return now + 1
 
 
-class Every:
-    """A duty made of a plain function."""
+class PeriodicDuty:
+    """Calls a function at a fixed interval."""
 
     def __init__(self, name: str, every_ms: int, do: Callable[[], None]) -> None:
         self.name = name
@@ -137,7 +137,7 @@ def read_forgettable(store: Store, *, is_archived: bool) -> Forgettable:
 
 
 def _repeat(store: Store, what: Callable[[Session], int]) -> bool:
-    """Do it until nothing is left, but not for ever; tells whether something is left."""
+    """Repeat until nothing is left, within limits; returns whether something is left."""
     return all(store.write(what).result() >= _CHUNK for _ in range(_CHUNKS_PER_TICK))
 
 

@@ -1,4 +1,4 @@
-"""The loop that runs duties.  A duty does what is due and says when it wants to be asked again."""
+"""The loop that runs duties.  A duty does what is due and returns when it is due again."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class DutyLoop:
         health: Health | None = None,
         stuck_ms: int | None = None,
     ) -> None:
-        """`stopped` is set when the loop is to end, for duties that take longer than a moment.
+        """`stopped` is set when the loop is to end, so that long duties can check it.
 
         `stuck_ms`: how long one tick may take before the loop counts as stuck.
         """
         self._due = {duty.name: 0 for duty in duties}
         self._duties = {duty.name: duty for duty in duties}
-        self._troubled: dict[str, logging.Logger] = {}  # whose trouble is in that log already
+        self._failing: dict[str, logging.Logger] = {}  # where the failure of a duty was logged
         self._clock = clock
         self._stopped = stopped or threading.Event()
         self._is_ticking = False
@@ -64,7 +64,7 @@ class DutyLoop:
     def run_due(self) -> int:
         """Tick every duty whose time has come; returns the earliest next instant."""
         for name, duty in self._duties.items():
-            now = self._clock.now()  # for each: the one before may have taken its time
+            now = self._clock.now()  # for each: the previous one may have taken long
             if self._due[name] <= now and not self._stopped.is_set():
                 self._due[name] = self._tick(duty, now)
         return min(self._due.values(), default=self._clock.now() + _AFTER_ERROR_MS)
@@ -79,20 +79,20 @@ class DutyLoop:
         try:
             next_at = duty.tick(now)
         except PenstockError as error:
-            # A store out of reach stops all of them every second: one line is enough.
+            # An unreachable store fails every duty every second: one log line is enough.
             is_outage = isinstance(error, StoreUnavailable)
-            is_known = bool(self._troubled) if is_outage else duty.name in self._troubled
-            self._troubled[duty.name] = log = _outages if is_outage else _log
+            is_known = bool(self._failing) if is_outage else duty.name in self._failing
+            self._failing[duty.name] = log = _outages if is_outage else _log
             level = logging.DEBUG if is_known else logging.WARNING
             log.log(level, "duty %s could not run: %s", duty.name, error)
         except Exception:
             _log.exception("duty %s failed", duty.name)
         else:
-            told = self._troubled.pop(duty.name, None)
-            if told is not None:
-                is_last = told is _log or not self._troubled
+            logged_to = self._failing.pop(duty.name, None)
+            if logged_to is not None:
+                is_last = logged_to is _log or not self._failing
                 level = logging.INFO if is_last else logging.DEBUG
-                told.log(level, "duty %s runs again", duty.name)
+                logged_to.log(level, "duty %s runs again", duty.name)
             return next_at
         finally:
             self._is_ticking = False

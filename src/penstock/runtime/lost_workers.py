@@ -1,4 +1,4 @@
-"""The duty that looks after workers: who was not heard of in time is lost."""
+"""The duty that marks workers as lost when their beat is overdue."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from penstock.domain.worker import Worker, last_words
 from penstock.services.workers import MOST_HELD, Workers
 
 _log = logging.getLogger("penstock.workers")
-_CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
+_CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
 
 class WorkerReaper:
-    """Calls workers lost, once however many nodes look, and gives back at once what they held.
+    """Marks overdue workers as lost, once in the cluster, and gives back their leases at once.
 
-    First the one, then the other: should this node die in between, the others go on with it.
+    In this order: if this node exits in between, another node gives the leases back.
     """
 
     name = "workers"
@@ -33,7 +33,7 @@ class WorkerReaper:
         return now + (self._every_ms if is_done else 1)
 
     def _give_back(self, worker: Worker) -> bool:
-        """Tells whether it holds nothing any more."""
+        """Returns whether the worker holds no lease any more."""
         for _ in range(_CHUNKS_PER_TICK):
             held = [lease.message for lease in self._workers.leases_of(worker).result()]
             if not held:

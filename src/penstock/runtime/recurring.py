@@ -1,4 +1,4 @@
-"""The duty that sends recurring work.  Every node may run it: the store lets one fire each."""
+"""The duty that fires schedules.  Every node may run it: the store lets one node fire each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.services.recurring import Recurring
 
 _log = logging.getLogger("penstock.recurring")
 _AT_ONCE = 100
-_LOOK_MS = 1_000  # at least so often: others declare and change schedules too
+_LOOK_MS = 1_000  # longest interval: other processes declare and change schedules too
 
 
 class Recurrer:
@@ -19,7 +19,7 @@ class Recurrer:
         self._recurring = recurring
 
     def tick(self, now: int) -> int:
-        # Some stay due, because what they sent before has not ended: page on behind them.
+        # A schedule stays due while its previous message has not ended: page past it.
         last = (-1, "")
         while due := self._recurring.due(now=now, limit=_AT_ONCE, after=last).result():
             for _, name in due:
@@ -30,10 +30,10 @@ class Recurrer:
         return soon if next_at is None else min(soon, next_at)
 
     def _fire(self, name: str, now: int) -> None:
-        """One that cannot be fired stays due: it must not keep those behind it waiting."""
+        """A schedule that cannot fire stays due and must not block those after it."""
         try:
             self._recurring.fire(name, now=now).result()
         except StoreUnavailable:
-            raise  # then none can
+            raise  # no other schedule can fire either
         except PenstockError as error:
             _log.error("recurring work %s could not be sent: %s", name, error)

@@ -1,4 +1,4 @@
-"""The duty that looks after queues of single workers: what they left is handed to everybody."""
+"""The duty that hands over messages in the own queues of workers that are gone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from penstock.services.bus import Abandoned, Bus
 from penstock.services.queues import Queues
 
 _log = logging.getLogger("penstock.bus")
-_CHUNKS_PER_TICK = 20  # others get their turn between; the rest follows with the next tick
+_CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
 
-class NodeQueues:
-    """Several nodes may do so at once: each message is handed over once, and in its order."""
+class WorkerQueueReaper:
+    """Several nodes may run it at once: each message is handed over once and in order."""
 
     name = "node_queues"
 
@@ -27,7 +27,7 @@ class NodeQueues:
         for left in self._bus.abandoned(now=now).result():
             try:
                 is_done &= self._hand_over(left, now)
-            except NotFound:  # somebody has removed one of the queues, or the subscription
+            except NotFound:  # one of the queues or the subscription was removed meanwhile
                 continue
         return now + (self._every_ms if is_done else 1)
 
@@ -37,12 +37,12 @@ class NodeQueues:
                 moved = self._bus.hand_over_some(left, now=now).result()
                 if not moved:
                     break
-                _log.info("%d messages of %s go to all workers", moved, left.queue)
+                _log.info("handed %d messages of %s to all workers", moved, left.queue)
             else:
                 return False
         try:
             self._queues.remove(left.queue, force=False).result()
             self._bus.forget_removed().result()
-        except QueueNotEmpty:  # leased, delayed or dead: the next time, or when somebody looks
+        except QueueNotEmpty:  # leased, delayed or dead messages: try again at the next tick
             pass
         return True

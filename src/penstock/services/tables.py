@@ -6,18 +6,18 @@ from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.domain.lake.tables import (
     MAX_ROWS,
     GoldReadiness,
-    GoldRows,
     GoldTable,
+    TableRows,
     check_day,
     check_table,
 )
-from penstock.ports.tables import GoldTables
+from penstock.ports.tables import TableReader
 
 
-class Gold:
+class Tables:
     """Reads files: not for the event loop."""
 
-    def __init__(self, tables: GoldTables, *, folder: str) -> None:
+    def __init__(self, tables: TableReader, *, folder: str) -> None:
         self._tables = tables
         self.folder = folder
 
@@ -27,7 +27,7 @@ class Gold:
     def tables(self) -> list[GoldTable]:
         return self._tables.tables()
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> GoldRows:
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows:
         check_table(table)
         check_day("from_day", from_day)
         check_day("to_day", to_day)

@@ -54,7 +54,7 @@ class SamplesSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 90
 
 
-class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
+class PipelineSection(msgspec.Struct, frozen=True, kw_only=True):
     max_bad_per_million: Annotated[
         int,
         Meta(
@@ -186,7 +186,7 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 60_000
 
 
-def check_pipeline(pipeline: PipelineSettings) -> None:
+def check_pipeline(pipeline: PipelineSection) -> None:
     """Raises InvalidRequest."""
     read_targets(pipeline.targets)
     try:

@@ -20,7 +20,7 @@ from penstock.domain.queue.queue import check_name
 from penstock.settings.pipeline import (
     ArchiveSettings,
     InsightsSettings,
-    PipelineSettings,
+    PipelineSection,
     SamplesSettings,
     check_pipeline,
 )
@@ -185,7 +185,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()
     archive: ArchiveSettings = ArchiveSettings()
-    pipeline: PipelineSettings = PipelineSettings()
+    pipeline: PipelineSection = PipelineSection()
     queues: QueuesSettings = QueuesSettings()
     aweq: AweqSettings = AweqSettings()
     sqs: SqsSettings = SqsSettings()

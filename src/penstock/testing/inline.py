@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from penstock.api.sends import SendResult
-from penstock.client.local.backend import Embedded
+from penstock.client.local.backend import LocalBackend
 from penstock.domain.message.draft import Draft
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
 
 
-class Inline(Embedded):
+class Inline(LocalBackend):
     """What is sent in a caller's own transaction is not there before that is committed."""
 
     def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
         super().__init__(settings, clock=clock)
         self._on_sent = on_sent
 
-    def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        answers = super().send(queue, drafts)
-        self._on_sent()
+    def send(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> list[SendResult]:
+        answers = super().send(queue, drafts, tx=tx, settings=settings)
+        if tx is None:
+            self._on_sent()
         return answers
 
-    async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        answers = await super().send_async(queue, drafts)
-        self._on_sent()
+    async def send_async(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> list[SendResult]:
+        answers = await super().send_async(queue, drafts, tx=tx, settings=settings)
+        if tx is None:
+            self._on_sent()
         return answers

@@ -1,4 +1,4 @@
-"""The testing kit: an application over a store of its own, with a clock that stands still."""
+"""The testing kit: an application on a store of its own, with a manual clock."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from penstock.domain.duration import Duration, as_ms
 from penstock.domain.limits import HOUR
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import Outcome as HandlerOutcome
-from penstock.ports.work import Work, WorkAct
 from penstock.settings.store_url import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
 from penstock.testing.inline import Inline
-from penstock.testing.runs import Run, Runner
+from penstock.testing.runs import KitRunner, Run
 from penstock.testing.views import JobView, Wanted
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.coroutines import run_here
 
 P = ParamSpec("P")
 
-_LEASE_MS = 12 * HOUR  # nobody else is there who could want the job
+_LEASE_MS = 12 * HOUR  # no other worker could claim the job
 _MEMORY = Path("/dev/shm")
-_ME = "penstock.testing"
+_WORKER = "penstock.testing"
 
 
-class Match(TypedDict, total=False):
-    """What else a job has to be, to be the one that is looked for."""
+class JobMatch(TypedDict, total=False):
+    """What else a job must match."""
 
     queue: str
     group: str
@@ -47,8 +47,8 @@ class Match(TypedDict, total=False):
 class Kit:
     """While it is open, everything that the application enqueues goes to the kit's store.
 
-    Without a `url` that is a SQLite store made for it, in memory where the machine has such a
-    folder; with one it is that store, for tests that enqueue in transactions of their own.
+    Without a `url` the kit creates a SQLite store, in memory where the machine has such a folder;
+    with one it uses that store, for tests that enqueue in transactions of their own.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Kit:
             stack.callback(self._inline.close)
             stack.enter_context(self.app.standing_in(self._inline))
             self._stack = stack.pop_all()
-        self._source = self.app.work_source()
+        self._source = self.app.job_source()
         broker = self._inline.broker
-        self._runner = Runner(self._source, self.app.handlers, self.clock, broker.dice)
+        self._runner = KitRunner(self._source, self.app.handlers, self.clock, broker.dice)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,55 +82,55 @@ class Kit:
     # --- running ---
 
     def run(self, *, raises: bool = True, at_most: int = 1_000) -> list[Run]:
-        """Run all that is due, and what that enqueues, until nothing is due.
+        """Run all jobs that are due, and those that they enqueue, until none is due.
 
-        With `raises` the first error of a handler comes out, after its job was failed as in
-        production; without it the errors are told in the runs.  More than `at_most` runs mean that
-        jobs enqueue each other for ever: AssertionError.
+        With `raises` the first error of a handler is raised, after its job was failed as in
+        production; without it the errors are in the runs.  Raises AssertionError after `at_most`
+        runs, because jobs seem to enqueue each other for ever.
         """
         runs: list[Run] = []
         self._is_running = True
         try:
-            while work := aside(self._claim):
-                run, act = aside(lambda work=work: self._run(work))  # type: ignore[misc]
+            while claimed := aside(self._claim):
+                run, act = aside(lambda job=claimed: self._run(job))  # type: ignore[misc]
                 self._note(runs, run, act, raises, at_most)
         finally:
             self._is_running = False
         return runs
 
     async def run_async(self, *, raises: bool = True, at_most: int = 1_000) -> list[Run]:
-        """The same for async tests: async handlers run on the loop of the test."""
+        """The same for async tests: async handlers run on the test's loop."""
         runs: list[Run] = []
         self._is_running = True
         try:
-            while work := await asyncio.to_thread(self._claim):
-                run, act = await self._runner.run_async(work)
+            while claimed := await asyncio.to_thread(self._claim):
+                run, act = await self._runner.run_async(claimed)
                 self._note(runs, run, act, raises, at_most)
         finally:
             self._is_running = False
         return runs
 
     def perform(self, job: Job[P, Any], *args: P.args, **kwargs: P.kwargs) -> Run:
-        """Enqueue this job and run it, and nothing else; errors are told in the run."""
+        """Enqueue this job and run only it; errors are in the run."""
         self._is_running = True
         try:
             enqueued = job.enqueue(*args, **kwargs)
-            work = aside(lambda: self._claim_one(enqueued.id))
-            assert work is not None, f"{job.kind} is not due, or its queue does not let it go"
-            run, act = aside(lambda: self._run(work))
+            claimed = aside(lambda: self._claim_one(enqueued.id))
+            assert claimed is not None, f"{job.kind} is not due, or its queue holds it back"
+            run, act = aside(lambda: self._run(claimed))
             aside(lambda: self._act(act))
         finally:
             self._is_running = False
         return run
 
     def advance(self, by: Duration) -> None:
-        """Let time pass: what falls due comes back in line, and recurring work is sent."""
+        """Let time pass: messages fall due, leases expire, and recurring work is sent."""
         self.clock.advance(ms=as_ms("by", by))
         aside(self._inline.broker.run_duties)
 
     @contextmanager
     def inline(self) -> Iterator[None]:
-        """As long as it is held, jobs that are due run as soon as they are enqueued."""
+        """Inside this context, jobs that are due run as soon as they are enqueued."""
         before, self._is_inline = self._is_inline, True
         try:
             yield
@@ -143,9 +143,9 @@ class Kit:
         self,
         job: Job[..., Any] | str | None = None,
         arguments: Mapping[str, object] | None = None,
-        **match: Unpack[Match],
+        **match: Unpack[JobMatch],
     ) -> list[JobView]:
-        """Jobs that have not ended, due or not; those that are dead are among them."""
+        """Jobs that have not ended, due or not, including dead ones."""
         wanted = _wanted(job, arguments, match)
         return [one for one in aside(lambda: views.live(self._inline.broker)) if wanted.fits(one)]
 
@@ -153,9 +153,9 @@ class Kit:
         self,
         job: Job[..., Any] | str | None = None,
         arguments: Mapping[str, object] | None = None,
-        **match: Unpack[Match],
+        **match: Unpack[JobMatch],
     ) -> list[JobView]:
-        """Jobs that are done, or were cancelled."""
+        """Jobs that are done or cancelled."""
         wanted = _wanted(job, arguments, match)
         return [one for one in aside(lambda: views.ended(self._inline.broker)) if wanted.fits(one)]
 
@@ -165,47 +165,45 @@ class Kit:
         arguments: Mapping[str, object] | None = None,
         *,
         count: int | None = None,
-        **match: Unpack[Match],
+        **match: Unpack[JobMatch],
     ) -> list[JobView]:
-        """There is such a job, or there are just so many; of `arguments` only those given count."""
+        """At least one such job, or exactly `count`; only the given `arguments` are compared."""
         found = self.enqueued(job, arguments, **match)
         if found if count is None else len(found) == count:
             return found
-        asked = "a job" if count is None else f"{count} jobs"
-        wanted = _wanted(job, arguments, match)
-        raise AssertionError(
-            f"{asked} with {wanted} should be enqueued; there are {len(found)}\n{self._told()}"
-        )
+        expected = "a job" if count is None else f"{count} jobs"
+        text = f"{expected} with {_wanted(job, arguments, match)} should be enqueued"
+        raise AssertionError(f"{text}; there are {len(found)}\n{self._describe()}")
 
     def assert_not_enqueued(
         self,
         job: Job[..., Any] | str,
         arguments: Mapping[str, object] | None = None,
-        **match: Unpack[Match],
+        **match: Unpack[JobMatch],
     ) -> None:
         self.assert_enqueued(job, arguments, count=0, **match)
 
     # --- private ---
 
-    def _claim(self) -> Work | None:
+    def _claim(self) -> ClaimedJob | None:
         queues = [view.queue.name for view in self._inline.broker.insight.all_queues().result()]
-        work, _ = self._source.claim(queues, limit=1, lease_ms=_LEASE_MS, worker_id=_ME)
-        return work[0] if work else None
+        jobs, _ = self._source.claim(queues, limit=1, lease_ms=_LEASE_MS, worker_id=_WORKER)
+        return jobs[0] if jobs else None
 
-    def _claim_one(self, job_id: str) -> Work | None:
-        others: list[Work] = []
-        while (work := self._claim()) is not None and work.id != job_id:
-            others.append(work)
-        acts = [WorkAct(receipt=other.receipt, verb=Verb.RELEASE) for other in others]
+    def _claim_one(self, job_id: str) -> ClaimedJob | None:
+        others: list[ClaimedJob] = []
+        while (job := self._claim()) is not None and job.id != job_id:
+            others.append(job)
+        acts = [JobAct(receipt=other.receipt, verb=Verb.RELEASE) for other in others]
         self._source.act(acts)
-        return work
+        return job
 
-    def _run(self, work: Work) -> tuple[Run, WorkAct]:
-        if self._runner.is_async(work):
-            return run_here(self._runner.run_async(work))
-        return self._runner.run(work)
+    def _run(self, job: ClaimedJob) -> tuple[Run, JobAct]:
+        if self._runner.is_async(job):
+            return run_here(self._runner.run_async(job))
+        return self._runner.run(job)
 
-    def _note(self, runs: list[Run], run: Run, act: WorkAct, raises: bool, at_most: int) -> None:
+    def _note(self, runs: list[Run], run: Run, act: JobAct, raises: bool, at_most: int) -> None:
         aside(lambda: self._act(act))
         runs.append(run)
         if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
@@ -213,15 +211,15 @@ class Kit:
         if len(runs) > at_most:
             raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")
 
-    def _act(self, act: WorkAct) -> None:
-        self._source.act([act])  # a handler that completed its own job leaves nothing to do
+    def _act(self, act: JobAct) -> None:
+        self._source.act([act])  # it may be rejected: a handler may have completed its own job
 
     def _sent(self) -> None:
-        """What a handler enqueues has its turn when the handler is done."""
+        """Jobs that a handler enqueues run when the handler is done."""
         if self._is_inline and not self._is_running:
             self.run()
 
-    def _told(self) -> str:
+    def _describe(self) -> str:
         lines = [
             f"  {one.kind} {one.arguments} in {one.queue}, {one.state}" for one in self.enqueued()
         ]
@@ -229,14 +227,14 @@ class Kit:
 
 
 def _wanted(
-    job: Job[..., Any] | str | None, arguments: Mapping[str, object] | None, match: Match
+    job: Job[..., Any] | str | None, arguments: Mapping[str, object] | None, match: JobMatch
 ) -> Wanted:
     return Wanted(kind=views.kind_of(job), arguments=arguments, **match)
 
 
 @contextmanager
 def _folder() -> Iterator[str]:
-    """In memory where there is such a folder: nobody needs these files after a power cut."""
+    """In memory where the machine has such a folder: the files need not survive a power cut."""
     where = str(_MEMORY) if _MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="penstock-", dir=where) as folder:
         yield folder

@@ -1,4 +1,4 @@
-"""Running claimed jobs on the spot, through the same code as a worker."""
+"""Run claimed jobs at once, through the same code as a worker."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import msgspec
 from penstock.client.off_loop import aside
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Controls, Handler, Handlers, Running, Work, WorkAct, WorkSource
-from penstock.worker import outcomes
-from penstock.worker.handling import Ready, prepare
+from penstock.worker import handling, outcomes
+from penstock.worker.application import Handlers, JobSource, Running
+from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.handler import Handler
 
 
 class Outcome(StrEnum):
@@ -23,7 +24,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     BURIED = "buried"
     TIMED_OUT = "timed_out"
-    PARKED = "parked"  # no handler, or arguments that do not fit
+    PARKED = "parked"  # without a handler, or with arguments that do not match
 
 
 _OUTCOMES = {
@@ -37,7 +38,7 @@ _OUTCOMES = {
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt, and what came of it."""
+    """One attempt and its result."""
 
     id: str
     kind: str | None
@@ -49,33 +50,35 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None  # what is kept with the job: the error, the reason
 
 
-class Watching:
-    """The handlers of an application; remembers what the last call returned or raised."""
+class RecordingHandlers:
+    """The handlers of an application; records what the last call returned or raised."""
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
+        self.kinds = handlers.kinds
+        self.worker_hooks = handlers.worker_hooks
         self.result: object = None
         self.error: BaseException | None = None
 
     def find(self, kind: str) -> Handler | None:
         return self._handlers.find(kind)
 
-    def of(self, work: Work) -> Handler | None:
-        return self._handlers.of(work)
+    def handler_of(self, job: ClaimedJob) -> Handler | None:
+        return self._handlers.handler_of(job)
 
     @contextmanager
-    def around(self, work: Work, controls: Controls) -> Iterator[Running]:
-        with self._remembering(), self._handlers.around(work, controls) as running:
-            yield _Told(running, self)
+    def around(self, job: ClaimedJob) -> Iterator[Running]:
+        with self._recording(), self._handlers.around(job) as running:
+            yield _RecordedCall(running, self)
 
     @asynccontextmanager
-    async def around_async(self, work: Work, controls: Controls) -> AsyncIterator[Running]:
-        with self._remembering():
-            async with self._handlers.around_async(work, controls) as running:
-                yield _Told(running, self)
+    async def around_async(self, job: ClaimedJob) -> AsyncIterator[Running]:
+        with self._recording():
+            async with self._handlers.around_async(job) as running:
+                yield _RecordedCall(running, self)
 
     @contextmanager
-    def _remembering(self) -> Iterator[None]:
+    def _recording(self) -> Iterator[None]:
         self.result = self.error = None
         try:
             yield
@@ -84,100 +87,83 @@ class Watching:
             raise
 
 
-class _Told:
-    def __init__(self, running: Running, watching: Watching) -> None:
+class _RecordedCall:
+    def __init__(self, running: Running, handlers: RecordingHandlers) -> None:
         self._running = running
-        self._watching = watching
+        self._handlers = handlers
 
     @property
     def is_completed(self) -> bool:
         return self._running.is_completed
 
-    def told(self, result: object) -> None:
-        self._watching.result = result
-        self._running.told(result)
+    def note_result(self, result: object) -> None:
+        self._handlers.result = result
+        self._running.note_result(result)
 
 
-class _Controls:
-    is_stopping = False
-
-    def __init__(
-        self, source: WorkSource, work: Work, clock: Clock, *, deadline: int | None
-    ) -> None:
+class KitRunner:
+    def __init__(self, source: JobSource, handlers: Handlers, clock: Clock, dice: Dice) -> None:
         self._source = source
-        self._work = work
+        self._handlers = RecordingHandlers(handlers)
         self._clock = clock
-        self.deadline = deadline
+        self._dice = dice
 
-    @property
-    def is_overdue(self) -> bool:
-        return self.deadline is not None and self._clock.now() >= self.deadline
+    def run(self, job: ClaimedJob) -> tuple[Run, JobAct]:
+        """With a handler that is not async."""
+        parked = self._prepare(job)
+        if parked is not None:
+            return parked
+        return self._end(job, handling.run(job, self._handlers, self._dice))
 
-    def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
-        if self.is_overdue:  # a worker has stopped it by now, and says so itself
+    async def run_async(self, job: ClaimedJob) -> tuple[Run, JobAct]:
+        """With any handler, on the loop of the caller."""
+        parked = self._prepare(job)
+        if parked is not None:
+            return parked
+        return self._end(job, await handling.run_async(job, self._handlers, self._dice))
+
+    def is_async(self, job: ClaimedJob) -> bool:
+        handler = self._handlers.handler_of(job)
+        return handler is not None and handler.is_async
+
+    def _prepare(self, job: ClaimedJob) -> tuple[Run, JobAct] | None:
+        act = handling.prepare(self._handlers, job, self._clock)
+        if act is not None:
+            outcome = Outcome.PARKED if act.verb is Verb.SNOOZE else _OUTCOMES[act.verb]
+            return msgspec.structs.replace(_run(job, act), outcome=outcome), act
+        assert job.handler is not None
+        limit = job.timeout_ms or job.handler.timeout_ms
+        job.deadline = None if limit is None else self._clock.now() + limit
+        job.on_extend = self._extend
+        return None
+
+    def _extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
+        if self._is_overdue(job):  # a worker would have stopped it, and reports the time-out
             return
-        act = WorkAct(
-            receipt=self._work.receipt, verb=Verb.EXTEND, delay_ms=lease_ms, progress=progress
-        )
+        act = JobAct(receipt=job.receipt, verb=Verb.EXTEND, delay_ms=lease_ms, progress=progress)
         [error] = aside(lambda: self._source.act([act]))  # async handlers call it on their loop
         if error is not None:
             raise error
 
+    def _is_overdue(self, job: ClaimedJob) -> bool:
+        return job.deadline is not None and self._clock.now() >= job.deadline
 
-class Runner:
-    def __init__(self, source: WorkSource, handlers: Handlers, clock: Clock, dice: Dice) -> None:
-        self._source = source
-        self._watching = Watching(handlers)
-        self._clock = clock
-        self._dice = dice
-
-    def run(self, work: Work) -> tuple[Run, WorkAct]:
-        """Of a handler that is not async."""
-        ready = prepare(self._watching, work, self._clock)
-        if isinstance(ready, WorkAct):
-            return self._parked(work, ready)
-        controls = self._controls(ready)
-        act = ready.run(self._watching, controls, self._dice)
-        return self._ran(ready, controls, act)
-
-    async def run_async(self, work: Work) -> tuple[Run, WorkAct]:
-        """Of any handler, on the loop of the caller."""
-        ready = prepare(self._watching, work, self._clock)
-        if isinstance(ready, WorkAct):
-            return self._parked(work, ready)
-        controls = self._controls(ready)
-        act = await ready.run_async(self._watching, controls, self._dice)
-        return self._ran(ready, controls, act)
-
-    def is_async(self, work: Work) -> bool:
-        handler = self._watching.of(work)
-        return handler is not None and handler.is_async
-
-    def _controls(self, ready: Ready) -> _Controls:
-        limit = ready.work.timeout_ms or ready.handler.timeout_ms
-        deadline = None if limit is None else self._clock.now() + limit
-        return _Controls(self._source, ready.work, self._clock, deadline=deadline)
-
-    def _ran(self, ready: Ready, controls: _Controls, act: WorkAct) -> tuple[Run, WorkAct]:
-        # Time goes only when somebody moves the clock: a handler that took too long has done so.
-        if controls.is_overdue:
-            act = outcomes.timed_out(ready.work, ready.handler)
-        seen = self._watching
-        return _run(ready.work, act, result=seen.result, error=seen.error), act
-
-    def _parked(self, work: Work, act: WorkAct) -> tuple[Run, WorkAct]:
-        outcome = Outcome.PARKED if act.verb is Verb.SNOOZE else _OUTCOMES[act.verb]
-        return msgspec.structs.replace(_run(work, act), outcome=outcome), act
+    def _end(self, job: ClaimedJob, act: JobAct) -> tuple[Run, JobAct]:
+        # Time passes only when the clock is moved: a handler that took too long has moved it.
+        if self._is_overdue(job):
+            act = outcomes.time_out(job)
+        seen = self._handlers
+        return _run(job, act, result=seen.result, error=seen.error), act
 
 
 def _run(
-    work: Work, act: WorkAct, *, result: object = None, error: BaseException | None = None
+    job: ClaimedJob, act: JobAct, *, result: object = None, error: BaseException | None = None
 ) -> Run:
     return Run(
-        id=work.id,
-        kind=work.kind,
-        queue=work.queue,
-        attempt=work.attempts,
+        id=job.id,
+        kind=job.kind,
+        queue=job.queue,
+        attempt=job.attempts,
         outcome=_OUTCOMES[act.verb],
         result=result,
         error=error,

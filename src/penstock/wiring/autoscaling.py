@@ -1,6 +1,6 @@
-"""The autoscaler put together: with a store, a file of fleets, and whom the file names.
+"""Composes the autoscaler: the store, the fleets file, and the sources and managers it names.
 
-Used by `penstock autoscale`, and by a server whose settings name a file of fleets.
+Used by `penstock autoscale`, and by a server whose settings name a fleets file.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from penstock.domain.circuit.circuit import CircuitState, circuit_hash
 from penstock.domain.errors import FleetNotFound, FleetsRefused
 from penstock.domain.scaling.fleet_run import Way
 from penstock.domain.scaling.fleet_status import FleetStatus
-from penstock.outbound.fleet_factory import Outfit
+from penstock.outbound.fleet_factory import FleetFactory
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
-from penstock.runtime.autoscaler.background import Threads
-from penstock.runtime.autoscaler.fleet_list import Roster
+from penstock.runtime.autoscaler.background import BackgroundThreads
+from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.runtime.loop import DutyLoop
 from penstock.services.circuits.circuits import Circuits
 from penstock.settings.fleets import FleetsFile
 from penstock.wiring.broker import Broker
-from penstock.wiring.fleet_registry import OwnFleetRoll
+from penstock.wiring.fleet_registry import StoreFleetRegistry
 from penstock.wiring.own_load import OwnLoad
 from penstock.wiring.pushing import own_sender
 
-FOLDER = "fleets"  # in the data folder: which processes were started
+FOLDER = "fleets"  # in the data folder: the ledgers of started processes
 
 
 class Autoscaling:
@@ -40,13 +40,13 @@ class Autoscaling:
         is_dry: bool = False,
         is_once: bool = False,
     ) -> None:
-        """Raises FleetsRefused.  `is_once`: what is started stays when this process ends."""
+        """Raises FleetsRefused.  `is_once`: started processes outlive this process."""
         self._clock = broker.clock
         self._sender = own_sender(broker)
         holder = f"{platform.node()}-{os.getpid()}-{broker.dice.digits(6)}"
-        outfit = Outfit(
+        factory = FleetFactory(
             own=OwnLoad(broker.store),
-            roll=OwnFleetRoll(broker.workers, broker.store, broker.clock),
+            registry=StoreFleetRegistry(broker.workers, broker.store, broker.clock),
             sender=self._sender,
             clock=broker.clock,
             dice=broker.dice,
@@ -55,12 +55,14 @@ class Autoscaling:
             wanted_before=_WantedBefore(broker),
             keeps=is_once or is_dry,
         )
-        self._roster = Roster(FleetsFile(_file(broker)), outfit, seen_by=holder, is_dry=is_dry)
+        self._fleet_list = FleetList(
+            FleetsFile(_file(broker)), factory, seen_by=holder, is_dry=is_dry
+        )
         self._autoscaler = Autoscaler(
-            self._roster,
+            self._fleet_list,
             broker.scaling,
-            Threads(),
-            ways=_Ways(broker.circuits),
+            BackgroundThreads(),
+            ways=_RouteStates(broker.circuits),
             holder=holder,
             is_dry=is_dry,
         )
@@ -74,7 +76,7 @@ class Autoscaling:
 
     @property
     def names(self) -> list[str]:
-        return [watch.name for watch in self._roster]
+        return [watch.name for watch in self._fleet_list]
 
     def start(self) -> None:
         self._loop.start()
@@ -84,7 +86,7 @@ class Autoscaling:
         self._close()
 
     def once(self, *, timeout_ms: int) -> list[FleetStatus] | None:
-        """One run of every fleet, and what came of it; None if another autoscaler leads."""
+        """Run every fleet once and return the statuses; None if another autoscaler leads."""
         until = self._clock.now() + timeout_ms
         try:
             while (now := self._clock.now()) < until:
@@ -96,7 +98,7 @@ class Autoscaling:
                 threading.Event().wait(min(next_at - now, 100) / 1000)
         finally:
             self._close()
-        return [watch.status for watch in self._roster]
+        return [watch.status for watch in self._fleet_list]
 
     def _close(self) -> None:
         try:
@@ -115,8 +117,8 @@ class _WantedBefore:
         return 0
 
 
-class _Ways:
-    """The worst of the circuits on the way of a fleet's work; without a breaker all are free."""
+class _RouteStates:
+    """The worst circuit state on a fleet's routes; FREE where circuits are not checked."""
 
     def __init__(self, circuits: Circuits) -> None:
         self._circuits = circuits
@@ -133,7 +135,5 @@ class _Ways:
 def _file(broker: Broker) -> Path:
     named = broker.settings.scaling.fleets_file
     if not named:
-        raise FleetsRefused(
-            "there is no file of fleets: name one with --fleets, or with scaling.fleets_file"
-        )
+        raise FleetsRefused("no fleets file is set: name one with --fleets or scaling.fleets_file")
     return Path(named)

@@ -1,4 +1,4 @@
-"""The composition root: the only place that knows which classes stand behind the ports."""
+"""The broker's composition root: opens the store and connects services, duties and clocks."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from penstock.domain.store.store_time import plan_start
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, WallClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.secret_file import read_secret_file
-from penstock.outbound.table_files import GoldFiles
+from penstock.outbound.table_files import TableFiles
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Store
 from penstock.ports.wakeups import Wakeups
 from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.clock_watch import ClockWatch
-from penstock.runtime.duties import Every, Expirer, Mover, Pruner, Reaper
+from penstock.runtime.duties import Expirer, Mover, PeriodicDuty, Pruner, Reaper
 from penstock.runtime.loop import Duty, DutyLoop
 from penstock.runtime.lost_workers import WorkerReaper
 from penstock.runtime.minute_counters import Sampler
-from penstock.runtime.pusher.tally import Tally
+from penstock.runtime.pusher.tally import PushTally
 from penstock.runtime.pusher.thread import PusherThread
 from penstock.runtime.recurring import Recurrer
-from penstock.runtime.worker_queues import NodeQueues
+from penstock.runtime.worker_queues import WorkerQueueReaper
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.circuits.insight import CircuitInsight
 from penstock.services.circuits.job_routes import JobRoutes
+from penstock.services.deliveries import Deliveries
 from penstock.services.directory import Directory
 from penstock.services.documents import Documents
 from penstock.services.facts import Facts
@@ -46,36 +47,37 @@ from penstock.services.recurring import Recurring
 from penstock.services.routes import Routes
 from penstock.services.scaling import Scaling
 from penstock.services.selection import Picking
-from penstock.services.tables import Gold
+from penstock.services.tables import Tables
+from penstock.services.task_leases import TaskLeases
 from penstock.services.workers import Workers
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.store import SqlStore, migrate_sqlite, open_sqlite
 from penstock.supervision.health import Health
-from penstock.wiring.archive import archive_loop
+from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
 
-_MOVES_EVERY_MS = 500  # so long a new move may wait for its first step
+_MOVES_EVERY_MS = 500  # the longest wait of a new move for its first step
 _KEYS_EVERY_MS = 1_000
-_CIRCUITS_EVERY_MS = 1_000  # so long a node may go by old routes and settings
+_CIRCUITS_EVERY_MS = 1_000  # how long a node may use outdated routes and settings
 _CLOCK_EVERY_MS = 30_000
-_STUCK_FACTOR = 10  # a duty makes several requests; each may take as long as one may wait
-CLOSING_WAIT_MS = 2_000  # for the store, once the process is to end
+_STUCK_FACTOR = 10  # a duty makes several requests; each may take the full request timeout
+CLOSING_WAIT_MS = 2_000  # how long a closing process waits for the store
 
 
 class OpenStore(Store, Wakeups, Protocol):
-    """A store that also tells what became ready, and how its threads are."""
+    """A store that also reports wake-ups and the health of its threads."""
 
     @property
     def health(self) -> Health: ...
     def limit_waits(self, timeout_ms: int) -> None:
-        """From now on a request waits at most that long, also one that waits already."""
+        """Limit how long requests wait, including those that wait already."""
         ...
 
 
 class Broker:
-    """Everything a process needs to serve queues, whatever edge it is used through."""
+    """Everything a process needs to serve queues, through any edge."""
 
     def __init__(
         self,
@@ -86,7 +88,7 @@ class Broker:
         wall: Clock | None = None,
         file_secret: bytes | None = None,
     ) -> None:
-        """`wall`: the real time, to compare with that of other machines; the store's if None."""
+        """`wall`: the real time, to compare with other machines; the store's time if None."""
         self.dice = dice = SystemDice()
         self.settings = settings
         self.store = store
@@ -100,7 +102,7 @@ class Broker:
         self.picking = Picking(store, clock, settings.limits, self.messages)
         self.circuit_insight = CircuitInsight(store)
         folder = settings.insights_folder
-        self.gold = Gold(GoldFiles(folder), folder=str(folder))
+        self.tables = Tables(TableFiles(folder), folder=str(folder))
         self.moves = Moves(store, clock, dice)
         self.recurring = Recurring(store, clock, dice, settings.limits)
         self.insight = Insight(store, clock, settings.limits)
@@ -116,12 +118,20 @@ class Broker:
             valid_ms=settings.workers.valid_ms,
             everybodys=(settings.tasks.queue,),
         )
+        self.task_leases = TaskLeases(
+            self.workers,
+            self.directory,
+            queue=settings.tasks.queue,
+            grace_ms=settings.workers.grace_ms,
+            most_ms=settings.limits.max_lease_ms,
+        )
         self.facts = Facts(store, settings.limits)
         self.documents = Documents(store, clock)
         self.routes = Routes(store, clock, denied=settings.push.deny or "")
+        self.deliveries = Deliveries(self.messages, self.queues, self.routes, settings.limits)
         self.circuits = Circuits(store, clock, self.routes)
         self.job_routes = JobRoutes(store)
-        self.pushed = Tally()
+        self.pushed = PushTally()
         self.scaling = Scaling(store, clock)
         self.keys = Keys(store, clock, dice, file_secret=file_secret)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
@@ -138,25 +148,25 @@ class Broker:
         self._loop.start()
 
     def start_pushing(self) -> None:
-        """Deliveries go out from this node, unless it is set to leave that to others."""
+        """Push deliveries from this node, unless settings leave that to other nodes."""
         if self._pushing is None and self.settings.push.enabled and self.settings.push.deliver:
             self._pushing = pusher_thread(self)
             self._pushing.start()
 
     def start_archiving(self) -> None:
-        """What has happened goes to the lake, if that is wanted; once for the whole cluster."""
+        """Write history to the lake if enabled; one node of the cluster does it at a time."""
         if self._archiving is None and self.settings.archive.enabled:
             self._archiving = archive_loop(self)
             self._archiving.start()
 
     def run_duties(self) -> None:
-        """Here and now, where nothing runs by itself: what is due by the clock."""
+        """Run due duties now, in a process that does not run them in the background."""
         self._loop.run_due()
 
     def close(self) -> None:
-        """Stop what runs by itself, finish what was taken, close the store.
+        """Stop background threads, finish accepted requests, close the store.
 
-        A store that does not answer is not waited for.
+        Waits only briefly for a store that does not answer.
         """
         self.store.limit_waits(CLOSING_WAIT_MS)
         if self._pushing is not None:
@@ -167,15 +177,15 @@ class Broker:
         self.store.close()
 
     def refresh_keys(self) -> None:
-        with self._refreshing:  # else what was read first might be taken last
+        with self._refreshing:  # else an older read might replace a newer one
             self.keyring.take(self.keys.all().result())
 
     def refuse_open_door(self) -> None:
-        """Other addresses than this machine's own are served only to those who show a key."""
+        """Raise InvalidRequest if a public address would be served without any API key."""
         host = self.settings.server.host
         if not is_loopback(host) and not self.keyring.is_needed:
             raise InvalidRequest(
-                f"{host} can be reached from outside: make a key first "
+                f"{host} can be reached from outside: create a key first "
                 "(penstock keys create --name NAME --role ROLE --store URL)"
             )
 
@@ -197,13 +207,15 @@ class Broker:
                 retention_days=self.settings.samples.retention_days,
                 is_archived=self.settings.archive.enabled,
             ),
-            NodeQueues(self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms),
-            Every("keys", _KEYS_EVERY_MS, self.refresh_keys),
-            Every("circuits", _CIRCUITS_EVERY_MS, self.circuits.refresh),
+            WorkerQueueReaper(
+                self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms
+            ),
+            PeriodicDuty("keys", _KEYS_EVERY_MS, self.refresh_keys),
+            PeriodicDuty("circuits", _CIRCUITS_EVERY_MS, self.circuits.refresh),
             *circuit_duties(self.circuits),
         ]
         if isinstance(self.clock, ServerClock):
-            duties.append(Every("clock", _CLOCK_EVERY_MS, self._follow_database_clock))
+            duties.append(PeriodicDuty("clock", _CLOCK_EVERY_MS, self._follow_database_clock))
         elif self.wall is not self.clock:
             duties.append(ClockWatch(self.wall, every_ms=_CLOCK_EVERY_MS))
         return duties
@@ -215,7 +227,7 @@ class Broker:
 
 
 def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
-    """Open the store and put everything together; nothing runs by itself yet."""
+    """Open the store and compose the broker; no background thread runs yet."""
     secret_file = settings.auth.secret_file
     file_secret = None if secret_file is None else read_secret_file(secret_file)
     store = _open(settings)
@@ -229,7 +241,7 @@ def open_broker(settings: Settings, *, clock: Clock | None = None) -> Broker:
 
 
 def own_clock() -> Clock:
-    """For those who have no store to ask."""
+    """For processes without a store."""
     return SystemClock()
 
 
@@ -238,12 +250,12 @@ def own_dice() -> Dice:
 
 
 def steady_clock() -> Clock:
-    """One for the whole machine, so that processes can compare; it does not tell the time."""
+    """Shared by all processes of the machine, for comparing; its values are not dates."""
     return SteadyClock()
 
 
 def migrate(settings: Settings) -> list[Migration]:
-    """Bring the store's schema up to date; returns what was applied."""
+    """Bring the store's schema up to date; returns the applied migrations."""
     path = settings.sqlite_path
     if path is not None:
         return migrate_sqlite(
@@ -277,7 +289,7 @@ def _open(settings: Settings) -> SqlStore:
 
 
 def _start_clock(store: SqlStore, settings: Settings) -> tuple[Clock, Clock]:
-    """The store's time, and the real one."""
+    """The store's clock and the wall clock."""
     if settings.sqlite_path is None:
         from penstock.store.postgres import store as postgres_store
 
@@ -285,7 +297,7 @@ def _start_clock(store: SqlStore, settings: Settings) -> tuple[Clock, Clock]:
         clock_mark.follow(store, now=shared.now())
         return shared, shared
     start = plan_start(store.high_water, wall_ms())
-    if start.is_set_back and not store.is_alone():  # another process goes by that time
+    if start.is_set_back and not store.is_alone():  # another process uses that time
         start = plan_start(start.mark, start.wall, max_carry_ms=start.ahead_ms)
     clock = SystemClock(
         start.now,

@@ -1,4 +1,4 @@
-"""Everything that can be checked without asking a server."""
+"""Checks of the machine, the secret file and the store that need no running server."""
 
 from __future__ import annotations
 

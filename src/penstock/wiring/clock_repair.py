@@ -1,4 +1,4 @@
-"""Setting back the time of a store that a clock in the future has written to."""
+"""Sets back the time of a store that was written to while the clock was in the future."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = "repair-clock"
 
 
 def repair_clock(settings: Settings) -> Finding:
-    """However little the store is ahead: an operator says that the clock is right."""
+    """Set the store's time back however little it is ahead: the operator vouches for the clock."""
     try:
         path = settings.sqlite_path
         return _repair_shared(settings.store_url) if path is None else _repair(path, settings)
@@ -64,7 +64,7 @@ def _repair(path: Path, settings: Settings) -> Finding:
 
 
 def _repair_shared(url: str) -> Finding:
-    """Nodes may run meanwhile: they go by the clock of the database."""
+    """Nodes may keep running: they follow the clock of the database."""
     try:
         from penstock.store.postgres import store as postgres_store
     except ImportError:

@@ -1,4 +1,4 @@
-"""What an operator does about a damaged store: salvage it, or accept the loss."""
+"""An operator's options for a damaged store: salvage it, or accept the loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SalvageReport = copies.SalvageReport
 
 
 def salvage(settings: Settings, target: Path, *, progress: Progress) -> SalvageReport:
-    """Into a file that ends with .db, or into a new data folder."""
+    """Copy what is readable into a file that ends with .db, or into a new data folder."""
     source = _path(settings)
     if target.suffix != ".db":
         target = target / "penstock.db"

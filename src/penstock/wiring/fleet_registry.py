@@ -1,4 +1,4 @@
-"""The registry of workers, as whoever runs a fleet sees it."""
+"""The workers of a fleet, read from the store's registry of workers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from penstock.services.workers import Workers
 T = TypeVar("T")
 
 TIMEOUT_S = 10.0
-_ENOUGH = 50  # who holds so many is as busy as who holds more
+_ENOUGH = 50  # a worker with this many leases counts as busy as one with more
 
 
-class OwnFleetRoll:
+class StoreFleetRegistry:
     def __init__(self, workers: Workers, store: Store, clock: Clock) -> None:
         self._workers = workers
         self._store = store

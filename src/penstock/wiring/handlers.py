@@ -1,32 +1,64 @@
-"""What answers the operations of the contract in one process."""
+"""The handlers that answer the operations of the contract, over HTTP and within one process."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from penstock.operations.administration import AdministrationOperations
 from penstock.operations.bulk import BulkOperations
 from penstock.operations.call import Handlers
+from penstock.operations.circuit_settings import CircuitSettingsOperations
+from penstock.operations.circuits import CircuitOperations
+from penstock.operations.deliveries import DeliveryOperations
+from penstock.operations.facts import FactOperations
+from penstock.operations.history import HistoryOperations
+from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.messages import MessageOperations
 from penstock.operations.moves import MoveOperations
 from penstock.operations.notifications import NotificationOperations
+from penstock.operations.overview import OverviewOperations, WaitingClaims
 from penstock.operations.queues import QueueOperations
 from penstock.operations.recurring import RecurringOperations
+from penstock.operations.routes import RouteOperations
+from penstock.operations.scaling import ScalingOperations
+from penstock.operations.tables import TableOperations
 from penstock.operations.topics import TopicOperations
+from penstock.operations.workers import WorkerOperations
+from penstock.version import __version__
 from penstock.wiring.broker import Broker
 
 
-def handlers_of(broker: Broker) -> Handlers:
-    return {
-        **MoveOperations(broker.moves).handlers(),
-        **BulkOperations(broker.messages, broker.picking).handlers(),
-        **MessageOperations(broker.messages, broker.picking).handlers(),
-        **QueueOperations(broker.queues).handlers(),
-        **NotificationOperations(broker.notifications, broker.messages).handlers(),
-        **RecurringOperations(broker.recurring).handlers(),
-        **topic_operations(broker).handlers(),
-    }
+class NoWaitingClaims:
+    """In a process that serves no claims, none wait."""
+
+    waiting = 0
+
+    def waiting_for(self, queue_nos: Iterable[int]) -> int:
+        return 0
 
 
-def topic_operations(broker: Broker) -> TopicOperations:
-    settings = broker.settings
-    return TopicOperations(
-        broker.bus, broker.queues, settings.limits, auto_create=settings.queues.auto_create
+def handlers_of(broker: Broker, waiting: WaitingClaims | None = None) -> Handlers:
+    b, circuits, settings = broker, broker.circuits, broker.settings
+    waiting = NoWaitingClaims() if waiting is None else waiting
+    groups = (
+        QueueOperations(b.queues),
+        MessageOperations(b.messages, b.picking),
+        BulkOperations(b.messages, b.picking),
+        MoveOperations(b.moves),
+        NotificationOperations(b.notifications, b.messages),
+        TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),
+        WorkerOperations(b.workers, b.task_leases, beat_ms=settings.workers.beat_ms),
+        FactOperations(b.facts),
+        RecurringOperations(b.recurring),
+        DeliveryOperations(b.deliveries, b.clock),
+        RouteOperations(b.routes),
+        CircuitOperations(circuits, b.circuit_insight),
+        CircuitSettingsOperations(circuits.breaker, circuits.own_settings),
+        JobCircuitOperations(circuits, b.routes, b.job_routes, settings.limits),
+        ScalingOperations(b.scaling, b.facts, b.clock),
+        TableOperations(b.tables),
+        AdministrationOperations(b.keys, settings),
+        HistoryOperations(b.insight),
+        OverviewOperations(b.insight, b.watch, b.graphs, b.routes, waiting, version=__version__),
     )
+    return {operation: run for group in groups for operation, run in group.handlers().items()}

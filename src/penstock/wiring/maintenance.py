@@ -1,4 +1,4 @@
-"""Backup, promotion and migrations, for whichever store the settings name."""
+"""Backup, promotion and migrations of the store that the settings name."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 def backup(settings: Settings, target: Path, *, replace: bool, progress: Progress) -> Copied:
-    """A checked copy of a SQLite store; into a folder it goes under a name with the time."""
+    """Make a checked copy of a SQLite store; in a folder its name contains the time."""
     path = settings.sqlite_path
     if path is None:
-        raise InvalidRequest("PostgreSQL has tools of its own for this: pg_dump, pg_basebackup")
+        raise InvalidRequest("use PostgreSQL's own tools for this: pg_dump, pg_basebackup")
     if target.is_dir():
         moment = datetime.fromtimestamp(wall_ms() // 1000, UTC)
         target = target / f"penstock-{moment:%Y%m%dT%H%M%SZ}.db"
@@ -38,7 +38,7 @@ def backup(settings: Settings, target: Path, *, replace: bool, progress: Progres
 
 
 def pending_sql(settings: Settings) -> str:
-    """What `migrate` would run; empty when nothing is pending."""
+    """The SQL that `migrate` would run; empty when nothing is pending."""
     path = settings.sqlite_path
     if path is None:
         _refuse_without_postgres()

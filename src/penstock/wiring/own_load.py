@@ -1,8 +1,7 @@
-"""Load of our own queues, for the autoscaler: from their counters and one look into an index.
+"""The load of the store's own queues, for the autoscaler: from counters and one index lookup.
 
-A rate is what a counter has grown by since the last look, per second.  What has left a queue by a
-worker's doing counts as consumed (done, and dead): an attempt that failed and will be tried again
-has not brought the end of the backlog nearer.
+A rate is how much a counter has grown since the last reading, per second.  Done and dead messages
+count as consumed; an attempt that failed and will be retried has not made the backlog shorter.
 """
 
 from __future__ import annotations
@@ -50,21 +49,21 @@ class OwnLoad:
         )
 
     def pressure(self, *, now: int) -> Pressure | None:
-        """Nothing is known about it: a store has no limit of its own."""
+        """None: a store has no limit of its own."""
         return None
 
     def close(self) -> None:
-        """The store is somebody else's."""
+        """Does nothing: the caller owns the store."""
 
     def _counts(
         self, queue: str, prefix: str | None
     ) -> tuple[list[tuple[Queue, Counts]], int | None]:
-        """The queue itself first; and since when the next one in line could have been claimed."""
+        """The counts, the queue itself first, and since when its oldest message has been ready."""
 
         def do(session: Session) -> tuple[list[tuple[Queue, Counts]], int | None]:
             found = session.queues.find(queue)
             if found is None:
-                raise QueueUnknown(f"there is no queue {queue!r}")
+                raise QueueUnknown(f"queue {queue!r} does not exist")
             queues = [found, *(() if prefix is None else _beginning(session, prefix))]
             counts = session.queues.counts([one.queue_no for one in queues])
             oldest_at = session.queues.oldest_ready_at(found.queue_no)
@@ -73,7 +72,7 @@ class OwnLoad:
         try:
             return self._store.read(do).result(self._timeout_s)
         except (StoreUnavailable, TimeoutError) as error:
-            # Not the error's own text, which may name the database's address: readers see this.
+            # Not the error's own text, which may contain the database's address.
             is_late = isinstance(error, TimeoutError)
             why = f": no answer within {self._timeout_s:g} s" if is_late else ""
             raise SourceUnavailable(f"the store cannot be read{why}") from error
@@ -92,8 +91,8 @@ class OwnLoad:
 
 
 def _beginning(session: Session, prefix: str) -> Iterator[Queue]:
-    """All whose name begins so and goes on."""
-    after = prefix  # a queue that is called just that is none of them
+    """All queues whose names start with the prefix and are longer."""
+    after = prefix  # leaves out a queue with exactly this name
     while page := session.queues.page(prefix=prefix, after=after, limit=_PAGE):
         yield from page
         after = page[-1].name

@@ -1,4 +1,4 @@
-"""The pusher of a node, and the HTTP client behind it."""
+"""A node's pusher and its HTTP client."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Request, Response, Sender
-from penstock.runtime.pusher.backoff import Waits
-from penstock.runtime.pusher.pusher import Pace, Pusher
+from penstock.runtime.pusher.backoff import BackoffSettings
+from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from penstock.runtime.pusher.thread import Bell, PusherThread
 from penstock.settings.push import PushSettings
 from penstock.supervision.health import Health
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LazySender:
-    """Made when there is something to send: most nodes have no use for an HTTP client."""
+    """Creates the HTTP client with the first request: most nodes never need it."""
 
     def __init__(self, clock: Clock, push: PushSettings, health: Health) -> None:
         self._clock = clock
@@ -48,7 +48,7 @@ class LazySender:
 def pusher_thread(broker: Broker) -> PusherThread:
     push, bell = broker.settings.push, Bell()
     sender = LazySender(broker.clock, push, broker.health)
-    waits = Waits(
+    waits = BackoffSettings(
         retry_ms=push.retry_ms,
         honours_retry_after=push.honour_retry_after,
         max_retry_after_ms=push.max_retry_after_ms,
@@ -58,7 +58,7 @@ def pusher_thread(broker: Broker) -> PusherThread:
         sender,
         broker.routes,
         broker.circuits,
-        pace=Pace(
+        settings=PusherSettings(
             concurrency=push.concurrency,
             lease_ms=push.lease_ms,
             scan_ms=push.scan_ms,
@@ -82,5 +82,5 @@ def pusher_thread(broker: Broker) -> PusherThread:
 
 
 def own_sender(broker: Broker) -> Sender:
-    """An HTTP client for alerts and other requests of the broker itself."""
+    """An HTTP client for the broker's own requests, such as alerts."""
     return LazySender(broker.clock, broker.settings.push, broker.health)

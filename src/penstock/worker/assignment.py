@@ -1,28 +1,79 @@
-"""What a worker is to do."""
+"""What a worker does: its queues, its slots, its limits."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypedDict
+
 import msgspec
 
+from penstock.domain.duration import Duration, as_ms
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import SECOND
+from penstock.domain.queue.queue import check_name
 from penstock.domain.worker import BEAT_MS
 from penstock.worker.prefetch import MOST
 
 LEAST_MEMORY_BYTES = 16 * 1024**2  # an interpreter alone takes more
+_SHORTEST_LEASE_MS = 1_000
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...]
     slots: int = 10
-    prefetch: int | None = None  # claimed beyond the free slots; None: as short jobs need it
+    prefetch: int | None = None  # claimed beyond the free slots; None: adapted to short jobs
     lease_ms: int = 30 * SECOND
     drain_ms: int = 30 * SECOND  # how long running jobs may take at the end
     beat_ms: int = BEAT_MS
-    is_burst: bool = False  # end when nothing is held and nothing can be claimed
+    is_burst: bool = False  # end when no job is left and none can be claimed
     max_jobs: int | None = None  # finished by one process, which is then replaced
     max_memory_bytes: int | None = None  # resident after a job; above it a process is replaced
 
     @property
     def places(self) -> int:
-        """So many jobs are held at most, and as many of which the store is just being told."""
+        """For the jobs that a process has at most, and as many whose end is being reported."""
         return 2 * (self.slots + (MOST if self.prefetch is None else self.prefetch))
+
+    def with_queues(self, known: Sequence[str]) -> Assignment:
+        """Checked, and with these queues if it names none.  Raises InvalidRequest."""
+        queues = self.queues or tuple(known)
+        if not queues:
+            raise InvalidRequest("the application has no jobs, and no queues were named")
+        for name in queues:
+            check_name(name)
+        if self.slots < 1 or (self.prefetch or 0) < 0 or self.drain_ms < 0:
+            raise InvalidRequest("slots must be 1 or more, prefetch and drain_for 0 or more")
+        if self.lease_ms < _SHORTEST_LEASE_MS:
+            raise InvalidRequest(f"the lease of a worker is at least {_SHORTEST_LEASE_MS} ms")
+        if self.max_jobs is not None and self.max_jobs < 1:
+            raise InvalidRequest(f"max_jobs must be 1 or more, not {self.max_jobs}")
+        if self.max_memory_bytes is not None and self.max_memory_bytes < LEAST_MEMORY_BYTES:
+            raise InvalidRequest(
+                f"max_memory must be {LEAST_MEMORY_BYTES} bytes or more, "
+                f"not {self.max_memory_bytes}"
+            )
+        return msgspec.structs.replace(self, queues=queues)
+
+
+class WorkerOptions(TypedDict, total=False):
+    """The keywords of `Penstock.worker`."""
+
+    queues: Sequence[str]  # default: those of the application's jobs
+    slots: int
+    prefetch: int | None
+    lease: Duration
+    drain_for: Duration
+    name: str | None  # in the registry
+    is_registered: bool
+    burst: bool  # end when there is nothing to do
+
+
+def assignment_of(options: WorkerOptions) -> Assignment:
+    given = Assignment(queues=tuple(options.get("queues", ())), prefetch=options.get("prefetch"))
+    return msgspec.structs.replace(
+        given,
+        slots=options.get("slots", given.slots),
+        lease_ms=as_ms("lease", options.get("lease", "30s")),
+        drain_ms=as_ms("drain_for", options.get("drain_for", "30s")),
+        is_burst=options.get("burst", False),
+    )

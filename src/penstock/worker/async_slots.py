@@ -1,4 +1,4 @@
-"""Async handlers: all of them on one event loop, in a thread of its own."""
+"""The slots of async handlers: one event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from penstock.ports.work import WorkAct
-from penstock.worker.handling import failed
+from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.handling import fail
 from penstock.worker.loop_thread import LoopThread
-from penstock.worker.running_job import Held
 
-Run = Callable[[Held], Coroutine[Any, Any, WorkAct | None]]
+Run = Callable[[ClaimedJob], Coroutine[Any, Any, JobAct | None]]
 
 
 class EventLoop(LoopThread):
@@ -22,39 +21,39 @@ class EventLoop(LoopThread):
         self,
         run: Run,
         *,
-        finished: Callable[[Held, WorkAct | None], None],
-        next_one: Callable[[], Held | None],
-        on_failure: Callable[[BaseException, list[Held]], None],
+        finished: Callable[[ClaimedJob, JobAct | None], None],
+        next_one: Callable[[], ClaimedJob | None],
+        on_failure: Callable[[BaseException, list[ClaimedJob]], None],
     ) -> None:
         super().__init__()
         self._run = run
         self._finished = finished
         self._next_one = next_one
         self._on_failure = on_failure
-        self._inbox: list[Held] = []
-        self._running: dict[Held, asyncio.Task[None]] = {}
+        self._inbox: list[ClaimedJob] = []
+        self._running: dict[ClaimedJob, asyncio.Task[None]] = {}
 
-    def start(self, held: Held) -> None:
+    def start(self, job: ClaimedJob) -> None:
         """From any thread."""
         with self._lock:
-            self._inbox.append(held)
+            self._inbox.append(job)
             if len(self._inbox) == 1:  # otherwise the loop was called already
                 self._running_loop().call_soon_threadsafe(self._begin)
 
-    def wait_for(self, held: Held, awaitable: Awaitable[object]) -> object:
-        """What the sync handler of a job has returned: the job can be stopped meanwhile."""
+    def wait_for(self, job: ClaimedJob, awaitable: Awaitable[object]) -> object:
+        """Await what a sync handler returned; the job can be stopped while it waits."""
         future = self.submit(awaitable)
 
         def stop() -> None:
             future.cancel()
 
-        held.stop = stop
-        if held.fate is not None:
+        job.stop_handler = stop
+        if job.stop_reason is not None:
             future.cancel()
         try:
             return future.result()
         finally:
-            held.stop = None
+            job.stop_handler = None
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         return list(self._running.values())
@@ -69,38 +68,38 @@ class EventLoop(LoopThread):
     def _begin(self) -> None:
         with self._lock:
             begun, self._inbox = self._inbox, []
-        for held in begun:
-            self._spawn(held)
+        for job in begun:
+            self._spawn(job)
 
-    def _spawn(self, held: Held) -> None:
+    def _spawn(self, job: ClaimedJob) -> None:
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._live(held))
-        self._running[held] = task
+        task = loop.create_task(self._live(job))
+        self._running[job] = task
 
         def cancel() -> None:
-            if held.started_at:  # a task cancelled before its first step never reports its end
+            if job.started_at:  # a task cancelled before its first step never reports its end
                 task.cancel()
 
         def stop() -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(cancel)
 
-        held.stop = stop
+        job.stop_handler = stop
 
-    async def _live(self, held: Held) -> None:
-        act: WorkAct | None = None
+    async def _live(self, job: ClaimedJob) -> None:
+        act: JobAct | None = None
         try:
-            if held.fate is None:
-                act = await self._run(held)
+            if job.stop_reason is None:
+                act = await self._run(job)
         except asyncio.CancelledError:
             pass
         except GeneratorExit:  # the loop is gone
             raise
         except BaseException as error:
-            act = failed(held.work, error)
-        if self._running.pop(held, None) is None:
+            act = fail(job, error)
+        if self._running.pop(job, None) is None:
             return  # the loop broke, and the job was taken care of then
-        self._finished(held, act)
+        self._finished(job, act)
         following = self._next_one()
         if following is not None:
             self._spawn(following)

@@ -6,41 +6,58 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import msgspec
 
-from penstock.ports.work import WorkAct
-from penstock.worker.frames import Drain, Dry, Errand, Finish, Waiting, Wire, Working
-from penstock.worker.job_table import Table
+from penstock.worker.claimed_job import JobAct
+from penstock.worker.frames import (
+    Drain,
+    Dry,
+    Finish,
+    ProcessAssignment,
+    WaitingForStore,
+    Wire,
+    Working,
+)
+from penstock.worker.job_table import JobTable
 from penstock.worker.leftovers import acts_for
-from penstock.worker.process_exit import Death, wait_for
+from penstock.worker.process_exit import ProcessExit, wait_for
+
+WORK = "work"
+SANDBOX = "sandbox"
 
 
-class Child:
-    """One place for a process: when it dies the next one takes over, table and all."""
+def command(kind: str) -> list[str]:
+    """The command line of a worker process, WORK or SANDBOX."""
+    return [sys.executable, "-m", "penstock.worker.process", kind]
 
-    def __init__(self, command: Sequence[str], errand: Errand) -> None:
+
+class ChildProcess:
+    """A place for one process at a time: its successor takes over the table and the leftovers."""
+
+    def __init__(self, command: Sequence[str], assignment: ProcessAssignment) -> None:
         self._command = command
-        self.table = Table.create(errand.order.places)
-        self._errand = msgspec.structs.replace(errand, table_fd=self.table.fd)
+        self.table = JobTable.create(assignment.work.places)
+        self._assignment = msgspec.structs.replace(assignment, table_fd=self.table.fd)
         self._process: subprocess.Popen[bytes] | None = None
         self._wire: Wire | None = None
-        self._left: list[WorkAct] = []
+        self._leftovers: list[JobAct] = []
         self._overdue: Collection[str] = ()
-        self._is_our_doing = False
-        self._is_heir = False
-        self.is_doomed = False
+        self._at_shutdown = False
+        self._is_successor = False
+        self.is_killed = False
         self.is_working = False
         self.queues: tuple[str, ...] = ()
         self.warnings: tuple[str, ...] = ()
-        self.outage: str | None = None  # why its store does not answer
-        self.is_dry = False  # in a burst: it has no work
+        self.outage: str | None = None  # why the store does not answer
+        self.is_dry = False  # in a burst: it has no jobs
         self._is_finishing = False
         self.start_at: int | None = 0
         self.started_at = 0
-        self.deaths = 0  # in a row
+        self.crashes = 0  # consecutive
 
     @property
     def pid(self) -> int | None:
@@ -55,44 +72,49 @@ class Child:
         self._wire = Wire(ours)
         self.start_at = None
         self.started_at = now
-        self.is_working = self.is_doomed = self._is_our_doing = False
+        self.is_working = self.is_killed = self._at_shutdown = False
         self.is_dry = self._is_finishing = False
         self._overdue = ()
-        left = tuple(self._left)
-        self._say(msgspec.structs.replace(self._errand, left=left, is_heir=self._is_heir))
+        self._send(
+            msgspec.structs.replace(
+                self._assignment,
+                leftovers=tuple(self._leftovers),
+                is_successor=self._is_successor,
+            )
+        )
 
-    def start_heir(self, now: int) -> None:
-        """Nothing is to be claimed any more, but what is left must be told; tried once."""
-        self.start_at = now if self._left and not self._is_heir else None
-        self._is_heir = True
+    def start_successor(self, now: int) -> None:
+        """Start a process that only reports the leftovers; tried once."""
+        self.start_at = now if self._leftovers and not self._is_successor else None
+        self._is_successor = True
 
-    def hear(self) -> bool:
-        """Something has come from it; False: that was its end."""
+    def receive(self) -> bool:
+        """Read what it has sent; False: it has exited."""
         frame = None if self._wire is None else self._wire.receive()
         match frame:
             case Working():
                 self.is_working = True
                 self.queues, self.warnings = frame.queues, frame.warnings
-                self._left = []
-            case Waiting():
+                self._leftovers = []
+            case WaitingForStore():
                 self.outage = frame.error
             case Dry():
                 self.is_dry = frame.is_dry
         return frame is not None
 
-    def look(self) -> Death | None:
-        """How it died, if it has."""
+    def exit(self) -> ProcessExit | None:
+        """None while it runs."""
         return None if self._process is None else wait_for(self._process)
 
-    def bury(self, death: Death, now: int) -> None:
-        """It is dead: note what becomes of what it held."""
-        self._left += acts_for(
+    def reap(self, exit: ProcessExit, now: int) -> None:
+        """It has exited: note what to do with its jobs."""
+        self._leftovers += acts_for(
             self.table.entries(),
-            death,
+            exit,
             now=now,
             worker_id=self.table.worker_id,
             overdue=self._overdue,
-            is_our_doing=self._is_our_doing,
+            at_shutdown=self._at_shutdown,
         )
         self.table.clear()
         self._process = None
@@ -104,33 +126,33 @@ class Child:
 
     @property
     def is_over(self) -> bool:
-        """Ended, and nothing takes its place."""
+        """It has exited, and has no successor."""
         return self._process is None and self.start_at is None
 
     def finish(self) -> None:
-        """End a burst: it ends when it has no work."""
+        """End a burst: it exits when it has no jobs."""
         if not self._is_finishing:
             self._is_finishing = True
-            self._say(Finish())
+            self._send(Finish())
 
     def drain(self, within_ms: int) -> None:
         self.start_at = None
-        self._say(Drain(within_ms))
+        self._send(Drain(within_ms))
 
-    def kill(self, *, overdue: Collection[str] = (), is_our_doing: bool = False) -> None:
-        if self._process is not None and not self.is_doomed:
-            self.is_doomed = True
+    def kill(self, *, overdue: Collection[str] = (), at_shutdown: bool = False) -> None:
+        if self._process is not None and not self.is_killed:
+            self.is_killed = True
             self._overdue = overdue
-            self._is_our_doing = is_our_doing
+            self._at_shutdown = at_shutdown
             os.kill(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        self.kill(is_our_doing=True)
+        self.kill(at_shutdown=True)
         if self._wire is not None:
             self._wire.close()
         self.table.close()
 
-    def _say(self, frame: Errand | Drain | Finish) -> None:
+    def _send(self, frame: ProcessAssignment | Drain | Finish) -> None:
         if self._wire is not None:
-            with suppress(OSError):  # it is dead, which will be seen
+            with suppress(OSError):  # it has exited, which `exit` reports
                 self._wire.send(frame)

@@ -1,9 +1,9 @@
-"""Whether jobs that name a route may be run now: their circuits are asked before, told afterwards.
+"""Circuits of jobs that name a route: asked before the job runs, told its outcome afterwards.
 
-    claimed ──▶ admit ──▶ run ──▶ ending ──▶ tell
+    claimed ──▶ admit ──▶ run ──▶ end ──▶ report
                   └──▶ snoozed: the circuit is open, no attempt is spent
 
-Once for all that came with a claim, and once for all that have ended.  Jobs without a route never
+One request for all jobs of a claim, and one for all that have ended.  Jobs without a route do not
 come here.
 """
 
@@ -15,100 +15,98 @@ from collections.abc import Iterable, Mapping, Sequence
 from penstock.domain.circuit.circuit import Outcome, Permit, Permitted, Reported
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import WorkAct, WorkSource
-from penstock.worker.handling import Ready
+from penstock.worker.application import JobSource
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.outcomes import NOT_COMMITTED
-from penstock.worker.running_job import Held
 
 _log = logging.getLogger("penstock.worker")
 
-_LOOK_MS = 1_000  # so long nobody is asked again while no circuits are kept
-_UNKNOWN_MS = 1_000  # … and jobs wait while nobody can say
-_MOST_UNTOLD = 10_000
+_RECHECK_MS = 1_000  # until the next request while no circuit is watched
+_UNKNOWN_MS = 1_000  # how long jobs wait while the state of circuits is unavailable
+_MOST_UNREPORTED = 10_000
 
 
-class Gate:
-    def __init__(self, source: WorkSource) -> None:
+class CircuitGate:
+    def __init__(self, source: JobSource) -> None:
         self._source = source
-        self._permits: dict[str, Permitted] = {}  # by receipt, of those that were let through
-        self._ended: list[Reported] = []  # not told yet
-        self._held: set[str] = set()  # routes of which it was said that they are held
+        self._permits: dict[str, Permitted] = {}  # by receipt, of jobs that were let through
+        self._outcomes: list[Reported] = []  # not reported yet
+        self._held: set[str] = set()  # routes that were logged as held
         self._ask_at = 0
-        self._is_refused = False
+        self._is_rejected = False
 
-    def admit(self, ready: Sequence[Ready], now: int) -> tuple[list[Ready], list[WorkAct]]:
-        """Those that may run, and what is to be done with the others."""
+    def admit(self, jobs: Sequence[ClaimedJob], now: int) -> tuple[list[ClaimedJob], list[JobAct]]:
+        """The jobs that may run, and what to do with the others."""
         if now < self._ask_at:
-            return list(ready), []
-        works = (one.work for one in ready)
-        jobs = {work.route: work.id for work in works if work.route is not None}
+            return list(jobs), []
+        routes = {job.route: job.id for job in jobs if job.route is not None}
         try:
-            permits = self._source.permits(jobs)
+            permits = self._source.permits(routes)
         except (StoreUnavailable, OSError) as error:
-            return _without_answer(ready, error)
-        except PenstockError as error:  # a server that does not know circuits, or not this key
-            self._refused(error)
+            return _snooze_routed(jobs, error)
+        except PenstockError as error:  # an older server, or a key without the role
+            self._log_rejection(error)
             permits = None
         if permits is None:
-            self._ask_at = now + _LOOK_MS
-            return list(ready), []
-        return self._sort(ready, permits)
+            self._ask_at = now + _RECHECK_MS
+            return list(jobs), []
+        return self._sort(jobs, permits)
 
-    def ending(self, held: Held, act: WorkAct, now: int) -> WorkAct:
-        """What is to be done with one that ended so: a probe that failed loses no attempt."""
-        permitted = self._permits.pop(held.work.receipt, None)
+    def end(self, job: ClaimedJob, act: JobAct, now: int) -> JobAct:
+        """Note the outcome; returns the act to send, because a failed probe loses no attempt."""
+        permitted = self._permits.pop(job.receipt, None)
         if permitted is None:
             return act
         outcome = outcome_of(act)
-        took_ms = now - held.started_at if held.started_at else 0
-        self._ended.append(Reported(permitted, held.work.id, outcome, took_ms))
+        took_ms = now - job.started_at if job.started_at else 0
+        self._outcomes.append(Reported(permitted, job.id, outcome, took_ms))
         if outcome is Outcome.FAILURE and permitted.permit is Permit.PROBE:
             _log.info("a job of route %r was tried and failed: %s", permitted.pattern, act.text)
-            return _snooze(held.work.receipt, permitted.retry_ms, act.text)
+            return _snooze(job.receipt, permitted.retry_ms, act.text)
         return act
 
-    def lost(self, held: Held) -> None:
-        """Nobody will hear what became of it."""
-        permitted = self._permits.pop(held.work.receipt, None)
+    def lose(self, job: ClaimedJob) -> None:
+        """Its outcome is unknown."""
+        permitted = self._permits.pop(job.receipt, None)
         if permitted is not None:
-            self._ended.append(Reported(permitted, held.work.id, None))
+            self._outcomes.append(Reported(permitted, job.id, None))
 
-    def tell(self) -> None:
-        """What could not be told is told with the next turn."""
-        if not self._ended:
+    def report(self) -> None:
+        """Report outcomes; those that cannot be reported are kept for the next step."""
+        if not self._outcomes:
             return
-        ended, self._ended = self._ended, []
+        outcomes, self._outcomes = self._outcomes, []
         try:
-            self._source.report(ended)
+            self._source.report(outcomes)
         except (StoreUnavailable, OSError):
-            self._ended = ended[-_MOST_UNTOLD:]
+            self._outcomes = outcomes[-_MOST_UNREPORTED:]
         except PenstockError as error:
-            self._refused(error)
+            self._log_rejection(error)
 
     def _sort(
-        self, ready: Sequence[Ready], permits: Mapping[str, Permitted]
-    ) -> tuple[list[Ready], list[WorkAct]]:
-        go: list[Ready] = []
-        back: list[WorkAct] = []
+        self, jobs: Sequence[ClaimedJob], permits: Mapping[str, Permitted]
+    ) -> tuple[list[ClaimedJob], list[JobAct]]:
+        admitted: list[ClaimedJob] = []
+        snoozed: list[JobAct] = []
         probed: set[str] = set()
-        for one in ready:
-            route = one.work.route
+        for job in jobs:
+            route = job.route
             permitted = permits.get(route) if route is not None else None
             if permitted is None:
-                go.append(one)
+                admitted.append(job)
             elif permitted.permit is Permit.HOLD or permitted.pattern in probed:
                 text = f"the circuit of its route {route!r} is not closed"
-                back.append(_snooze(one.work.receipt, permitted.wait_ms, text))
+                snoozed.append(_snooze(job.receipt, permitted.wait_ms, text))
             else:
                 if permitted.permit is Permit.PROBE:
-                    probed.add(permitted.pattern)  # the others wait for what becomes of this one
-                self._permits[one.work.receipt] = permitted
-                go.append(one)
-        self._say(permits.values())
-        return go, back
+                    probed.add(permitted.pattern)  # the others wait for the outcome of this one
+                self._permits[job.receipt] = permitted
+                admitted.append(job)
+        self._log_held_routes(permits.values())
+        return admitted, snoozed
 
-    def _say(self, permits: Iterable[Permitted]) -> None:
-        """Once when a route is held and once when it is not any more, not for every job."""
+    def _log_held_routes(self, permits: Iterable[Permitted]) -> None:
+        """Once when a route is held and once when it is released, not for every job."""
         for one in permits:
             is_held = one.permit is Permit.HOLD
             if is_held and one.pattern not in self._held:
@@ -118,16 +116,16 @@ class Gate:
                 self._held.discard(one.pattern)
                 _log.info("jobs of route %r are tried again", one.pattern)
 
-    def _refused(self, error: PenstockError) -> None:
-        if not self._is_refused:
-            _log.warning("circuits of routes are not kept: %s", error)
-        self._is_refused = True
+    def _log_rejection(self, error: PenstockError) -> None:
+        if not self._is_rejected:
+            _log.warning("circuits of routes are not watched: %s", error)
+        self._is_rejected = True
 
 
-def outcome_of(act: WorkAct) -> Outcome | None:
+def outcome_of(act: JobAct) -> Outcome | None:
     """What the end of a job says about its route.
 
-    One that its handler puts off, cancels or buries says nothing: the handler knows better.
+    None if its handler postponed, cancelled or buried it: that says nothing about the route.
     """
     match act.verb:
         case Verb.COMPLETE:
@@ -139,14 +137,17 @@ def outcome_of(act: WorkAct) -> Outcome | None:
     return None
 
 
-def _without_answer(ready: Sequence[Ready], error: Exception) -> tuple[list[Ready], list[WorkAct]]:
+def _snooze_routed(
+    jobs: Sequence[ClaimedJob], error: Exception
+) -> tuple[list[ClaimedJob], list[JobAct]]:
     _log.warning("circuit state unavailable; snoozing jobs that have a route: %s", error)
     # Not the error's own text, which may name the database's address: readers see `last_error`.
     text = "the state of its route's circuit is unavailable"
-    go = [one for one in ready if one.work.route is None]
-    held = (one.work for one in ready if one.work.route is not None)
-    return go, [_snooze(work.receipt, _UNKNOWN_MS, text) for work in held]
+    admitted = [job for job in jobs if job.route is None]
+    return admitted, [
+        _snooze(job.receipt, _UNKNOWN_MS, text) for job in jobs if job.route is not None
+    ]
 
 
-def _snooze(receipt: str, delay_ms: int, text: str | None) -> WorkAct:
-    return WorkAct(receipt=receipt, verb=Verb.SNOOZE, delay_ms=delay_ms, text=text)
+def _snooze(receipt: str, delay_ms: int, text: str | None) -> JobAct:
+    return JobAct(receipt=receipt, verb=Verb.SNOOZE, delay_ms=delay_ms, text=text)

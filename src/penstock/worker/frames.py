@@ -1,4 +1,4 @@
-"""What the processes of a worker say to each other: frames over a socket."""
+"""Messages between the processes of a worker: frames over a socket."""
 
 from __future__ import annotations
 
@@ -9,92 +9,103 @@ import threading
 
 import msgspec
 
-from penstock.ports.work import Work, WorkAct
-from penstock.worker.assignment import Order
+from penstock.worker.assignment import Assignment
+from penstock.worker.claimed_job import JobAct, JobMessage
 
 _LENGTH = struct.Struct(">I")
 
 
-class Job(msgspec.Struct, frozen=True, tag=True):
-    """To the sandbox: do this."""
+class RunJob(msgspec.Struct, frozen=True, tag=True):
+    """To the sandbox: run this."""
 
-    work: Work
-    deadline: int | None
+    job: JobMessage
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
-    """To the sandbox: the worker wants to end; the handler may look at it."""
+    """To the sandbox: the worker wants to end; the handler can see it as `is_stopping`."""
 
 
 class Prepared(msgspec.Struct, frozen=True, tag=True):
     """From the sandbox: the application is loaded."""
 
 
-class Told(msgspec.Struct, frozen=True, tag=True):
-    """From the handler in the sandbox."""
+class ExtendLease(msgspec.Struct, frozen=True, tag=True):
+    """From the handler in the sandbox: extend the lease, and note its progress."""
 
     lease_ms: int | None
     progress: str | None
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True):
-    """From the sandbox: what is to be done with the job's lease."""
+class JobEnded(msgspec.Struct, frozen=True, tag=True):
+    """From the sandbox: what to do with the job's lease."""
 
-    act: WorkAct
+    act: JobAct
     memory_bytes: int = 0  # resident memory of the sandbox
 
 
-class Errand(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """To a worker process: what it is for."""
+class ProcessAssignment(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """To a worker process or a sandbox: what it runs."""
 
     app: str  # module:name
     url: str | None = None  # in place of the application's own
     key: str | None = None
-    order: Order
+    work: Assignment
     labels: dict[str, str] = {}  # in the registry
     table_fd: int = -1
     has_duties: bool = False
-    left: tuple[WorkAct, ...] = ()  # what a dead one before it could not tell any more
-    is_heir: bool = False  # tell that, and end
+    leftovers: tuple[JobAct, ...] = ()  # what its predecessor could not report
+    is_successor: bool = False  # report that, and end
     log_level: str = "info"
     log_format: str = "text"
 
 
 class Drain(msgspec.Struct, frozen=True, tag=True):
-    """To a worker process: end within that time."""
+    """To a worker process: end within this time."""
 
     within_ms: int
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
-    """To a worker process in a burst: no other process has work, end as soon as you have none."""
+    """To a worker process in a burst: no other process has jobs; end as soon as there are none."""
 
 
 class Working(msgspec.Struct, frozen=True, tag=True):
-    """From a worker process: it has told what was left to it, and claims."""
+    """From a worker process: it has reported the leftovers, and claims jobs."""
 
     queues: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()  # about its order; the same for all processes
+    warnings: tuple[str, ...] = ()  # about its assignment; the same for all processes
 
 
-class Waiting(msgspec.Struct, frozen=True, tag=True):
-    """From a worker process: why its store does not answer; None: it answers again."""
+class WaitingForStore(msgspec.Struct, frozen=True, tag=True):
+    """From a worker process: why the store does not answer; None: it answers again."""
 
     error: str | None
 
 
 class Dry(msgspec.Struct, frozen=True, tag=True):
-    """From a worker process in a burst: whether it has run out of work."""
+    """From a worker process in a burst: whether it has run out of jobs."""
 
     is_dry: bool
 
 
-Frame = Job | Stop | Prepared | Told | Ended | Errand | Drain | Finish | Working | Waiting | Dry
+Frame = (
+    RunJob
+    | Stop
+    | Prepared
+    | ExtendLease
+    | JobEnded
+    | ProcessAssignment
+    | Drain
+    | Finish
+    | Working
+    | WaitingForStore
+    | Dry
+)
 _decoder: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 
 class Wire:
-    """Both ends of it are ours, so what arrives is trusted to be whole."""
+    """Both ends are ours, so frames are trusted to be complete."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -106,7 +117,7 @@ class Wire:
             self._end.sendall(_LENGTH.pack(len(data)) + data)
 
     def receive(self) -> Frame | None:
-        """None: the other end is closed, or its process is dead."""
+        """None: the other end is closed, or its process has exited."""
         try:
             length = self._exactly(_LENGTH.size)
             data = length and self._exactly(*_LENGTH.unpack(length))
@@ -115,7 +126,7 @@ class Wire:
         return _decoder.decode(data) if data else None
 
     def has_input(self, *, within_s: float) -> bool:
-        """Something can be received, be it the end."""
+        """Whether something can be received, or the other end was closed."""
         return bool(select.select([self._end], [], [], within_s)[0])
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """From a claimed message to the act that follows: the guard around every call of a handler.
 
 Threads, event loops, sandboxes and the testing kit run handlers through here.  Whatever a handler,
-its hooks or its argument types do, the caller gets an act and keeps running.
+its hooks or its argument types raise, the caller gets an act and keeps running.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import Outcome
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Controls, Handler, Handlers, Running, Work, WorkAct
 from penstock.worker import outcomes
+from penstock.worker.application import Handlers, Running
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.coroutines import run_here
 from penstock.worker.error_text import error_text
 
@@ -27,52 +28,68 @@ _log = logging.getLogger("penstock.worker.jobs")
 Wait = Callable[[Awaitable[object]], object]
 
 
-class Ready:
-    """A job whose handler is known and whose arguments fit: it can be called."""
+def prepare(handlers: Handlers, job: ClaimedJob, clock: Clock) -> JobAct | None:
+    """Find the handler and read the arguments; returns what to do with a job that cannot run."""
+    try:
+        handler = handlers.handler_of(job)
+        if handler is None:
+            return outcomes.park_unknown_kind(job, now=clock.now())
+        job.call = handler.bind(job.body)
+        job.handler = handler
+        return None
+    except InvalidRequest as error:
+        return outcomes.park_unfit_arguments(job, error, now=clock.now())
+    except (Exception, SystemExit) as error:  # types of the application may raise anything
+        return fail(job, error)
 
-    def __init__(self, work: Work, handler: Handler, call: Callable[[], object]) -> None:
-        self.work = work
-        self.handler = handler
-        self._call = call
 
-    def run(
-        self, handlers: Handlers, controls: Controls, dice: Dice, wait: Wait = run_here
-    ) -> WorkAct:
-        """For sync handlers; `wait` awaits what one returns that is awaitable."""
-        call = _Called()
-        try:
-            with handlers.around(self.work, controls) as running:
-                call.running = running
-                result = self._call()
-                call.returned(wait(result) if _is_awaitable(result) else result)
-        except BaseException as error:
-            call.result = error
-        return self._act(call, dice)
+def run(job: ClaimedJob, handlers: Handlers, dice: Dice, wait: Wait = run_here) -> JobAct:
+    """For sync handlers; `wait` awaits a result that is awaitable."""
+    assert job.call is not None
+    call = _Call()
+    try:
+        with handlers.around(job) as running:
+            call.running = running
+            result = job.call()
+            call.note_result(wait(result) if _is_awaitable(result) else result)
+    except BaseException as error:
+        call.result = error
+    return _act_after(job, call, dice)
 
-    async def run_async(self, handlers: Handlers, controls: Controls, dice: Dice) -> WorkAct:
-        """For all handlers.  Raises CancelledError if the task was cancelled from outside."""
-        call = _Called()
-        task = asyncio.current_task()
-        try:
-            async with handlers.around_async(self.work, controls) as running:
-                call.running = running
-                result = self._call()
-                call.returned(await result if _is_awaitable(result) else result)
-        except BaseException as error:  # SystemExit too: asyncio would end the loop with it
-            if _is_stopped(task, error):
-                raise
-            call.result = error
-        return self._act(call, dice)
 
-    def _act(self, call: _Called, dice: Dice) -> WorkAct:
-        _log_traceback(self.work, call.result)
-        return outcomes.act_for(
-            self.work,
-            self.handler,
-            call.result,
-            dice=dice.share(),
-            is_completed=call.running is not None and call.running.is_completed,
-        )
+async def run_async(job: ClaimedJob, handlers: Handlers, dice: Dice) -> JobAct:
+    """For all handlers.  Raises CancelledError if the task was cancelled from outside."""
+    assert job.call is not None
+    call = _Call()
+    task = asyncio.current_task()
+    try:
+        async with handlers.around_async(job) as running:
+            call.running = running
+            result = job.call()
+            call.note_result(await result if _is_awaitable(result) else result)
+    except BaseException as error:  # SystemExit too: asyncio would end the loop with it
+        if _is_stopped(task, error):
+            raise
+        call.result = error
+    return _act_after(job, call, dice)
+
+
+def fail(job: ClaimedJob, error: BaseException) -> JobAct:
+    """For an exception that the handler itself did not raise."""
+    _log_traceback(job, error)
+    return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=error_text(error))
+
+
+def _act_after(job: ClaimedJob, call: _Call, dice: Dice) -> JobAct:
+    _log_traceback(job, call.result)
+    assert job.handler is not None
+    return outcomes.act_for(
+        job,
+        job.handler,
+        call.result,
+        dice=dice.share(),
+        is_completed=call.running is not None and call.running.is_completed,
+    )
 
 
 def _is_awaitable(result: object) -> TypeGuard[Awaitable[object]]:
@@ -80,7 +97,7 @@ def _is_awaitable(result: object) -> TypeGuard[Awaitable[object]]:
 
 
 def _is_stopped(task: asyncio.Task[object] | None, error: BaseException) -> bool:
-    """Was it cancelled from outside, or is it destroyed because its loop is gone?"""
+    """Whether it was cancelled from outside, or is destroyed because its loop is gone."""
     if isinstance(error, asyncio.CancelledError):
         return task is not None and task.cancelling() > 0
     try:
@@ -89,8 +106,8 @@ def _is_stopped(task: asyncio.Task[object] | None, error: BaseException) -> bool
         return True
 
 
-class _Called:
-    """What is known of a call so far.  A hook that swallows an exception leaves no result."""
+class _Call:
+    """The state of a call.  A hook that swallows an exception leaves no result."""
 
     __slots__ = ("result", "running")
 
@@ -98,40 +115,21 @@ class _Called:
         self.running: Running | None = None
         self.result: object = None
 
-    def returned(self, result: object) -> None:
+    def note_result(self, result: object) -> None:
         self.result = result
         if self.running is not None:
-            self.running.told(result)
+            self.running.note_result(result)
 
 
-def prepare(handlers: Handlers, work: Work, clock: Clock) -> Ready | WorkAct:
-    """Ready to be called, or what is to be done with a job that cannot be."""
-    try:
-        handler = handlers.of(work)
-        if handler is None:
-            return outcomes.parked(work, now=clock.now())
-        return Ready(work, handler, handler.bind(work.body))
-    except InvalidRequest as error:
-        return outcomes.misfit(work, error, now=clock.now())
-    except (Exception, SystemExit) as error:  # types of the application may raise anything
-        return failed(work, error)
-
-
-def failed(work: Work, error: BaseException) -> WorkAct:
-    """For an exception that did not come from the handler itself."""
-    _log_traceback(work, error)
-    return WorkAct(receipt=work.receipt, verb=Verb.FAIL, text=error_text(error))
-
-
-def _log_traceback(work: Work, result: object) -> None:
-    """Whole, as soon as it is raised: what is kept with the job is shortened, or not kept at all.
+def _log_traceback(job: ClaimedJob, result: object) -> None:
+    """Log it in full when it is raised: what is stored with the job is shortened, or nothing.
 
     An outcome is not an error, but may have been raised because of one.
     """
     error = result.__cause__ if isinstance(result, Outcome) else result
     if not isinstance(error, BaseException):
         return
-    fields = {"job": work.id, "kind": work.kind, "queue": work.queue, "attempt": work.attempts}
+    fields = {"job": job.id, "kind": job.kind, "queue": job.queue, "attempt": job.attempts}
     line = " ".join(f"{name}={value}" for name, value in fields.items())
     with suppress(Exception):  # of a log handler of the application
         _log.warning("job raised %s", line, exc_info=error, extra={"fields": fields})

@@ -1,8 +1,7 @@
-"""What a worker process holds, noted where it outlives the process.
+"""The jobs of a worker process, in memory that outlives the process.
 
-Memory that the supervisor shares with a child.  When the child is dead it tells what ran there, and
-what was only held: the first may be the reason, the second is innocent.  Noting costs well below a
-microsecond for each job.
+The supervisor shares it with the process.  After a crash it says which jobs ran there and which
+only waited: one of the first may be the reason.  An entry costs well below a microsecond per job.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ _VERSION = 1
 _RECEIPT_BYTES = 96
 
 
-class Noted(IntEnum):
+class EntryState(IntEnum):
     FREE = 0
-    HELD = 1  # in line
-    RUNNING = 2  # in the process itself: it can be the end of it
-    APART = 3  # in a sandbox
-    ENDED = 4  # its handler is done, the store does not know yet
+    WAITING = 1  # for a slot
+    RUNNING = 2  # in the process itself, which it may crash
+    SANDBOXED = 3
+    ENDED = 4  # its handler has ended, which is not reported to the store yet
 
 
-class Entry(msgspec.Struct, frozen=True):
-    state: Noted
+class TableEntry(msgspec.Struct, frozen=True):
+    state: EntryState
     started_at: int
     deadline: int  # 0: none
     receipt: str
@@ -43,8 +42,8 @@ class Entry(msgspec.Struct, frozen=True):
     kind: str
 
 
-class Table:
-    """One process writes, each place by one thread at a time; another reads when it is dead."""
+class JobTable:
+    """One process writes, one thread at a time per place; another reads after it has exited."""
 
     def __init__(self, fd: int, places: int) -> None:
         self.fd = fd
@@ -53,7 +52,7 @@ class Table:
         self._offsets = [_HEAD_BYTES + i * _ENTRY_BYTES for i in range(places)]
 
     @classmethod
-    def create(cls, places: int) -> Table:
+    def create(cls, places: int) -> JobTable:
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("penstock-worker")
         else:  # not on every system
@@ -65,7 +64,7 @@ class Table:
         return table
 
     @classmethod
-    def inherited(cls, fd: int) -> Table:
+    def inherited(cls, fd: int) -> JobTable:
         version, places, _, _ = _HEAD.unpack(os.pread(fd, _HEAD.size, 0))
         if version != _VERSION:
             raise ValueError(f"a table of version {version}")
@@ -75,12 +74,12 @@ class Table:
         self._memory.close()
         os.close(self.fd)
 
-    def sign(self, worker_id: str) -> None:
-        """Whose it is."""
+    def set_worker(self, worker_id: str) -> None:
+        """Note the worker's id."""
         self._set_head(self.ahead_ms, worker_id)
 
     def set_ahead(self, ahead_ms: int) -> None:
-        """By how much the instants here are ahead of the machine's steady clock."""
+        """How far the instants here are ahead of the machine's steady clock."""
         self._set_head(ahead_ms, self.worker_id)
 
     @property
@@ -95,11 +94,11 @@ class Table:
 
     def note(self, place: int, *, receipt: str, id: str, kind: str) -> None:
         if len(receipt) > _RECEIPT_BYTES:
-            return  # a foreign server's; its lease runs out by itself
+            return  # of another server; its lease expires by itself
         _ENTRY.pack_into(
             self._memory,
             self._offsets[place],
-            Noted.HELD,
+            EntryState.WAITING,
             0,
             0,
             receipt.encode(),
@@ -107,11 +106,11 @@ class Table:
             kind.encode(),
         )
 
-    def begin(self, place: int, *, now: int, deadline: int | None, is_apart: bool) -> None:
+    def begin(self, place: int, *, now: int, deadline: int | None, is_sandboxed: bool) -> None:
         offset = self._offsets[place]
         if self._memory[offset]:
             _TIMES.pack_into(self._memory, offset + _TIMES_AT, now, deadline or 0)
-            self._memory[offset] = 3 if is_apart else 2
+            self._memory[offset] = 3 if is_sandboxed else 2
 
     def end(self, place: int) -> None:
         offset = self._offsets[place]
@@ -119,25 +118,25 @@ class Table:
             self._memory[offset] = 4
 
     def acquit_all_but(self, suspects: Iterable[int]) -> None:
-        """What runs elsewhere than in these places is not the reason for the end to come."""
-        guilty = {self._offsets[place] for place in suspects}
+        """Jobs in other places are not the reason for the coming exit."""
+        suspected = {self._offsets[place] for place in suspects}
         for offset in self._offsets:
-            if self._memory[offset] == Noted.RUNNING and offset not in guilty:
-                self._memory[offset] = Noted.HELD
+            if self._memory[offset] == EntryState.RUNNING and offset not in suspected:
+                self._memory[offset] = EntryState.WAITING
 
     def free(self, place: int) -> None:
         self._memory[self._offsets[place]] = 0
 
-    def entries(self) -> list[Entry]:
-        """All that is noted."""
+    def entries(self) -> list[TableEntry]:
+        """Of all jobs."""
         return [self._entry(offset) for offset in self._offsets if self._memory[offset]]
 
-    def overdue(self, now: int) -> list[Entry]:
-        """Those in the process itself that should have been stopped by now."""
+    def overdue(self, now: int) -> list[TableEntry]:
+        """Jobs in the process itself that should have been stopped by now."""
         return [
             entry
             for offset in self._offsets
-            if self._memory[offset] == Noted.RUNNING
+            if self._memory[offset] == EntryState.RUNNING
             and 0 < (entry := self._entry(offset)).deadline <= now
         ]
 
@@ -149,9 +148,11 @@ class Table:
         name = worker_id.encode()[:64]
         _HEAD.pack_into(self._memory, 0, _VERSION, self.places, ahead_ms, name)
 
-    def _entry(self, offset: int) -> Entry:
+    def _entry(self, offset: int) -> TableEntry:
         state, started_at, deadline, receipt, id, kind = _ENTRY.unpack_from(self._memory, offset)
-        return Entry(Noted(state), started_at, deadline, _text(receipt), _text(id), _text(kind))
+        return TableEntry(
+            EntryState(state), started_at, deadline, _text(receipt), _text(id), _text(kind)
+        )
 
 
 def _text(field: bytes) -> str:

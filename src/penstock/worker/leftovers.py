@@ -1,7 +1,7 @@
-"""What becomes of the jobs that a dead worker process held.  Pure.
+"""What to do with the jobs that a crashed worker process left over.  Pure.
 
-Those that ran in the process itself may be the reason, and cannot be told apart: each is said to
-have crashed, and from then on runs in a sandbox, where it is known.  All others are innocent.
+Each job that ran in the process itself may be the reason.  All of them are reported as crashed and
+run in a sandbox from then on, which shows which one it is.  The others are given back.
 """
 
 from __future__ import annotations
@@ -9,39 +9,39 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import WorkAct
-from penstock.worker.job_table import Entry, Noted
-from penstock.worker.process_exit import Death
+from penstock.worker.claimed_job import JobAct
+from penstock.worker.job_table import EntryState, TableEntry
+from penstock.worker.process_exit import ProcessExit
 
 
 def acts_for(
-    entries: Sequence[Entry],
-    death: Death,
+    entries: Sequence[TableEntry],
+    exit: ProcessExit,
     *,
     now: int,
     worker_id: str,
     overdue: Collection[str] = (),
-    is_our_doing: bool = False,
-) -> list[WorkAct]:
-    """`overdue`: receipts of those it was killed for; `is_our_doing`: nobody is to blame."""
-    suspects = [entry for entry in entries if entry.state is Noted.RUNNING]
+    at_shutdown: bool = False,
+) -> list[JobAct]:
+    """`overdue`: receipts of the jobs it was killed for; `at_shutdown`: no job is to blame."""
+    suspects = [entry for entry in entries if entry.state is EntryState.RUNNING]
     acts = []
     for entry in entries:
         if entry.receipt in overdue:
-            text = "did not stop at its time limit; its worker process was killed for it"
-            acts.append(WorkAct(receipt=entry.receipt, verb=Verb.TIME_OUT, text=text))
-        elif entry.state is not Noted.RUNNING or overdue or is_our_doing:
-            acts.append(WorkAct(receipt=entry.receipt, verb=Verb.RELEASE, delay_ms=0))
+            text = "did not stop at its time limit, so its worker process was killed"
+            acts.append(JobAct(receipt=entry.receipt, verb=Verb.TIME_OUT, text=text))
+        elif entry.state is not EntryState.RUNNING or overdue or at_shutdown:
+            acts.append(JobAct(receipt=entry.receipt, verb=Verb.RELEASE, delay_ms=0))
         else:
-            text = _text(entry, death, now, worker_id, beside=len(suspects) - 1)
-            acts.append(WorkAct(receipt=entry.receipt, verb=Verb.CRASH, text=text))
+            text = _text(entry, exit, now, worker_id, beside=len(suspects) - 1)
+            acts.append(JobAct(receipt=entry.receipt, verb=Verb.CRASH, text=text))
     return acts
 
 
-def _text(entry: Entry, death: Death, now: int, worker_id: str, *, beside: int) -> str:
+def _text(entry: TableEntry, exit: ProcessExit, now: int, worker_id: str, *, beside: int) -> str:
     seconds = max(now - entry.started_at, 0) / 1000
     text = (
-        f"its worker process died: {death.text()}; worker {worker_id or '?'}, "
+        f"its worker process died: {exit.text()}; worker {worker_id or '?'}, "
         f"handler {entry.kind}, {seconds:.1f} s running"
     )
     return f"{text}, beside {beside} other jobs" if beside else text

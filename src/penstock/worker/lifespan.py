@@ -1,4 +1,4 @@
-"""What an application does once at the start and at the end of each process that runs jobs."""
+"""Hooks that an application runs at the start and the end of each process that runs jobs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Lifespan:
         self._is_started = True
 
     def stop(self) -> None:
-        """In the opposite order; one that fails is logged and does not keep the others."""
+        """In reverse order; a hook that fails is logged, and the others still run."""
         if not self._is_started:
             return
         self._is_started = False

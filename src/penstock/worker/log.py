@@ -1,4 +1,4 @@
-"""One line for everything that happens to a job; `extra` has the same for programs."""
+"""One log line for each event of a job; `extra` has the same fields for programs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import logging
 
 from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import Work, WorkAct
+from penstock.worker.claimed_job import ClaimedJob, JobAct, StopReason
 from penstock.worker.outcomes import NOT_COMMITTED
-from penstock.worker.running_job import Fate, Held
 
 _log = logging.getLogger("penstock.worker.jobs")
 
 # What does not end well, or not yet, is worth a line in any log.
-_WORDS: dict[Verb, tuple[int, str]] = {
+_EVENTS: dict[Verb, tuple[int, str]] = {
     Verb.COMPLETE: (logging.DEBUG, "done"),
     Verb.FAIL: (logging.WARNING, "failed"),
     Verb.TIME_OUT: (logging.WARNING, "timed out"),
@@ -26,50 +25,52 @@ _WORDS: dict[Verb, tuple[int, str]] = {
 
 
 class JobLog:
-    """Asks once for each turn whether anybody reads: a line costs as much as a job."""
+    """Checks the level before it formats a line: that costs as much as a short job."""
 
     def __init__(self) -> None:
         self._parked: set[str | None] = set()
 
-    def ended(self, held: Held, act: WorkAct, *, now: int) -> None:
-        level, word = _WORDS[act.verb]
-        if act.verb is Verb.RELEASE and not held.started_at:
+    def ended(self, job: ClaimedJob, act: JobAct, *, now: int) -> None:
+        level, event = _EVENTS[act.verb]
+        if act.verb is Verb.RELEASE and not job.started_at:
             level = logging.DEBUG  # it keeps its place, and nothing has happened
         if _log.isEnabledFor(level):
-            ms = now - held.started_at if held.started_at else 0
+            ms = now - job.started_at if job.started_at else 0
             # Of an exception the headline: its traceback was logged when it was raised.
             headline = act.text and act.text.partition("\n")[0]
-            _say(level, word, held.work, text=headline, ms=ms)
+            _write(level, event, job, text=headline, ms=ms)
 
-    def parked(self, work: Work, act: WorkAct) -> None:
-        """No handler, or arguments that do not fit: told once for each kind."""
-        is_new = work.kind not in self._parked
-        self._parked.add(work.kind)
-        word = "parked" if act.verb is Verb.SNOOZE else _WORDS[act.verb][1]
-        _say(logging.WARNING if is_new else logging.DEBUG, word, work, text=act.text)
+    def parked(self, job: ClaimedJob, act: JobAct) -> None:
+        """Without a handler, or with arguments that do not match: a warning once for each kind."""
+        is_new = job.kind not in self._parked
+        self._parked.add(job.kind)
+        event = "parked" if act.verb is Verb.SNOOZE else _EVENTS[act.verb][1]
+        _write(logging.WARNING if is_new else logging.DEBUG, event, job, text=act.text)
 
-    def stopped(self, held: Held) -> None:
-        if held.fate is Fate.LOST:
-            _say(logging.WARNING, "stopped: its lease was lost", held.work)
+    def stopped(self, job: ClaimedJob) -> None:
+        if job.stop_reason is StopReason.LEASE_LOST:
+            _write(logging.WARNING, "stopped: its lease was lost", job)
 
-    def refused(self, held: Held, act: WorkAct, error: PenstockError) -> None:
-        """The store did not take how it ended; it is somebody else's now, or was ended already."""
+    def rejected(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
+        """The store rejected an act: another worker has the job now, or it has ended."""
         is_expected = act.text == NOT_COMMITTED or act.verb is Verb.TIME_OUT
         is_late = isinstance(error, LeaseLost)
         level = logging.DEBUG if is_expected and is_late else logging.WARNING
-        what = "its extension" if act.verb is Verb.EXTEND else f"its end ({act.verb})"
-        _say(level, f"{what} was not taken", held.work, text=str(error))
+        what = "extension" if act.verb is Verb.EXTEND else f"end ({act.verb})"
+        _write(level, f"{what} was rejected", job, text=str(error))
 
 
-def _say(level: int, word: str, work: Work, *, text: str | None = None, ms: int = 0) -> None:
+def _write(
+    level: int, event: str, job: ClaimedJob, *, text: str | None = None, ms: int = 0
+) -> None:
     fields = {
-        "job": work.id,
-        "kind": work.kind,
-        "queue": work.queue,
-        "attempt": work.attempts,
+        "job": job.id,
+        "kind": job.kind,
+        "queue": job.queue,
+        "attempt": job.attempts,
         "ms": ms,
     }
     line = " ".join(f"{name}={value}" for name, value in fields.items())
     _log.log(
-        level, "job %s %s%s", word, line, f": {text}" if text else "", extra={"fields": fields}
+        level, "job %s %s%s", event, line, f": {text}" if text else "", extra={"fields": fields}
     )

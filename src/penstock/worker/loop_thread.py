@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Jobs cannot end it.  If the loop itself breaks, the next use starts a new one."""
+    """Jobs cannot stop it.  If the loop itself breaks, the next use starts a new one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class LoopThread:
         return []
 
     def _failed(self, error: BaseException) -> None:
-        """The loop is broken, and whatever ran on it will not go on."""
+        """The loop is broken, and its tasks do not continue."""
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -87,5 +87,5 @@ class LoopThread:
             waiting = list(self._waiting)
         self._failed(error)
         for future in waiting:
-            with suppress(Exception):  # it is done meanwhile
+            with suppress(Exception):  # it is done in the meantime
                 future.set_exception(RuntimeError(f"the event loop failed: {error!r}"))

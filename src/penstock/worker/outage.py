@@ -1,4 +1,4 @@
-"""Whether the store answers: reported once when it stops, and once when it answers again."""
+"""Outages of the store: reported once when one begins, and once when it ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 _log = logging.getLogger("penstock.worker")
 
-Report = Callable[[str | None], None]  # why it does not answer; None: it does again
+Report = Callable[[str | None], None]  # why the store does not answer; None: it answers again
 
 
 def log_outage(error: str | None) -> None:
@@ -17,8 +17,8 @@ def log_outage(error: str | None) -> None:
         _log.warning("waiting for the store: %s", error)
 
 
-class Outage:
-    """Several parts of a worker ask the store; the outage ends when all of them are answered."""
+class StoreOutage:
+    """Several parts of a worker ask the store; an outage ends when all of them are answered."""
 
     def __init__(self, report: Report = log_outage) -> None:
         self._report = report

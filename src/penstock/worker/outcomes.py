@@ -1,11 +1,11 @@
-"""What becomes of a job after its handler was called, or could not be.  Pure.
+"""Which act follows when a handler was called, or could not be.  Pure.
 
 returned anything, or nothing   complete
 Retry, any other exception      fail, with the job's back-off
 Snooze, Cancel, Bury            that
 it took too long                timed out: dead, or failed if the job retries time-outs
-no handler for its kind         parked: snoozed until a worker that has one comes along
-arguments that do not fit       parked while they may come from a newer program, then buried
+no handler for its kind         parked: snoozed until a worker that has one claims it
+arguments that do not match     parked while they may come from a newer release, then buried
 """
 
 from __future__ import annotations
@@ -15,63 +15,66 @@ from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import retry
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import Bury, Cancel, Retry, Snooze, instance_of
-from penstock.ports.work import Handler, Work, WorkAct
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.error_text import error_text, shortened
+from penstock.worker.handler import Handler
 
 NOT_COMMITTED = "the transaction in which it completed itself was not committed"
 
-# Whoever was sent so lately may come from a program that is newer than this worker.
+# A recently enqueued job may come from a newer release than this worker.
 _ROLLOUT_MS = 15 * MINUTE
 _PARKED_MS = (5 * SECOND, 5 * MINUTE)
 
 
 def act_for(
-    work: Work,
+    job: ClaimedJob,
     handler: Handler,
     result: object,
     *,
     dice: float = 0.5,
     is_completed: bool = False,
-) -> WorkAct:
-    """`result` is what the handler has returned or raised.
+) -> JobAct:
+    """`result` is what the handler returned or raised.
 
-    If the handler has completed the job itself, in a transaction of its own, then that has been
-    committed and every further act is refused with LeaseLost, or it has not and the job failed.
+    If the handler completed the job itself, in a transaction of its own, then either that was
+    committed and every further act is rejected with LeaseLost, or it was not and the job failed.
     """
     result = instance_of(result)
     match result:
         case Snooze():
-            return WorkAct(receipt=work.receipt, verb=Verb.SNOOZE, delay_ms=result.delay_ms)
+            return JobAct(receipt=job.receipt, verb=Verb.SNOOZE, delay_ms=result.delay_ms)
         case Cancel():
-            return WorkAct(receipt=work.receipt, verb=Verb.CANCEL, text=_reason(result))
+            return JobAct(receipt=job.receipt, verb=Verb.CANCEL, text=_reason(result))
         case Bury():
-            return WorkAct(receipt=work.receipt, verb=Verb.BURY, text=_reason(result))
+            return JobAct(receipt=job.receipt, verb=Verb.BURY, text=_reason(result))
         case BaseException():
-            return _failed(work, handler, error_text(result), dice, after_ms=_after_ms(result))
+            return _fail(job, handler, error_text(result), dice, after_ms=_after_ms(result))
     if is_completed:
-        return _failed(work, handler, NOT_COMMITTED, dice)
-    return WorkAct(receipt=work.receipt, verb=Verb.COMPLETE, queue=work.queue)
+        return _fail(job, handler, NOT_COMMITTED, dice)
+    return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue)
 
 
-def timed_out(work: Work, handler: Handler, *, dice: float = 0.5) -> WorkAct:
-    """It took too long and was stopped.  What that means is kept with the message."""
-    limit = duration_text(work.timeout_ms or handler.timeout_ms or 0)
-    delay_ms = _backoff_ms(work, handler, dice)
+def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:
+    """It was stopped at its time limit; the message says whether it is retried."""
+    handler = job.handler
+    assert handler is not None
+    limit = duration_text(job.timeout_ms or handler.timeout_ms or 0)
+    delay_ms = _backoff_ms(job, handler, dice)
     text = f"stopped at its time limit of {limit}"
-    return WorkAct(receipt=work.receipt, verb=Verb.TIME_OUT, delay_ms=delay_ms, text=text)
+    return JobAct(receipt=job.receipt, verb=Verb.TIME_OUT, delay_ms=delay_ms, text=text)
 
 
-def parked(work: Work, *, now: int) -> WorkAct:
-    """No handler is known for it: it waits, ever longer, and loses nothing."""
-    text = f"no handler is known for the kind {work.kind!r}" if work.kind else "it has no kind"
-    return _park(work, text, now)
+def park_unknown_kind(job: ClaimedJob, *, now: int) -> JobAct:
+    """It waits, longer each time, and loses no attempt."""
+    text = f"no handler is known for the kind {job.kind!r}" if job.kind else "it has no kind"
+    return _park(job, text, now)
 
 
-def misfit(work: Work, error: Exception, *, now: int) -> WorkAct:
-    """Its arguments do not fit its handler: maybe the sender is newer than this worker."""
-    if now - work.sent_at < _ROLLOUT_MS:
-        return _park(work, str(error), now)
-    return WorkAct(receipt=work.receipt, verb=Verb.BURY, text=str(error))
+def park_unfit_arguments(job: ClaimedJob, error: Exception, *, now: int) -> JobAct:
+    """Its arguments do not match its handler: the sender may be newer than this worker."""
+    if now - job.sent_at < _ROLLOUT_MS:
+        return _park(job, str(error), now)
+    return JobAct(receipt=job.receipt, verb=Verb.BURY, text=str(error))
 
 
 def _reason(outcome: Cancel | Bury) -> str | None:
@@ -82,23 +85,23 @@ def _after_ms(error: BaseException) -> int | None:
     return error.after_ms if isinstance(error, Retry) else None
 
 
-def _failed(
-    work: Work, handler: Handler, text: str, dice: float, *, after_ms: int | None = None
-) -> WorkAct:
+def _fail(
+    job: ClaimedJob, handler: Handler, text: str, dice: float, *, after_ms: int | None = None
+) -> JobAct:
     if after_ms is None:
-        after_ms = _backoff_ms(work, handler, dice)
-    return WorkAct(receipt=work.receipt, verb=Verb.FAIL, delay_ms=after_ms, text=text)
+        after_ms = _backoff_ms(job, handler, dice)
+    return JobAct(receipt=job.receipt, verb=Verb.FAIL, delay_ms=after_ms, text=text)
 
 
-def _backoff_ms(work: Work, handler: Handler, dice: float) -> int | None:
-    """None: as the queue says."""
+def _backoff_ms(job: ClaimedJob, handler: Handler, dice: float) -> int | None:
+    """None: that of the queue."""
     if handler.backoff is None:
         return None
-    return retry.delay_ms(handler.backoff, failures=work.failures + 1, dice=dice)
+    return retry.delay_ms(handler.backoff, failures=job.failures + 1, dice=dice)
 
 
-def _park(work: Work, text: str, now: int) -> WorkAct:
-    # Nothing counts how often it was parked, but its age grows by every wait: they double.
+def _park(job: ClaimedJob, text: str, now: int) -> JobAct:
+    # Nothing counts how often it was parked; delays equal to its age double each time.
     shortest, longest = _PARKED_MS
-    delay_ms = min(max(now - work.sent_at, shortest), longest)
-    return WorkAct(receipt=work.receipt, verb=Verb.SNOOZE, delay_ms=delay_ms, text=text)
+    delay_ms = min(max(now - job.sent_at, shortest), longest)
+    return JobAct(receipt=job.receipt, verb=Verb.SNOOZE, delay_ms=delay_ms, text=text)

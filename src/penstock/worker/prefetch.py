@@ -1,7 +1,7 @@
-"""How much to claim ahead when nobody has said so: as much as is done in a moment.
+"""How many jobs to claim ahead without a setting: as many as end within 50 ms.
 
-Short jobs are claimed by the hundred, so that a commit is shared by many; of long ones none waits
-here that another worker could do.
+Short jobs are claimed by the hundred, so that many share a commit; long ones do not wait here while
+another worker could run them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _AHEAD_MS = 50
 MOST = 500
 
 
-class Pace:
+class Prefetch:
     def __init__(self) -> None:
         self._since: int | None = None
         self._done = 0

@@ -1,4 +1,4 @@
-"""How a process ended, as far as its parent can tell."""
+"""How a process ended, as far as its parent knows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from contextlib import suppress
 
 import msgspec
 
-LOOP_FAILED = 70  # exit code: a job has broken the event loop; sysexits calls it SOFTWARE
-_KILLED = "by hand, or by the system for want of memory"
+# Exit codes; the first two are those of sysexits.h (SOFTWARE and CONFIG).
+LOOP_FAILED = 70  # a job has broken the event loop
+UNUSABLE = 78  # the application cannot be loaded
+RETIRED = 79  # the process has reached a limit of its assignment and is to be replaced
+
+_KILLED = "by an operator, or by the system because memory ran out"
 _CODES = {LOOP_FAILED: " (its event loop failed)"}
 
 
-class Death(msgspec.Struct, frozen=True):
+class ProcessExit(msgspec.Struct, frozen=True):
     code: int  # as Popen has it: the negative number of a signal
     peak_kb: int  # of resident memory
 
@@ -34,14 +38,14 @@ def signal_name(number: int) -> str:
     return str(number)
 
 
-def wait_for(process: subprocess.Popen[bytes]) -> Death | None:
-    """None: it lives.  Only the one who waits hears of the memory, so nobody else may."""
+def wait_for(process: subprocess.Popen[bytes]) -> ProcessExit | None:
+    """None: it is running.  Only the first waiter gets the memory usage, so no other may wait."""
     try:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-    except ChildProcessError:  # somebody else has waited
-        return Death(process.returncode or 0, 0)
+    except ChildProcessError:  # other code has waited for it
+        return ProcessExit(process.returncode or 0, 0)
     if not pid:
         return None
-    process.returncode = os.waitstatus_to_exitcode(status)  # it must not wait itself
-    unit = 1024 if sys.platform == "darwin" else 1  # there it is told in bytes
-    return Death(process.returncode, usage.ru_maxrss // unit)
+    process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait itself
+    unit = 1024 if sys.platform == "darwin" else 1  # in bytes there
+    return ProcessExit(process.returncode, usage.ru_maxrss // unit)

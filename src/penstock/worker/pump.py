@@ -1,8 +1,8 @@
-"""The pump: one thread that turns the crank of a worker.
+"""The pump: one thread that claims jobs, hands them to slots and reports how they ended.
 
-A turn takes what the slots have finished, tells the store of it and claims as much as there is room
-for, all in one transaction, and hands out what came.  Leases are kept and time limits watched on
-the way.  `tick` is the whole of it; nothing here waits.
+A step takes what the slots have finished, reports it and claims as much as there is room for, all
+in one transaction, and hands out the claimed jobs.  It also extends leases and checks time limits.
+`tick` does all of it; nothing here waits.
 """
 
 from __future__ import annotations
@@ -13,54 +13,56 @@ from collections.abc import Callable, Iterable, Sequence
 from penstock.domain.errors import LeaseLost, NotFound, PenstockError
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Answer, Handlers, Unanswered, Work, WorkAct, WorkSource
-from penstock.worker.assignment import Order
-from penstock.worker.circuit_gate import Gate
-from penstock.worker.handling import Ready, prepare
-from penstock.worker.job_table import Table
-from penstock.worker.lease_keeper import Keeper, extension, unsaid
+from penstock.worker.application import ActAnswer, Handlers, JobSource, Unanswered
+from penstock.worker.assignment import Assignment
+from penstock.worker.circuit_gate import CircuitGate
+from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
+from penstock.worker.handling import prepare
+from penstock.worker.job_table import JobTable
+from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
 from penstock.worker.log import JobLog
-from penstock.worker.outage import Outage
-from penstock.worker.outcomes import timed_out
-from penstock.worker.prefetch import Pace
-from penstock.worker.running_job import Fate, Held, Way
+from penstock.worker.outage import StoreOutage
+from penstock.worker.outcomes import time_out
+from penstock.worker.prefetch import Prefetch
 from penstock.worker.slots import Slots
 
-_LOOK_MS = 1_000  # how often to look without a wake-up
-_BURST_LOOK_MS = 200  # in a burst there are no wake-ups
+_POLL_MS = 1_000  # without a wake-up
+_BURST_POLL_MS = 200  # in a burst there are no wake-ups
 _AFTER_ERROR_MS = (200, 10_000)
 _MOST_PER_CLAIM = 500
-_LARGE_CHARS = 512 * 1024  # of all bodies: the claim may have ended early, with an answer full
+_LARGE_CHARS = 512 * 1024  # of all bodies: the claim may have ended early, with a full answer
 _CLAIMS = "claims"
 _CANCELLED = "it was cancelled, and not by the worker"
 
+_Reports = list[tuple[ClaimedJob | None, JobAct]]  # None: the job was never handed to a slot
+
 
 class Pump:
-    """`tick` and `drain` belong to one thread; the others note what happens, and wake it."""
+    """`tick` and `drain` belong to one thread; other threads note what happens, and wake it."""
 
     def __init__(
         self,
-        order: Order,
-        source: WorkSource,
+        assignment: Assignment,
+        source: JobSource,
         handlers: Handlers,
         clock: Clock,
         dice: Dice,
         *,
         slots: Slots,
-        table: Table,
+        table: JobTable,
         has_sandbox: bool = False,
         wake: Callable[[], None] = lambda: None,
         on_ended: Callable[[], None] = lambda: None,
-        outage: Outage | None = None,
+        outage: StoreOutage | None = None,
     ) -> None:
         """`on_ended`: called when jobs have ended, before more are claimed."""
         self.worker_id = "unregistered"
         self.is_draining = False
-        self.is_woken = True  # there may be work
+        self.is_woken = True  # there may be jobs to claim
         self.ended = 0  # jobs that ran in this process
-        self.finished: deque[tuple[Held, WorkAct | None]] = deque()
-        self._told: deque[Held] = deque()  # those whose handler has something to say
-        self._order = order
+        self.finished: deque[tuple[ClaimedJob, JobAct | None]] = deque()
+        self._to_extend: deque[ClaimedJob] = deque()  # on request
+        self._assignment = assignment
         self._source = source
         self._handlers = handlers
         self._clock = clock
@@ -70,316 +72,320 @@ class Pump:
         self._has_sandbox = has_sandbox
         self._wake = wake
         self._on_ended = on_ended
-        self._outage = outage or Outage()
+        self._outage = outage or StoreOutage()
         self._places = list(range(table.places))
-        self._held: dict[str, Held] = {}
-        self._timed: dict[str, Held] = {}
-        self._unsent: list[tuple[Held | None, WorkAct]] = []  # ends that the store has not taken
-        self._keeper = Keeper(order.lease_ms)
-        self._pace = Pace()
-        self._jobs = JobLog()
-        self._gate = Gate(source)
-        self._look_ms = _BURST_LOOK_MS if order.is_burst else _LOOK_MS
-        self._look_at = 0
+        self._jobs: dict[str, ClaimedJob] = {}  # by receipt
+        self._timed: dict[str, ClaimedJob] = {}  # those that have a time limit
+        self._unsent: _Reports = []  # ends that the store has not confirmed
+        self._keeper = LeaseKeeper(assignment.lease_ms)
+        self._prefetch = Prefetch()
+        self._log = JobLog()
+        self._gate = CircuitGate(source)
+        self._poll_ms = _BURST_POLL_MS if assignment.is_burst else _POLL_MS
+        self._poll_at = 0
         self._found_nothing = False  # by the last claim
-        self._errors = 0  # in a row
+        self._errors = 0  # consecutive
         self._resume_at = 0
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is held any more, and the store knows of everything."""
-        left = (held for held in self._held.values() if held.fate is not Fate.GIVEN_BACK)
+        """No job is left, and every end was reported."""
+        left = (j for j in self._jobs.values() if j.stop_reason is not StopReason.GIVEN_BACK)
         return not self._unsent and not self.finished and next(left, None) is None
 
     @property
     def holds_any(self) -> bool:
-        """Also what was given back, and has not noticed."""
-        return bool(self._held)
+        """Including jobs that were given back and still run."""
+        return bool(self._jobs)
 
     @property
     def is_dry(self) -> bool:
-        """Nothing is held, and there was nothing to claim when the store was last asked."""
-        return self._found_nothing and not (self._held or self.is_woken) and self.is_empty
+        """No job is left, and the last claim found none."""
+        return self._found_nothing and not (self._jobs or self.is_woken) and self.is_empty
 
     def tick(self, now: int) -> int:
-        """One turn; returns when the next one is due if nothing happens before."""
-        self._watch(now)
-        self._give_up(now)
+        """One step; returns when the next one is due if nothing happens before."""
+        self._stop_overdue(now)
+        self._give_up_unstarted(now)
         self._gather(now)
         if self._errors and now < self._resume_at:
             return self._resume_at
         extensions = self._extensions(now)
-        is_asked = self.is_woken or self._unsent or now >= self._look_at
-        room = self._space if is_asked else 0
+        is_claim_due = self.is_woken or self._unsent or now >= self._poll_at
+        room = self._room if is_claim_due else 0
         if self._unsent or extensions or room:
             self._exchange(extensions, room, now)
         return self._next_at(now)
 
-    def told(self, held: Held) -> None:
-        """A handler wants its lease prolonged, tells how far it is, or begins to be timed.
+    def extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
+        """Sent with the next step: a handler may call it as often as it likes."""
+        if job.stop_reason is StopReason.LEASE_LOST:
+            raise LeaseLost(job.id)
+        if lease_ms is not None:
+            # The keeper extends at a third of the worker's lease, too late for a shorter one.
+            job.lease_ms = max(lease_ms, job.lease_ms)
+        if progress is not None:
+            job.progress = progress
+        self.note_extension(job)
 
-        From any thread.
-        """
-        self._told.append(held)
+    def note_extension(self, job: ClaimedJob) -> None:
+        """From any thread: extend its lease with the next step."""
+        self._to_extend.append(job)
         self._wake()
 
     def drain(self) -> None:
-        """Claim nothing more, give back what has not begun; what runs may know that we end."""
+        """Claim nothing more, give back what has not begun, ask running jobs to stop."""
         self.is_draining = True
-        for held in self._slots.take_back():
-            self._end(held, _release(held))
-        for held in self._held.values():
-            held.ask_to_stop()
+        for job in self._slots.take_back():
+            self._end(job, _release(job))
+        for job in self._jobs.values():
+            job.ask_to_stop()
 
     def give_back(self) -> None:
-        """The time is over: stop what runs.  It will be run again, and loses no attempt."""
-        for held in list(self._held.values()):
-            if held.fate is None:
-                held.doom(Fate.GIVEN_BACK)
-                self._tell_end(held, _release(held))
-            elif held.fate is not Fate.GIVEN_BACK:  # it was to stop before, and does not
-                if held.owes_time_out:
-                    self._tell_end(held, self._timed_out(held))
-                held.fate = Fate.GIVEN_BACK
+        """The time is over: stop running jobs.  They are run again, and lose no attempt."""
+        for job in list(self._jobs.values()):
+            if job.stop_reason is None:
+                job.stop(StopReason.GIVEN_BACK)
+                self._report(job, _release(job))
+            elif job.stop_reason is not StopReason.GIVEN_BACK:  # it was stopped, but still runs
+                if job.owes_time_out:
+                    self._report(job, self._time_out(job))
+                job.stop_reason = StopReason.GIVEN_BACK
 
-    def _watch(self, now: int) -> None:
-        for held in list(self._timed.values()):
-            if held.fate is None and held.deadline is not None and held.deadline <= now:
-                held.doom(Fate.TIMED_OUT)
-                if held.way is Way.THREAD:  # which nothing can stop: told at once
-                    self._tell_end(held, self._timed_out(held))
+    def _stop_overdue(self, now: int) -> None:
+        for job in list(self._timed.values()):
+            if job.stop_reason is None and job.deadline is not None and job.deadline <= now:
+                job.stop(StopReason.TIMED_OUT)
+                if job.runs_in is RunsIn.THREAD:  # which cannot be stopped: reported at once
+                    self._report(job, self._time_out(job))
 
-    def _give_up(self, now: int) -> None:
-        """What does not get to begin, by a full line or a slow sandbox, loses nothing by it."""
-        for held in list(self._timed.values()):
-            start_by = held.start_by
-            if start_by is None or start_by > now or not held.give_up():
+    def _give_up_unstarted(self, now: int) -> None:
+        """A job that waits too long for a slot or a sandbox is given back and loses no attempt."""
+        for job in list(self._timed.values()):
+            start_by = job.start_by
+            if start_by is None or start_by > now or not job.give_up():
                 continue
             try:
-                self._slots.line.remove(held)
+                self._slots.waiting.remove(job)
             except ValueError:  # it has a slot, and waits there for a sandbox
-                self._tell_end(held, _release(held))
-                if held.stop is not None:
-                    held.stop()
+                self._report(job, _release(job))
+                if job.stop_handler is not None:
+                    job.stop_handler()
             else:
-                self._end(held, _release(held))
+                self._end(job, _release(job))
 
     def _gather(self, now: int) -> None:
-        """What the slots have finished since."""
+        """Take what the slots have finished."""
         count = 0
         while self.finished:
-            held, act = self.finished.popleft()
+            job, act = self.finished.popleft()
             count += 1
-            if held.started_at and held.way is not Way.SANDBOX:
+            if job.started_at and job.runs_in is not RunsIn.SANDBOX:
                 self.ended += 1
-            if held.fate is None:
-                self._end(held, act or _failed(held, _CANCELLED))
-            elif held.owes_time_out:
-                self._end(held, self._timed_out(held))
+            if job.stop_reason is None:
+                self._end(job, act or _fail(job, _CANCELLED))
+            elif job.owes_time_out:
+                self._end(job, self._time_out(job))
             else:
-                self._forget(held)
-        self._pace.note(count, now=now)
+                self._forget(job)
+        self._prefetch.note(count, now=now)
         if count:
             self._on_ended()
 
-    def _end(self, held: Held, act: WorkAct) -> None:
-        self._tell_end(held, act)
-        self._held.pop(held.work.receipt, None)
-        self._timed.pop(held.work.receipt, None)
+    def _end(self, job: ClaimedJob, act: JobAct) -> None:
+        self._report(job, act)
+        self._jobs.pop(job.receipt, None)
+        self._timed.pop(job.receipt, None)
 
-    def _tell_end(self, held: Held, act: WorkAct) -> None:
-        if held.work.route is not None:
-            act = self._gate.ending(held, act, self._clock.now())
-        self._unsent.append((held, act))
+    def _report(self, job: ClaimedJob, act: JobAct) -> None:
+        if job.route is not None:
+            act = self._gate.end(job, act, self._clock.now())
+        self._unsent.append((job, act))
 
-    def _timed_out(self, held: Held) -> WorkAct:
-        return timed_out(held.work, held.ready.handler, dice=self._dice.share())
+    def _time_out(self, job: ClaimedJob) -> JobAct:
+        return time_out(job, dice=self._dice.share())
 
-    def _forget(self, held: Held) -> None:
-        """Nothing is left to be told."""
-        if self._held.pop(held.work.receipt, None) is not None:
-            self._timed.pop(held.work.receipt, None)
-            self._gate.lost(held)
-            self._free(held)
+    def _forget(self, job: ClaimedJob) -> None:
+        """Its end was reported already, or is not to be."""
+        if self._jobs.pop(job.receipt, None) is not None:
+            self._timed.pop(job.receipt, None)
+            self._gate.lose(job)
+            self._free(job)
 
-    def _free(self, held: Held) -> None:
-        if held.place >= 0:
-            self._table.free(held.place)
-            self._places.append(held.place)
-            held.place = -1
+    def _free(self, job: ClaimedJob) -> None:
+        if job.place >= 0:
+            self._table.free(job.place)
+            self._places.append(job.place)
+            job.place = -1
 
-    def _extensions(self, now: int) -> list[tuple[Held, WorkAct]]:
-        wanted: dict[str, Held] = {}
-        while self._told:
-            held = self._told.popleft()
-            if held.fate is None and held.place >= 0:
-                wanted[held.work.receipt] = held
-        for held in self._keeper.due(self._held.values(), now=now):
-            if held.owes_time_out:
-                # It does not stop, and its lease is not to run out: then it would be run again.
-                self._tell_end(held, self._timed_out(held))
-                held.fate = Fate.LOST
+    def _extensions(self, now: int) -> list[tuple[ClaimedJob, JobAct]]:
+        wanted: dict[str, ClaimedJob] = {}
+        while self._to_extend:
+            job = self._to_extend.popleft()
+            if job.stop_reason is None and job.place >= 0:
+                wanted[job.receipt] = job
+        for job in self._keeper.due(self._jobs.values(), now=now):
+            if job.owes_time_out:
+                # It does not stop.  If its lease expired, another worker would run it.
+                self._report(job, self._time_out(job))
+                job.stop_reason = StopReason.LEASE_LOST
             else:
-                wanted[held.work.receipt] = held
-        return [(held, extension(held, now=now)) for held in wanted.values()]
+                wanted[job.receipt] = job
+        return [(job, extension(job, now=now)) for job in wanted.values()]
 
     @property
-    def _space(self) -> int:
-        """How many more may be held."""
+    def _room(self) -> int:
+        """How many more jobs may be claimed."""
         if self.is_draining:
             return 0
-        ahead = self._pace.ahead if self._order.prefetch is None else self._order.prefetch
-        room = min(self._order.slots + ahead - len(self._held), len(self._places))
-        if self._order.max_jobs is not None:
-            room = min(room, self._order.max_jobs - self.ended - len(self._held))
+        assignment, count = self._assignment, len(self._jobs)
+        ahead = self._prefetch.ahead if assignment.prefetch is None else assignment.prefetch
+        room = min(assignment.slots + ahead - count, len(self._places))
+        if assignment.max_jobs is not None:
+            room = min(room, assignment.max_jobs - self.ended - count)
         return max(min(room, _MOST_PER_CLAIM), 0)
 
-    def _exchange(self, extensions: list[tuple[Held, WorkAct]], room: int, now: int) -> None:
-        """Tell and claim, in one transaction."""
+    def _exchange(self, extensions: list[tuple[ClaimedJob, JobAct]], room: int, now: int) -> None:
+        """Report and claim, in one transaction."""
         ends, self._unsent = self._unsent, []
-        told = [*extensions, *ends]
-        acts = [act for _, act in told]
-        self.is_woken = False  # before the store is asked: what comes in meanwhile is not missed
+        reports: _Reports = [*extensions, *ends]
+        acts = [act for _, act in reports]
+        self.is_woken = False  # before the store is asked, so that no wake-up is lost
         try:
             if room:
-                works, answers = self._source.claim(
-                    self._order.queues,
+                jobs, answers = self._source.claim(
+                    self._assignment.queues,
                     limit=room,
-                    lease_ms=self._order.lease_ms,
+                    lease_ms=self._assignment.lease_ms,
                     worker_id=self.worker_id,
                     finishing=acts,
                 )
             else:
-                works, answers = [], self._source.act(acts)
+                jobs, answers = [], self._source.act(acts)
         except (PenstockError, OSError) as error:
-            self._send_again(told)
-            self._step_back(error, now)
+            self._send_again(reports)
+            self._back_off(error, now)
             return
         if not any(isinstance(answer, Unanswered) for answer in answers):
             self._errors = 0
             self._outage.end(_CLAIMS)
         if room:
-            self._look_at = now + self._look_ms
-            # A claim with acts may give nothing because a queue could not be asked.
-            self._found_nothing = not works and not acts
-            is_unsure = self._order.is_burst and not works and bool(acts)
-            is_full = len(works) == room or sum(len(w.body) for w in works) > _LARGE_CHARS
+            self._poll_at = now + self._poll_ms
+            # A claim with acts may return nothing because a queue could not be asked.
+            self._found_nothing = not jobs and not acts
+            is_unsure = self._assignment.is_burst and not jobs and bool(acts)
+            is_full = len(jobs) == room or sum(len(job.body) for job in jobs) > _LARGE_CHARS
             self.is_woken = self.is_woken or is_unsure or is_full
-        self._answered(told, answers, now)
-        self._gate.tell()
-        if works:
-            self._take(works, now)
+        self._take_answers(reports, answers, now)
+        self._gate.report()
+        if jobs:
+            self._take(jobs, now)
 
-    def _step_back(self, error: Exception, now: int) -> None:
-        """The store does not answer: what was not told is told later."""
+    def _back_off(self, error: Exception, now: int) -> None:
+        """The store does not answer: unsent reports are sent later."""
         first, most = _AFTER_ERROR_MS
         pause_ms = min(first << min(self._errors, 10), most)
         self._outage.begin(_CLAIMS, error)
         self._errors += 1
         self._resume_at = now + pause_ms
 
-    def _answered(
-        self,
-        told: Sequence[tuple[Held | None, WorkAct]],
-        answers: Sequence[Answer],
-        now: int,
-    ) -> None:
-        missing: list[tuple[Held | None, WorkAct]] = []
-        for (held, act), error in zip(told, answers, strict=True):
+    def _take_answers(self, reports: _Reports, answers: Sequence[ActAnswer], now: int) -> None:
+        missing: _Reports = []
+        for (job, act), error in zip(reports, answers, strict=True):
             if isinstance(error, Unanswered):
-                missing.append((held, act))
+                missing.append((job, act))
                 continue
-            if held is None:
+            if job is None:
                 continue
             if act.verb is Verb.EXTEND:
-                if error is not None and held.work.receipt in self._held:
-                    self._not_extended(held, act, error)
+                if error is not None and job.receipt in self._jobs:
+                    self._take_rejected_extension(job, act, error)
             elif error is None:
-                self._jobs.ended(held, act, now=now)
+                self._log.ended(job, act, now=now)
             else:
-                self._jobs.refused(held, act, error)
-            if act.verb is not Verb.EXTEND and held.work.receipt not in self._held:
-                self._free(held)
+                self._log.rejected(job, act, error)
+            if act.verb is not Verb.EXTEND and job.receipt not in self._jobs:
+                self._free(job)
         if missing:
             self._send_again(missing)
-            self._step_back(next(e for e in answers if isinstance(e, Unanswered)), now)
+            self._back_off(next(e for e in answers if isinstance(e, Unanswered)), now)
 
-    def _send_again(self, told: Sequence[tuple[Held | None, WorkAct]]) -> None:
+    def _send_again(self, reports: _Reports) -> None:
         """The store did not answer for these."""
-        ends = [(held, act) for held, act in told if act.verb is not Verb.EXTEND]
+        ends = [(job, act) for job, act in reports if act.verb is not Verb.EXTEND]
         self._unsent = ends + self._unsent
-        for held, act in told:
-            if held is not None and act.verb is Verb.EXTEND:
-                unsaid(held, act)
-                self._told.append(held)
+        for job, act in reports:
+            if job is not None and act.verb is Verb.EXTEND:
+                restore(job, act)
+                self._to_extend.append(job)
 
-    def _not_extended(self, held: Held, act: WorkAct, error: PenstockError) -> None:
+    def _take_rejected_extension(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
         if isinstance(error, LeaseLost | NotFound):
-            held.doom(Fate.LOST)
-            self._jobs.stopped(held)
+            job.stop(StopReason.LEASE_LOST)
+            self._log.stopped(job)
             return
-        # What its handler said makes no sense, but it is still ours: so without that.
-        self._jobs.refused(held, act, error)
-        held.lease_ms = self._order.lease_ms
-        held.is_late_start = act.is_start
-        held.renewed_at = 0
+        # The values that its handler gave are invalid, but the job is ours: extend without them.
+        self._log.rejected(job, act, error)
+        job.lease_ms = self._assignment.lease_ms
+        job.is_late_start = act.is_start
+        job.renewed_at = 0
 
-    def _take(self, works: Iterable[Work], now: int) -> None:
-        taken: list[Ready] = []
+    def _take(self, jobs: Iterable[ClaimedJob], now: int) -> None:
+        runnable: list[ClaimedJob] = []
         has_routes = False
-        for work in works:
-            ready = prepare(self._handlers, work, self._clock)
-            if isinstance(ready, Ready):
-                taken.append(ready)
-                has_routes = has_routes or work.route is not None
+        for job in jobs:
+            act = prepare(self._handlers, job, self._clock)
+            if act is None:
+                runnable.append(job)
+                has_routes = has_routes or job.route is not None
             else:
-                self._jobs.parked(work, ready)
-                self._unsent.append((None, ready))
+                self._log.parked(job, act)
+                self._unsent.append((None, act))
         if has_routes:
-            taken, back = self._gate.admit(taken, now)
-            self._unsent += [(None, act) for act in back]
-        self._slots.give([self._hold(ready, now) for ready in taken])
+            runnable, rejected = self._gate.admit(runnable, now)
+            self._unsent += [(None, act) for act in rejected]
+        for job in runnable:
+            self._place(job, now)
+        self._slots.give(runnable)
 
-    def _hold(self, ready: Ready, now: int) -> Held:
-        work, handler = ready.work, ready.handler
-        timeout_ms = handler.timeout_ms if work.timeout_ms is None else work.timeout_ms
-        way = Way.LOOP if handler.is_async else Way.THREAD
-        if self._has_sandbox and (work.crashes or (timeout_ms is not None and way is Way.THREAD)):
-            way = Way.SANDBOX
-        place = self._places.pop()
-        held = Held(
-            ready,
-            way=way,
-            place=place,
-            now=now,
-            timeout_ms=timeout_ms,
-            lease_ms=self._order.lease_ms,
-            on_told=self.told,
-        )
-        self._held[work.receipt] = held
-        if timeout_ms is not None:
-            self._timed[work.receipt] = held
-        self._table.note(place, receipt=work.receipt, id=work.id, kind=work.kind or "")
-        return held
+    def _place(self, job: ClaimedJob, now: int) -> None:
+        handler = job.handler
+        assert handler is not None
+        limit_ms = handler.timeout_ms if job.timeout_ms is None else job.timeout_ms
+        if handler.is_async:
+            job.runs_in = RunsIn.EVENT_LOOP
+        if self._has_sandbox and (
+            job.crashes or (limit_ms is not None and job.runs_in is RunsIn.THREAD)
+        ):
+            job.runs_in = RunsIn.SANDBOX
+        job.time_limit_ms = limit_ms
+        job.lease_ms = self._assignment.lease_ms
+        job.taken_at = job.renewed_at = now
+        job.on_extend = self.extend
+        job.place = self._places.pop()
+        self._jobs[job.receipt] = job
+        if limit_ms is not None:
+            self._timed[job.receipt] = job
+        self._table.note(job.place, receipt=job.receipt, id=job.id, kind=job.kind or "")
 
     def _next_at(self, now: int) -> int:
         if self._errors:
             return self._resume_at
         if self._unsent or self.finished:
             return now
-        dues = [self._keeper.next_at] if self._held else []
-        if self._space:
-            dues.append(now if self.is_woken else self._look_at)
-        for held in self._timed.values():
-            due_at = held.deadline or held.start_by
-            if due_at is not None and held.fate is None:
+        dues = [self._keeper.next_at] if self._jobs else []
+        if self._room:
+            dues.append(now if self.is_woken else self._poll_at)
+        for job in self._timed.values():
+            due_at = job.deadline or job.start_by
+            if due_at is not None and job.stop_reason is None:
                 dues.append(due_at)
-        return min(dues, default=now + self._look_ms)
+        return min(dues, default=now + self._poll_ms)
 
 
-def _release(held: Held) -> WorkAct:
-    return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=0)
+def _release(job: ClaimedJob) -> JobAct:
+    return JobAct(receipt=job.receipt, verb=Verb.RELEASE, delay_ms=0)
 
 
-def _failed(held: Held, text: str) -> WorkAct:
-    return WorkAct(receipt=held.work.receipt, verb=Verb.FAIL, text=text)
+def _fail(job: ClaimedJob, text: str) -> JobAct:
+    return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=text)

@@ -1,5 +1,5 @@
-"""When a process has run enough jobs and is to be replaced: what leaks memory starts anew.  Pure,
-but for `resident_bytes`.
+"""When a process has run enough jobs and is replaced, so that leaked memory is freed.  Pure,
+except `resident_bytes`.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ import resource
 import sys
 from pathlib import Path
 
-from penstock.worker.assignment import Order
+from penstock.worker.assignment import Assignment
 
 _MIB = 1024**2
 _STATM = Path("/proc/self/statm")
 
 
-def reason_to_retire(order: Order, *, jobs: int, memory_bytes: int) -> str | None:
-    """None: the process goes on.  `jobs`: those that it has finished."""
-    if order.max_jobs is not None and jobs >= order.max_jobs:
+def reason_to_retire(assignment: Assignment, *, jobs: int, memory_bytes: int) -> str | None:
+    """None: the process continues.  `jobs`: how many it has finished."""
+    if assignment.max_jobs is not None and jobs >= assignment.max_jobs:
         return f"jobs finished: {jobs}"
-    if order.max_memory_bytes is not None and memory_bytes > order.max_memory_bytes:
-        limit = order.max_memory_bytes // _MIB
+    if assignment.max_memory_bytes is not None and memory_bytes > assignment.max_memory_bytes:
+        limit = assignment.max_memory_bytes // _MIB
         return f"its resident memory is {memory_bytes // _MIB} MiB, the limit {limit} MiB"
     return None
 
 
-def has_limits(order: Order) -> bool:
-    return order.max_jobs is not None or order.max_memory_bytes is not None
+def has_limits(assignment: Assignment) -> bool:
+    return assignment.max_jobs is not None or assignment.max_memory_bytes is not None
 
 
 def resident_bytes() -> int:

@@ -17,11 +17,10 @@ from contextlib import suppress
 
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock
-from penstock.ports.work import WorkAct
-from penstock.worker.frames import Ended, Errand, Job, Stop, Told
-from penstock.worker.process_exit import Death
+from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.frames import ExtendLease, JobEnded, ProcessAssignment, RunJob, Stop
+from penstock.worker.process_exit import ProcessExit
 from penstock.worker.retirement import reason_to_retire
-from penstock.worker.running_job import Held
 from penstock.worker.sandbox import Sandbox
 
 _log = logging.getLogger("penstock.worker")
@@ -31,9 +30,9 @@ _AGAIN_MS = 10_000  # when a sandbox could not be started
 class Sandboxes:
     """`run` is called by the threads of the slots, one sandbox for each that needs one."""
 
-    def __init__(self, command: Sequence[str], errand: Errand, clock: Clock) -> None:
+    def __init__(self, command: Sequence[str], assignment: ProcessAssignment, clock: Clock) -> None:
         self._command = command
-        self._errand = errand
+        self._assignment = assignment
         self._clock = clock
         self._lock = threading.Lock()
         self._idle: list[Sandbox] = []
@@ -42,30 +41,30 @@ class Sandboxes:
         self._starters = 0  # threads; more at a time than cores would only delay the first
         self._is_closed = False
 
-    def run(self, held: Held, begin: Callable[[Held], bool]) -> WorkAct | None:
-        """None: its fate is known otherwise."""
+    def run(self, job: ClaimedJob, begin: Callable[[ClaimedJob], bool]) -> JobAct | None:
+        """None: it was stopped, and its end is reported otherwise."""
         try:
-            sandbox = self._take(held)
+            sandbox = self._take(job)
         except OSError as error:  # not the job's fault
             _log.error("no sandbox could be started: %s", error)
-            return WorkAct(receipt=held.work.receipt, verb=Verb.RELEASE, delay_ms=_AGAIN_MS)
+            return JobAct(receipt=job.receipt, verb=Verb.RELEASE, delay_ms=_AGAIN_MS)
         if sandbox is None:
             return None
-        if not begin(held):
+        if not begin(job):
             self._offer(sandbox)
             return None
-        held.stop = sandbox.kill
-        if held.fate is not None:  # meanwhile
+        job.stop_handler = sandbox.kill
+        if job.stop_reason is not None:  # meanwhile
             sandbox.kill()
-        act = self._listen(held, sandbox)
-        held.stop = held.ask = None
+        act = self._await_end(job, sandbox)
+        job.stop_handler = job.request_stop = None
         if act is not None:
             self._keep(sandbox)
             return act
-        return self._died(held, sandbox.reap())
+        return self._report_crash(job, sandbox.reap())
 
     def warm_up(self) -> None:
-        """Have one ready for the first."""
+        """Start one for the first job."""
         with self._lock:
             self._starters += 1
         self._start_thread()
@@ -82,10 +81,10 @@ class Sandboxes:
         for sandbox in idle:
             sandbox.reap()
 
-    # ---- having one
+    # ---- taking one
 
-    def _take(self, held: Held) -> Sandbox | None:
-        """Raises OSError if none can be started.  None: the job is not to begin any more."""
+    def _take(self, job: ClaimedJob) -> Sandbox | None:
+        """Raises OSError if none can be started.  None: the job was stopped before it began."""
         waiting: Future[Sandbox | None] = Future()
         with self._lock:
             while self._idle:
@@ -96,13 +95,13 @@ class Sandboxes:
             self._waiting.append(waiting)
             is_starter_needed = self._starters < min(len(self._waiting), os.cpu_count() or 1)
             self._starters += is_starter_needed
-        held.stop = lambda: self._leave(waiting)
-        if held.fate is not None:  # meanwhile
+        job.stop_handler = lambda: self._leave(waiting)
+        if job.stop_reason is not None:  # meanwhile
             self._leave(waiting)
         if is_starter_needed:
             self._start_thread()
         found = waiting.result()
-        held.stop = None
+        job.stop_handler = None
         return found
 
     def _leave(self, waiting: Future[Sandbox | None]) -> None:
@@ -114,7 +113,7 @@ class Sandboxes:
     def _keep(self, sandbox: Sandbox) -> None:
         """For the next job, unless it has reached a limit of the worker: then it is replaced."""
         reason = reason_to_retire(
-            self._errand.order, jobs=sandbox.jobs, memory_bytes=sandbox.memory_bytes
+            self._assignment.work, jobs=sandbox.jobs, memory_bytes=sandbox.memory_bytes
         )
         if reason is None or self._is_closed:
             self._offer(sandbox)
@@ -139,11 +138,11 @@ class Sandboxes:
         threading.Thread(target=self._start, name="penstock-sandbox-start", daemon=True).start()
 
     def _start(self) -> None:
-        """One after the other, until nobody waits."""
+        """One after the other, until no job waits."""
         while True:
             try:
                 self._offer(self._started())
-            except Exception as error:  # whatever it is, a job waits for the answer
+            except Exception as error:  # a job waits for the answer
                 if not isinstance(error, OSError):
                     _log.exception("a sandbox could not be started")
                     error = OSError(f"{type(error).__name__}: {error}")
@@ -156,7 +155,7 @@ class Sandboxes:
                     return
 
     def _started(self) -> Sandbox:
-        sandbox = Sandbox(self._command, self._errand)
+        sandbox = Sandbox(self._command, self._assignment)
         with self._lock:
             self._starting.add(sandbox)
             is_closed = self._is_closed
@@ -171,35 +170,33 @@ class Sandboxes:
 
     # ---- running a job in it
 
-    def _listen(self, held: Held, sandbox: Sandbox) -> WorkAct | None:
-        held.ask = lambda: _ask(sandbox)  # it cannot see the flag here
+    def _await_end(self, job: ClaimedJob, sandbox: Sandbox) -> JobAct | None:
+        job.request_stop = lambda: _request_stop(sandbox)  # its handler cannot see the flag here
         try:
-            sandbox.wire.send(Job(held.work, held.deadline))
+            sandbox.wire.send(RunJob(job.message))
         except OSError:
             return None
         while True:
             frame = sandbox.wire.receive()
             match frame:
-                case Told():
+                case ExtendLease():
                     with suppress(Exception):  # the lease is lost: it will be killed
-                        held.extend(lease_ms=frame.lease_ms, progress=frame.progress)
-                case Ended():
+                        job.extend(lease_ms=frame.lease_ms, progress=frame.progress)
+                case JobEnded():
                     sandbox.jobs += 1
                     sandbox.memory_bytes = frame.memory_bytes
                     return frame.act
                 case _:
                     return None
 
-    def _died(self, held: Held, death: Death) -> WorkAct | None:
-        if held.fate is not None:
+    def _report_crash(self, job: ClaimedJob, exit: ProcessExit) -> JobAct | None:
+        if job.stop_reason is not None:
             return None
-        seconds = (self._clock.now() - held.started_at) / 1000
-        text = (
-            f"its sandbox died: {death.text()}; handler {held.work.kind}, {seconds:.1f} s running"
-        )
-        return WorkAct(receipt=held.work.receipt, verb=Verb.CRASH, text=text)
+        seconds = (self._clock.now() - job.started_at) / 1000
+        text = f"its sandbox died: {exit.text()}; handler {job.kind}, {seconds:.1f} s running"
+        return JobAct(receipt=job.receipt, verb=Verb.CRASH, text=text)
 
 
-def _ask(sandbox: Sandbox) -> None:
+def _request_stop(sandbox: Sandbox) -> None:
     with suppress(OSError):
         sandbox.wire.send(Stop())

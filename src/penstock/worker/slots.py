@@ -1,8 +1,8 @@
-"""Slots: so many jobs at a time, wherever they run; the rest of what is held stands in line.
+"""Slots: a fixed number of jobs run at a time; the other claimed jobs wait.
 
-Whoever has ended a job takes the next one from the line himself and goes on with it if it is of his
-own way; otherwise he hands his slot over.  So a job costs no switch of threads and no lock as long
-as the line is not empty.
+A slot that has ended a job takes the next one itself if that runs in the same place (a thread or
+the event loop); otherwise it hands its slot over.  So a job costs no thread switch and no lock as
+long as jobs wait.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
-from penstock.worker.running_job import Held, Way
+from penstock.worker.claimed_job import ClaimedJob, RunsIn
 
 _log = logging.getLogger("penstock.worker")
 
@@ -23,52 +23,52 @@ class Slots:
         self,
         count: int,
         *,
-        run: Callable[[Held], None],
-        to_loop: Callable[[Held], None],
+        run: Callable[[ClaimedJob], None],
+        to_loop: Callable[[ClaimedJob], None],
     ) -> None:
         self._run = run
         self._to_loop = to_loop
         self._count = count
         self._free = count
         self._lock = threading.Lock()
-        self._inbox: SimpleQueue[Held | None] = SimpleQueue()
+        self._inbox: SimpleQueue[ClaimedJob | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._idle = 0  # threads that wait, those not counted that were just given something
-        self.line: deque[Held] = deque()
+        self._idle = 0  # waiting threads, except those that were just given a job
+        self.waiting: deque[ClaimedJob] = deque()
 
-    def give(self, held: Sequence[Held]) -> None:
-        """In their order, behind those that wait."""
-        self.line.extend(held)
+    def give(self, jobs: Sequence[ClaimedJob]) -> None:
+        """Start as many as there are free slots; the others wait in their order."""
+        self.waiting.extend(jobs)
         begun = []
         with self._lock:
-            while self._free and self.line:
+            while self._free and self.waiting:
                 self._free -= 1
-                begun.append(self.line.popleft())
-        for each in begun:
-            self._start(each)
+                begun.append(self.waiting.popleft())
+        for job in begun:
+            self._start(job)
 
-    def take_back(self) -> list[Held]:
+    def take_back(self) -> list[ClaimedJob]:
         """Those that have not begun."""
         taken = []
         while True:
             try:
-                taken.append(self.line.pop())
+                taken.append(self.waiting.pop())
             except IndexError:
                 return taken[::-1]
 
-    def next_for(self, *, is_loop: bool) -> Held | None:
-        """For one that has just ended a job: the next of its own way; None gives the slot away."""
+    def next_for(self, *, is_loop: bool) -> ClaimedJob | None:
+        """For a slot that has ended a job: the next one that runs there; None frees the slot."""
         try:
-            held = self.line.popleft()
+            job = self.waiting.popleft()
         except IndexError:
             with self._lock:
-                if not self.line:
+                if not self.waiting:
                     self._free += 1
                     return None
-                held = self.line.popleft()
-        if (held.way is Way.LOOP) is is_loop:
-            return held
-        self._start(held)
+                job = self.waiting.popleft()
+        if (job.runs_in is RunsIn.EVENT_LOOP) is is_loop:
+            return job
+        self._start(job)
         return None
 
     def close(self) -> None:
@@ -80,16 +80,16 @@ class Slots:
         for thread in self._threads:
             thread.join()
 
-    def _start(self, held: Held) -> None:
-        if held.way is Way.LOOP:
-            self._to_loop(held)
+    def _start(self, job: ClaimedJob) -> None:
+        if job.runs_in is RunsIn.EVENT_LOOP:
+            self._to_loop(job)
             return
         with self._lock:
-            is_one_more = not self._idle and len(self._threads) < self._count
-            if not is_one_more:
+            needs_thread = not self._idle and len(self._threads) < self._count
+            if not needs_thread:
                 self._idle -= 1
-        self._inbox.put(held)
-        if is_one_more:
+        self._inbox.put(job)
+        if needs_thread:
             name = f"penstock-slot-{len(self._threads) + 1}"
             thread = threading.Thread(target=self._work, name=name, daemon=True)
             self._threads.append(thread)
@@ -97,14 +97,14 @@ class Slots:
 
     def _work(self) -> None:
         while True:
-            held = self._inbox.get()
-            if held is None:
+            job = self._inbox.get()
+            if job is None:
                 return
-            while held is not None:
+            while job is not None:
                 try:
-                    self._run(held)
+                    self._run(job)
                 except BaseException:  # the slot must not be lost with the job
                     _log.exception("a slot failed; it takes the next job")
-                held = self.next_for(is_loop=False)
+                job = self.next_for(is_loop=False)
             with self._lock:
                 self._idle += 1

@@ -1,9 +1,9 @@
-"""A worker: the pump on the thread that calls `run`, slots for the jobs, signs of life.
+"""A worker: the pump on the thread that calls `run`, slots for the jobs, heartbeats.
 
-    worker = Worker(Order(queues=("mail",)), source, handlers, clock, dice)
+    worker = JobWorker(Assignment(queues=("mail",)), source, handlers, clock, dice)
     worker.run()  # until worker.drain() is called, from any thread
 
-Made of threads only; what needs processes is given from outside (`Sandboxes`, `Table`).
+It consists of threads; whatever needs processes is passed in (`Sandboxes`, `JobTable`).
 """
 
 from __future__ import annotations
@@ -12,60 +12,63 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Unpack
 
 from penstock.domain.limits import DAY
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.work import Handlers, WorkAct, WorkSource
-from penstock.worker.assignment import Order
+from penstock.wiring.broker import own_dice
+from penstock.worker.application import Application, Handlers, JobSource, WorkerRegistry
+from penstock.worker.assignment import Assignment, WorkerOptions, assignment_of
 from penstock.worker.async_slots import EventLoop
-from penstock.worker.handling import failed
-from penstock.worker.job_table import Table
+from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn
+from penstock.worker.handling import fail, run, run_async
+from penstock.worker.heartbeat import Heartbeat, describe_worker
+from penstock.worker.job_table import JobTable
 from penstock.worker.lifespan import Lifespan, WorkerHooks
-from penstock.worker.outage import Outage, Report, log_outage
+from penstock.worker.outage import Report, StoreOutage, log_outage
 from penstock.worker.pump import Pump
-from penstock.worker.registration import Beats, Roll
 from penstock.worker.retirement import has_limits, reason_to_retire, resident_bytes
-from penstock.worker.running_job import Held, Way
 from penstock.worker.sandboxes import Sandboxes
 from penstock.worker.slots import Slots
+from penstock.worker.startup import unknown_queues
 
 _log = logging.getLogger("penstock.worker")
 
-LAST_WORDS_MS = 10_000  # so long a store may be out of reach when all else is over
-_GATHER_S = 0.005  # so long, at most, short jobs wait for others to be told of together
+FINAL_REPORT_MS = 10_000  # how long to wait for the store when all jobs have ended
+_GATHER_S = 0.005  # how long, at most, ended jobs wait to be reported together
 _GATHER = 200
-_NO_HURRY_MS = 366 * DAY  # a process that is replaced lets its jobs finish
+_UNLIMITED_MS = 366 * DAY  # a process that is replaced lets its jobs finish
 
 
-class Worker:
+class JobWorker:
     def __init__(
         self,
-        order: Order,
-        source: WorkSource,
+        assignment: Assignment,
+        source: JobSource,
         handlers: Handlers,
         clock: Clock,
         dice: Dice,
         *,
-        roll: Roll | None = None,
+        registry: WorkerRegistry | None = None,
         sandboxes: Sandboxes | None = None,
-        table: Table | None = None,
+        table: JobTable | None = None,
         on_dry: Callable[[bool], None] | None = None,
         on_outage: Report = log_outage,
         hooks: WorkerHooks | None = None,
         crash: Callable[[], None] | None = None,
     ) -> None:
-        """`on_dry`: in a burst, called when it runs out of work; it ends after `finish` only.
+        """`on_dry`: in a burst, called when it runs out of jobs; it ends only after `finish`.
 
         `crash` ends the process, for one that has a supervisor.
         """
-        outage = Outage(on_outage)
-        self._order = order
+        outage = StoreOutage(on_outage)
+        self._assignment = assignment
         self._source = source
         self._handlers = handlers
         self._clock = clock
         self._dice = dice
         self._sandboxes = sandboxes
-        self._table = table or Table.create(order.places)
+        self._table = table or JobTable.create(assignment.places)
         self._loop = EventLoop(
             self._run_async,
             finished=self._finished,
@@ -74,9 +77,9 @@ class Worker:
         )
         self._lifespan = Lifespan(hooks or WorkerHooks(), self._loop)
         self._crash = crash
-        self.slots = Slots(order.slots, run=self._run, to_loop=self._loop.start)
+        self.slots = Slots(assignment.slots, run=self._run, to_loop=self._loop.start)
         self.pump = Pump(
-            order,
+            assignment,
             source,
             handlers,
             clock,
@@ -88,38 +91,38 @@ class Worker:
             on_ended=self._retire_if_due,
             outage=outage,
         )
-        self._beats: Beats | None = None
-        if roll is not None:
-            self._beats = Beats(
-                roll,
-                every_ms=order.beat_ms,
+        self._heartbeat: Heartbeat | None = None
+        if registry is not None:
+            self._heartbeat = Heartbeat(
+                registry,
+                every_ms=assignment.beat_ms,
                 on_id=self._registered,
                 on_drain=self.drain,
                 outage=outage,
             )
-        self.is_retired = False  # it ends to be replaced by another process
+        self.is_retired = False  # it ends because another process replaces it
         self._on_dry = on_dry
         self._is_dry = False
         self._is_finishing = on_dry is None
-        self._drain_ms: int | None = None  # asked for
-        self._drain_until: int | None = None  # under way
+        self._drain_ms: int | None = None  # requested
+        self._drain_until: int | None = None  # once it has begun
         self._is_out_of_patience = False
         self._bell = threading.Lock()
         self._bell.acquire()
         self._is_rung = False
         self._is_asleep = False
-        self._is_deep = False  # asleep until something happens, whatever it is
+        self._wakes_for_any = False  # each ended job wakes it
 
     def drain(self, within_ms: int | None = None) -> None:
-        """End: claim no more, finish what runs within that time, give the rest back.
+        """End: claim nothing more, finish running jobs within this time, give the others back.
 
-        From any thread, or a signal's handler; the shortest time said counts.
+        From any thread or signal handler; the shortest time counts.
         """
         self.is_retired = False
-        self._drain_within(self._order.drain_ms if within_ms is None else within_ms)
+        self._drain_within(self._assignment.drain_ms if within_ms is None else within_ms)
 
     def finish(self) -> None:
-        """End a burst as soon as there is no work.  From any thread."""
+        """End a burst as soon as there are no jobs.  From any thread."""
         self._is_finishing = True
         self._wake()
 
@@ -132,12 +135,12 @@ class Worker:
             raise
 
     def run(self) -> bool:
-        """Until drained; tells whether all that ran has ended by itself.  Raises StartFailed."""
+        """Run until drained; returns whether all jobs ended by themselves.  Raises StartFailed."""
         self.start()
         end_listening = self._listen()
         try:
             while True:
-                ms = self.turn()
+                ms = self.step()
                 if self.is_over:
                     break
                 self._wait(ms)
@@ -145,17 +148,17 @@ class Worker:
             end_listening()
         return self._close()
 
-    def turn(self) -> int:
-        """Do what is due; tells in how many milliseconds there is more to do."""
+    def step(self) -> int:
+        """Do what is due; returns in how many milliseconds there is more to do."""
         self._is_rung = False
         now = self._clock.now()
         dues = []
-        if self._beats is not None:
-            dues.append(self._beats.tick(now))
+        if self._heartbeat is not None:
+            dues.append(self._heartbeat.tick(now))
         if self._drain_ms is not None:
-            dues.append(self._go_on_draining(now))
+            dues.append(self._continue_draining(now))
         dues.append(self.pump.tick(now))
-        if self._order.is_burst and self._drain_ms is None:
+        if self._assignment.is_burst and self._drain_ms is None:
             self._end_burst()
         return min(dues) - now
 
@@ -164,14 +167,16 @@ class Worker:
         return self.pump.is_draining and (self.pump.is_empty or self._is_out_of_patience)
 
     def _retire_if_due(self) -> None:
-        """Jobs have ended: has this process run enough?"""
-        if self._drain_ms is not None or not has_limits(self._order):
+        """Jobs have ended: check whether this process has reached a limit."""
+        if self._drain_ms is not None or not has_limits(self._assignment):
             return
-        reason = reason_to_retire(self._order, jobs=self.pump.ended, memory_bytes=resident_bytes())
+        reason = reason_to_retire(
+            self._assignment, jobs=self.pump.ended, memory_bytes=resident_bytes()
+        )
         if reason is not None:
             _log.info("replacing this process: %s", reason)
             self.is_retired = self.pump.is_draining = True
-            self._drain_within(_NO_HURRY_MS)
+            self._drain_within(_UNLIMITED_MS)
 
     def _end_burst(self) -> None:
         if self.pump.is_dry is not self._is_dry:
@@ -186,7 +191,7 @@ class Worker:
             self._drain_ms = within_ms
             self._wake()
 
-    def _go_on_draining(self, now: int) -> int:
+    def _continue_draining(self, now: int) -> int:
         until = now + (self._drain_ms or 0)
         if self._drain_until is None:
             self._drain_until = until
@@ -195,14 +200,14 @@ class Worker:
         if now < self._drain_until:
             return self._drain_until
         self.pump.give_back()
-        # A store that does not answer must not keep us for ever: leases run out by themselves.
-        self._is_out_of_patience = now >= self._drain_until + LAST_WORDS_MS
-        return self._drain_until + LAST_WORDS_MS
+        # A store that does not answer must not keep us for ever: leases expire by themselves.
+        self._is_out_of_patience = now >= self._drain_until + FINAL_REPORT_MS
+        return self._drain_until + FINAL_REPORT_MS
 
     def _close(self) -> bool:
         is_clean = not self.pump.holds_any
-        if self._beats is not None:
-            self._beats.leave()
+        if self._heartbeat is not None:
+            self._heartbeat.leave()
         self._lifespan.stop()
         if self._sandboxes is not None:
             self._sandboxes.close()
@@ -218,15 +223,15 @@ class Worker:
     def _wait(self, ms: int) -> None:
         if ms <= 0 or self._is_rung:
             return
-        if self.slots.line:
-            # Short jobs: let some gather.  Who empties the line, or has many, wakes us.
+        if self.slots.waiting:
+            # Short jobs: let some gather.  The last waiting job, or many ended ones, wake us.
             self._sleep(min(ms / 1000, _GATHER_S))
             if self.pump.finished or self._is_rung:
                 return
-        self._is_deep = True
+        self._wakes_for_any = True
         if not self.pump.finished:
             self._sleep(ms / 1000)
-        self._is_deep = False
+        self._wakes_for_any = False
 
     def _sleep(self, seconds: float) -> None:
         self._is_asleep = True
@@ -238,79 +243,94 @@ class Worker:
         self._is_rung = True
         if self._is_asleep:
             self._is_asleep = False
-            with suppress(RuntimeError):  # somebody else has rung
+            with suppress(RuntimeError):  # another thread has rung
                 self._bell.release()
 
     def _listen(self) -> Callable[[], None]:
-        """Not in a burst: a server announces work by leasing it, also when the burst is over."""
-        if self._order.is_burst:
+        """Not in a burst: a server announces jobs by leasing them, even when the burst is over."""
+        if self._assignment.is_burst:
             return lambda: None
-        return self._source.listen(self._order.queues, self._heard)
+        return self._source.listen(self._assignment.queues, self._wake_up)
 
-    def _heard(self) -> None:
+    def _wake_up(self) -> None:
         self.pump.is_woken = True
         self._wake()
 
     def _registered(self, worker_id: str) -> None:
         self.pump.worker_id = worker_id
-        self._table.sign(worker_id)
+        self._table.set_worker(worker_id)
 
     # ---- in the slots
 
-    def _run(self, held: Held) -> None:
-        """On a slot's thread, which survives whatever happens."""
-        act: WorkAct | None = None
+    def _run(self, job: ClaimedJob) -> None:
+        """On a slot's thread, which survives every exception."""
+        act: JobAct | None = None
         try:
-            if held.way is Way.SANDBOX and self._sandboxes is not None:
-                act = self._run_apart(held, self._sandboxes)
-            elif self._begin(held):
-                act = held.ready.run(
+            if job.runs_in is RunsIn.SANDBOX and self._sandboxes is not None:
+                job.has_slot = True
+                act = self._sandboxes.run(job, self._begin)
+            elif self._begin(job):
+                act = run(
+                    job,
                     self._handlers,
-                    held,
                     self._dice,
-                    lambda result: self._loop.wait_for(held, result),
+                    lambda result: self._loop.wait_for(job, result),
                 )
         except BaseException as error:
-            act = failed(held.work, error)
-        self._finished(held, act)
+            act = fail(job, error)
+        self._finished(job, act)
 
-    def _run_apart(self, held: Held, sandboxes: Sandboxes) -> WorkAct | None:
-        held.has_slot = True
-        return sandboxes.run(held, self._begin)
-
-    async def _run_async(self, held: Held) -> WorkAct | None:
-        if not self._begin(held):
+    async def _run_async(self, job: ClaimedJob) -> JobAct | None:
+        if not self._begin(job):
             return None
-        return await held.ready.run_async(self._handlers, held, self._dice)
+        return await run_async(job, self._handlers, self._dice)
 
-    def _loop_failed(self, error: BaseException, running: list[Held]) -> None:
-        """One of the jobs on the event loop has broken it; all others are innocent."""
-        named = ", ".join(f"{held.work.kind} {held.work.id}" for held in running)
+    def _loop_failed(self, error: BaseException, running: list[ClaimedJob]) -> None:
+        """One of the jobs on the event loop has broken it; jobs elsewhere are not to blame."""
+        named = ", ".join(f"{job.kind} {job.id}" for job in running)
         _log.critical("the event loop failed; jobs on it: %s", named or "none", exc_info=error)
         if self._crash is not None:
-            self._table.acquit_all_but(held.place for held in running)
+            self._table.acquit_all_but(job.place for job in running)
             self._crash()
-        for held in running:
-            self._finished(held, failed(held.work, error))
+        for job in running:
+            self._finished(job, fail(job, error))
             following = self.slots.next_for(is_loop=True)
             if following is not None:
                 self._loop.start(following)
 
-    def _begin(self, held: Held) -> bool:
+    def _begin(self, job: ClaimedJob) -> bool:
         now = self._clock.now()
-        if not held.begin(now):
+        if not job.begin(now):
             return False
-        is_apart = held.way is Way.SANDBOX
-        self._table.begin(held.place, now=now, deadline=held.deadline, is_apart=is_apart)
-        if held.is_late_start:
-            self.pump.told(held)
-        elif held.timeout_ms is not None:
+        is_sandboxed = job.runs_in is RunsIn.SANDBOX
+        self._table.begin(job.place, now=now, deadline=job.deadline, is_sandboxed=is_sandboxed)
+        if job.is_late_start:
+            self.pump.note_extension(job)
+        elif job.time_limit_ms is not None:
             self._wake()  # there is a deadline now
         return True
 
-    def _finished(self, held: Held, act: WorkAct | None) -> None:
-        self._table.end(held.place)
+    def _finished(self, job: ClaimedJob, act: JobAct | None) -> None:
+        self._table.end(job.place)
         finished = self.pump.finished
-        finished.append((held, act))
-        if self._is_deep or not self.slots.line or len(finished) >= _GATHER:
+        finished.append((job, act))
+        if self._wakes_for_any or not self.slots.waiting or len(finished) >= _GATHER:
             self._wake()
+
+
+def in_process(app: Application, **options: Unpack[WorkerOptions]) -> JobWorker:
+    """A worker in this process, without a supervisor or sandboxes; see `Penstock.worker`."""
+    assignment = assignment_of(options).with_queues(app.queues)
+    for text in unknown_queues(app, assignment.queues):
+        _log.warning("%s", text)
+    handlers = app.job_handlers
+    about = describe_worker(assignment, handlers.kinds, options.get("name"))
+    return JobWorker(
+        assignment,
+        app.job_source(),
+        handlers,
+        app.clock,
+        own_dice(),
+        registry=app.registry(about) if options.get("is_registered", True) else None,
+        hooks=handlers.worker_hooks,
+    )

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock import Penstock
-from penstock.client.local.backend import Embedded
+from penstock.client.local.backend import LocalBackend
 from penstock.domain.queue.counts import Counts
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
-from penstock.ports.work import Work, WorkAct
 from penstock.wiring.broker import Broker
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 from tests.client.driver import WorkerDriver
 
 
 def broker_of(app: Penstock) -> Broker:
-    backing = app.backing
-    assert isinstance(backing, Embedded)
-    return backing.broker
+    backend = app.backend
+    assert isinstance(backend, LocalBackend)
+    return backend.broker
 
 
 class HandWorker(WorkerDriver):
@@ -55,7 +55,7 @@ class HandWorker(WorkerDriver):
             assert self.act(self.handle(one)) == [None]
         return [one.id for one in work]
 
-    def handle(self, work: Work) -> WorkAct:
+    def handle(self, work: ClaimedJob) -> JobAct:
         return self.act_of(work)
 
 

@@ -255,7 +255,7 @@ def test_events_of_one_group_stay_in_order_where_the_queue_says_so(
             raise ValueError("later")
         seen.append(event)
 
-    app.work_source()  # whoever works first makes the queue as it is declared
+    app.job_source()  # whoever works first makes the queue as it is declared
     for n in range(4):
         app.publish(topic, n, group="customer-1")
     for _ in range(10):

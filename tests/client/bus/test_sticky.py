@@ -7,15 +7,15 @@ import pytest
 from penstock import Penstock
 from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
-from penstock.runtime.worker_queues import NodeQueues
+from penstock.runtime.worker_queues import WorkerQueueReaper
 from penstock.wiring.broker import Broker
 from tests.client.bus.hand_worker import HandWorker, counts, exists
 from tests.client.calls import beside
 
 
 @pytest.fixture
-def node_queues(broker: Broker) -> NodeQueues:
-    return NodeQueues(broker.bus, broker.queues, every_ms=1_000)
+def node_queues(broker: Broker) -> WorkerQueueReaper:
+    return WorkerQueueReaper(broker.bus, broker.queues, every_ms=1_000)
 
 
 def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, topic):
@@ -37,7 +37,7 @@ def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, t
 
 def other_claims(app: Penstock, other: HandWorker) -> list[str]:
     """What another worker, elsewhere, finds in the queues it knows."""
-    source, queues = app.backing.source(), app.queues
+    source, queues = app.backend.source(), app.queues
     work, _ = beside(
         lambda: source.claim(queues, limit=9, lease_ms=60_000, worker_id=other.worker_id)
     )

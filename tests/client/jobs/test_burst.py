@@ -1,4 +1,4 @@
-"""A worker that runs what is due and ends, on every backing."""
+"""A worker that runs what is due and ends, on every backend."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_burst_does_not_end_on_a_queue_that_could_not_be_asked(app, burst, mon
         done.append("late")
 
     early.enqueue()
-    remote = app.work_source()._remote
+    remote = app.job_source()._remote
     whole, failures = remote.turn, [Unreachable("gone", was_sent=False)]
 
     def turn(queue, *args, **options):

@@ -13,7 +13,7 @@ from penstock.domain.circuit.circuit import CircuitState, circuit_hash
 from penstock.domain.errors import Forbidden, InvalidRequest, StoreUnavailable
 from penstock.domain.message.lifecycle import Message, State
 from penstock.wiring.broker import Broker
-from penstock.worker.running_job import Fate
+from penstock.worker.claimed_job import StopReason
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
 from tests.worker.driver import PumpDriver
@@ -119,7 +119,7 @@ def test_half_open_one_of_them_is_tried_and_when_it_works_all_go_on(circuits):
     circuits.driver.pump.is_woken = True
     circuits.driver.turn()
 
-    assert len(circuits.driver.slots.line) == 1, "the others wait for what becomes of it"
+    assert len(circuits.driver.slots.waiting) == 1, "the others wait for what becomes of it"
     circuits.backend.is_down = False
     circuits.work()
     assert (circuits.state, len(circuits.backend.asked)) == (CLOSED, 4)
@@ -171,7 +171,7 @@ def test_two_workers_try_one_job_between_them(circuits):
     circuits.driver.pump.is_woken = True
     circuits.driver.turn()
 
-    assert (len(other.slots.line), len(circuits.driver.slots.line)) == (1, 0)
+    assert (len(other.slots.waiting), len(circuits.driver.slots.waiting)) == (1, 0)
     other.close()
 
 
@@ -186,7 +186,7 @@ def test_a_worker_that_ends_gives_its_try_back(circuits):
 
     other = PumpDriver(circuits.app, circuits.clock, queues=(circuits.queue,))
     other.turn()
-    assert len(other.slots.line) == 1
+    assert len(other.slots.waiting) == 1
     assert circuits.state is HALF
     other.close()
 
@@ -197,7 +197,7 @@ def test_a_try_whose_lease_is_lost_is_left_to_the_next(circuits):
     circuits.driver.pump.is_woken = True
     circuits.driver.turn()
     held = circuits.driver.begin()
-    held.doom(Fate.LOST)
+    held.stop(StopReason.LEASE_LOST)
     circuits.driver.end(held)
     circuits.driver.pump.is_woken = True
     circuits.driver.turn()
@@ -206,7 +206,7 @@ def test_a_try_whose_lease_is_lost_is_left_to_the_next(circuits):
     circuits.driver.pump.is_woken = True
     circuits.driver.turn()
 
-    assert len(circuits.driver.slots.line) == 1
+    assert len(circuits.driver.slots.waiting) == 1
     assert circuits.state is HALF
 
 

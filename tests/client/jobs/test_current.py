@@ -12,7 +12,7 @@ import pytest
 from penstock import Current, Snooze, current
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
-from penstock.worker.handling import Ready, prepare
+from penstock.worker.handling import run_async
 from tests.client.calls import run
 from tests.client.jobs.driver import FixedDice
 
@@ -76,13 +76,10 @@ def test_async_handlers_on_one_loop_each_see_their_own_job(app, queue, driver):
     sent = index.enqueue_many([{"n": n} for n in range(3)])
 
     async def run_all() -> None:
-        ready = [prepare(app.handlers, work, driver.clock) for work in works]
-        runs = [r for r in ready if isinstance(r, Ready)]
-        await asyncio.gather(
-            *(r.run_async(app.handlers, driver.controls, FixedDice()) for r in runs)
-        )
+        assert [driver.prepare(job) for job in jobs] == [None] * 3
+        await asyncio.gather(*(run_async(job, app.handlers, FixedDice()) for job in jobs))
 
-    works = driver.claim()
+    jobs = driver.claim()
     run(run_all())
 
     assert seen == {n: one.id for n, one in enumerate(sent)}

@@ -8,19 +8,22 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from penstock import Bury, Cancel, Enqueued, Job, Penstock
-from penstock.client.jobs.job_records import JobCounts, JobPage, job_of
-from penstock.client.jobs.job_requests import BrowseJobs, SomeQueues, Which
-from penstock.client.jobs.jobs import listing_of
-from penstock.client.request_chain import Flow
+from penstock.api import messages, queues
+from penstock.client.jobs.job_listing import list_jobs
+from penstock.client.request_flow import Flow
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.ports.work import WorkAct
+from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.operations.messages import record_of
 from penstock.wiring.broker import Broker
+from penstock.worker.claimed_job import JobAct
 from tests.client.jobs.driver import JobDriver
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
@@ -64,7 +67,8 @@ def test_a_job_is_described_in_the_same_words_by_every_backing(
     assert (job.id, job.state, job.kind, job.queue) == (sent.id, state, "mail", mail.queue)
     assert (job.tags, job.body["n"]) == (("a", "b"), job.body["n"])
     assert job == app.jobs.get(sent.id)
-    assert job == job_of(broker.messages.get(sent.id).result())
+    view = broker.messages.get(sent.id).result()
+    assert job == record_of(view, moment_of, msgspec.json.decode)
 
 
 def test_a_failed_job_says_why_and_a_running_one_who_has_it_and_how_far_it_is(
@@ -74,7 +78,7 @@ def test_a_failed_job_says_why_and_a_running_one_who_has_it_and_how_far_it_is(
     driver.run_due()
     running = mail.enqueue(1)
     [work] = driver.claim()
-    driver.act(WorkAct(receipt=work.receipt, verb=Verb.EXTEND, delay_ms=60_000, progress="42"))
+    driver.act(JobAct(receipt=work.receipt, verb=Verb.EXTEND, delay_ms=60_000, progress="42"))
 
     assert "ValueError: thirteen" in str(app.jobs.get(failed).last_error)
     job = app.jobs.get(running)
@@ -252,7 +256,7 @@ def test_waiting_for_a_job_that_moves_to_a_dead_letter_queue_ends_too(
     def broken() -> None:
         raise Bury("no")
 
-    app.work_source()  # makes both queues
+    app.job_source()  # makes both queues
     sent = broken.enqueue()
     driver.run_due()
 
@@ -295,14 +299,25 @@ def test_the_names_of_queues_are_fetched_once_for_all_of_them() -> None:
     fetched: list[str] = []
 
     def answer(step: Any) -> Any:
-        if isinstance(step.what, BrowseJobs):
-            return JobPage([])
-        assert isinstance(step.what, SomeQueues)
+        if step.operation is messages.BROWSE:
+            return messages.Page([], None)
+        assert step.operation is queues.LIST
         behind = [] if fetched else names
         fetched.extend(behind or ["no more"])
-        return [(name, JobCounts(ready=1)) for name in behind]
+        counts = Counts(ready=1)
+        return queues.Queues(
+            queues=[
+                queues.Queue.of(
+                    Queue(queue_no=1, name=name, created_at=0, settings=QueueSettings()),
+                    counts,
+                    moment_of,
+                )
+                for name in behind
+            ],
+            next=None,
+        )
 
-    page = drive(listing_of(None, State.READY, Which(), 1_000, None), answer)
+    page = drive(list_jobs(None, State.READY, {}, 1_000, None), answer)
 
     assert page.jobs == []
     assert fetched == [*names, "no more"]

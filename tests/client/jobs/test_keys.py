@@ -43,8 +43,8 @@ def test_a_key_that_may_not_change_queues_uses_them_as_they_are(server, key, cap
     with Penstock(server.url, key=key) as app:
         app.queue("mail", max_attempts=9)
         sent = app.enqueue("mail", {}, queue="mail")
-        found, _ = app.work_source().claim(["mail"], limit=1, lease_ms=1_000, worker_id="w")
+        found, _ = app.job_source().claim(["mail"], limit=1, lease_ms=1_000, worker_id="w")
 
     assert [work.id for work in found] == [sent.id]
-    assert "queue 'mail' keeps the settings it has" in caplog.text
+    assert "queue 'mail' keeps its settings" in caplog.text
     assert server.broker.queues.get("mail").result().queue.settings.max_attempts == 2

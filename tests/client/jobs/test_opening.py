@@ -73,14 +73,14 @@ def test_threads_that_come_at_the_same_time_open_it_once():
 @pytest.mark.ways("fork")
 def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, queue, driver):
     app.enqueue("parent", {}, queue=queue)
-    of_parent = app.backing
+    of_parent = app.backend
 
     child = os.fork()
     if child == 0:
         code = 1
         try:
             app.enqueue("child", {}, queue=queue)
-            code = 2 if app.backing is of_parent else 0
+            code = 2 if app.backend is of_parent else 0
             app.close()
         finally:
             os._exit(code)
@@ -88,7 +88,7 @@ def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, q
     app.enqueue("parent again", {}, queue=queue)
 
     assert status == 0
-    assert app.backing is of_parent
+    assert app.backend is of_parent
     assert [work.kind for work in driver.claim()] == ["parent", "child", "parent again"]
 
 

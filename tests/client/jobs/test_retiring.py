@@ -16,7 +16,7 @@ from penstock.domain.schedule.ownership import RETIRED, YOUNG_MS
 from penstock.domain.schedule.schedule import Every, Template
 from penstock.domain.worker import NewWorker
 from penstock.wiring.broker import Broker
-from penstock.worker.registration import Roll
+from penstock.worker.application import WorkerRegistry
 from tests.client.calls import run
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
@@ -49,11 +49,11 @@ def version(url: str, clock: ManualClock, queue: str, owner: str) -> Iterator[Ve
         app.close()
 
 
-def start(app: Penstock) -> tuple[Roll, str]:
+def start(app: Penstock) -> tuple[WorkerRegistry, str]:
     """As a worker starts: declare, then register."""
-    app.work_source()
-    roll = app.roll(NewWorker())
-    return roll, roll.register()
+    app.job_source()
+    registry = app.registry(NewWorker())
+    return registry, registry.register()
 
 
 def names_of(app: Penstock, *, owner: str | None) -> set[str]:
@@ -73,8 +73,8 @@ def b() -> str:
 def test_what_the_next_version_does_not_declare_is_retired_when_its_worker_starts(
     version: Version, broker: Broker, clock: ManualClock, owner: str, a: str, b: str, caplog: Any
 ) -> None:
-    roll, worker = start(version(a, b))
-    roll.leave(worker)
+    registry, worker = start(version(a, b))
+    registry.leave(worker)
     clock.advance(ms=YOUNG_MS)
     new = version(a)
 
@@ -85,14 +85,14 @@ def test_what_the_next_version_does_not_declare_is_retired_when_its_worker_start
         lambda s: s.facts.search(FactFilter(kind=RETIRED, subject=b))
     ).result()
     assert owner in fact.data
-    assert f"recurring work '{b}' is removed: {owner}" in caplog.text
+    assert f"removed recurring work '{b}': {owner}" in caplog.text
 
 
 def test_an_application_that_declares_nothing_any_more_retires_all_of_its_own(
     version: Version, clock: ManualClock, owner: str, a: str
 ) -> None:
-    roll, worker = start(version(a))
-    roll.leave(worker)
+    registry, worker = start(version(a))
+    registry.leave(worker)
     clock.advance(ms=YOUNG_MS)
     new = version()
 
@@ -127,12 +127,12 @@ def test_a_worker_that_dies_holds_up_the_retirement_until_it_is_taken_for_lost(
     start(version(a, b))  # and is never heard of again
     clock.advance(ms=YOUNG_MS)
     new = version(a)
-    roll, worker = start(new)
+    registry, worker = start(new)
     assert names_of(new, owner=owner) == {a, b}
 
     for _ in range(12):
         clock.advance(seconds=15)
-        roll.beat(worker)
+        registry.beat(worker)
 
     assert names_of(new, owner=owner) == {a}
 
@@ -157,8 +157,8 @@ def test_work_from_before_there_were_owners_belongs_to_whoever_declares_it_again
 ) -> None:
     broker.queues.put(queue, QueueSettings()).result()
     broker.recurring.declare(a, Every(3_600_000), Template(queue=queue)).result()
-    roll, worker = start(version(a))
-    roll.leave(worker)
+    registry, worker = start(version(a))
+    registry.leave(worker)
     clock.advance(ms=YOUNG_MS)
     new = version()
 
@@ -170,12 +170,12 @@ def test_work_from_before_there_were_owners_belongs_to_whoever_declares_it_again
 def test_a_worker_of_another_version_that_is_just_starting_loses_nothing(
     version: Version, clock: ManualClock, owner: str, a: str, b: str
 ) -> None:
-    roll, worker = start(version(a))
+    registry, worker = start(version(a))
     clock.advance(ms=YOUNG_MS)
     starting = version(a, b)
-    starting.work_source()  # it has declared, and is not registered yet
+    starting.job_source()  # it has declared, and is not registered yet
 
-    roll.beat(worker)
+    registry.beat(worker)
 
     assert names_of(starting, owner=owner) == {a, b}
 
@@ -184,7 +184,7 @@ def test_recurring_work_is_looked_at_paused_and_removed_from_python(
     version: Version, owner: str, a: str, queue: str
 ) -> None:
     app = version(a)
-    app.work_source()
+    app.job_source()
 
     shown = app.recurring.get(a)
     assert (shown.owner, shown.queue, shown.every_ms, shown.kind) == (owner, queue, 3_600_000, a)

@@ -129,7 +129,7 @@ def test_a_rate_is_a_text_a_record_or_has_a_duration(given: Any, rate: Rate | No
             max_crashes=None,
         )
         app.enqueue("x", {}, queue="calls")
-        broker: Any = app.backing
+        broker: Any = app.backend
         found = broker.broker.queues.get("calls").result().queue.settings
 
     assert (found.rate, found.rate_per_group) == (rate, rate)

@@ -12,7 +12,7 @@ from penstock import Penstock
 from penstock.client.remote.source import RemoteSource
 from penstock.domain.errors import Forbidden, LeaseLost
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import WorkAct
+from penstock.worker.claimed_job import JobAct
 from tests.client.jobs.driver import JobDriver
 from tests.edge.api import a_name
 
@@ -28,7 +28,7 @@ def job(app, queue):
 
 
 def act(work, verb, **more):
-    return WorkAct(receipt=work.receipt, verb=verb, **more)
+    return JobAct(receipt=work.receipt, verb=verb, **more)
 
 
 def _refuse(source, queue, monkeypatch):
@@ -53,7 +53,7 @@ def _remove(queue, url, clock):
         httpx.delete(f"{url}/v1/queues/{queue}?force=true").raise_for_status()
         return
     other = Penstock(url, clock=clock)
-    source: Any = other.work_source()
+    source: Any = other.job_source()
     source._broker.queues.remove(queue, force=True).result()
     other.close()
 
@@ -87,7 +87,7 @@ def test_several_queues_are_claimed_in_their_order(app, clock):
     names = [a_name(), a_name(), a_name()]
     for name in (*names, *names):
         app.enqueue("kind", {"queue": name}, queue=name)
-    source = app.work_source()
+    source = app.job_source()
 
     found, _ = source.claim(
         [names[2], "not-there", names[0], names[1]], limit=3, lease_ms=1_000, worker_id="w"
@@ -100,7 +100,7 @@ def test_what_one_queue_gave_is_not_lost_when_another_refuses(app, monkeypatch):
     names = [a_name(), a_name()]
     for name in names:
         app.enqueue("kind", {}, queue=name)
-    source = app.work_source()
+    source = app.job_source()
     _refuse(source, names[1], monkeypatch)
 
     found, _ = source.claim(names, limit=5, lease_ms=1_000, worker_id="w")
@@ -114,7 +114,7 @@ def test_what_one_queue_gave_is_not_lost_with_another_that_was_removed_just_now(
     names = [a_name(), a_name()]
     for name in names:
         app.enqueue("kind", {}, queue=name)
-    source = app.work_source()
+    source = app.job_source()
     assert source.claim(names[1:], limit=1, lease_ms=1_000, worker_id="w")[0], "it is known"
     _remove(names[1], url, clock)
 
@@ -129,13 +129,13 @@ def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue,
     first, second, third = driver.claim(limit=3)
     finishing = [
         act(first, Verb.COMPLETE),
-        WorkAct(receipt="forged", verb=Verb.FAIL),
+        JobAct(receipt="forged", verb=Verb.FAIL),
         act(second, Verb.RELEASE),
         act(third, Verb.COMPLETE),
         act(first, Verb.COMPLETE),
     ]
 
-    found, answers = app.work_source().claim(
+    found, answers = app.job_source().claim(
         [queue], limit=5, lease_ms=1_000, worker_id="w", finishing=finishing
     )
 
@@ -154,10 +154,10 @@ def test_as_many_acts_are_told_as_there_are(app, job, queue, driver, verb):
     """A worker with a thousand slots may have that many to tell at once."""
     job.enqueue_many([{"n": n} for n in range(5)])
     works = driver.claim()
-    finishing = [WorkAct(receipt="forged", verb=verb)] * 1_000
+    finishing = [JobAct(receipt="forged", verb=verb)] * 1_000
     finishing += [act(work, verb, text="ü" * 4_096) for work in works] + finishing
 
-    _, answers = app.work_source().claim(
+    _, answers = app.job_source().claim(
         [queue], limit=1, lease_ms=1_000, worker_id="w", finishing=finishing
     )
 
@@ -169,7 +169,7 @@ def test_acts_are_done_even_if_there_is_nothing_to_claim_from(app, job, driver, 
     job.enqueue(1)
     [work] = driver.claim()
 
-    _, answers = app.work_source().claim(
+    _, answers = app.job_source().claim(
         queues, limit=1, lease_ms=1_000, worker_id="w", finishing=[act(work, Verb.COMPLETE)]
     )
 
@@ -202,7 +202,7 @@ def test_a_snoozed_job_has_lost_no_attempt(job, driver, clock):
 
 def test_listeners_are_called_when_there_may_be_work(app, job, queue, driver):
     heard = threading.Event()
-    stop = app.work_source().listen([queue], heard.set)
+    stop = app.job_source().listen([queue], heard.set)
     assert driver.claim() == []
 
     job.enqueue(1)
@@ -215,7 +215,7 @@ def test_listeners_are_called_when_there_may_be_work(app, job, queue, driver):
 def test_listeners_are_called_while_a_worker_could_do_more(app, job, queue, driver):
     heard = threading.Event()
     job.enqueue(1)
-    stop = app.work_source().listen([queue], heard.set)
+    stop = app.job_source().listen([queue], heard.set)
     assert len(driver.claim(limit=2)) == 1
     heard.clear()
 
@@ -230,7 +230,7 @@ def test_what_nobody_takes_after_listening_has_ended_is_there_for_others(
     app, job, queue, driver, url, clock
 ):
     heard = threading.Event()
-    stop = app.work_source().listen([queue], heard.set)
+    stop = app.job_source().listen([queue], heard.set)
     driver.claim()
     job.enqueue(1)
     assert heard.wait(10)
@@ -244,7 +244,7 @@ def test_what_nobody_takes_after_listening_has_ended_is_there_for_others(
 
 def test_listeners_of_one_source_do_not_get_the_work_of_others(app, clock):
     names = [a_name(), a_name()]
-    source = app.work_source()
+    source = app.job_source()
     heard = [threading.Event(), threading.Event()]
     stops = [source.listen([name], event.set) for name, event in zip(names, heard, strict=True)]
     for name in names:

@@ -8,7 +8,8 @@ from penstock.client.errors import Unreachable
 from penstock.client.remote.source import RemoteSource
 from penstock.domain.errors import Forbidden, LeaseLost, StoreDamaged
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import Unanswered, Work, WorkAct
+from penstock.worker.application import Unanswered
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 from tests.edge.api import a_name
 
 pytestmark = pytest.mark.ways("worker")
@@ -18,8 +19,8 @@ def claim(source, queues, *, limit=10, finishing=()):
     return source.claim(queues, limit=limit, lease_ms=1_000, worker_id="w", finishing=finishing)
 
 
-def completion(work: Work) -> WorkAct:
-    return WorkAct(receipt=work.receipt, verb=Verb.COMPLETE, queue=work.queue)
+def completion(work: ClaimedJob) -> JobAct:
+    return JobAct(receipt=work.receipt, verb=Verb.COMPLETE, queue=work.queue)
 
 
 def fill(app, names, *, count=1):
@@ -47,7 +48,7 @@ def fail_claims_of(source, queue, monkeypatch, error):
 def test_jobs_of_every_queue_are_completed_with_the_next_claim(app, count):
     names = [a_name() for _ in range(count)]
     fill(app, names)
-    source = app.work_source()
+    source = app.job_source()
     found, _ = claim(source, names)
     assert [work.queue for work in found] == names
 
@@ -62,7 +63,7 @@ def test_jobs_of_every_queue_are_completed_with_the_next_claim(app, count):
 def test_a_claim_that_is_full_completes_what_the_other_queues_gave(app):
     names = [a_name(), a_name(), a_name()]
     fill(app, names, count=2)
-    source = app.work_source()
+    source = app.job_source()
     held = [work for name in names for work in claim(source, [name], limit=1)[0]]
 
     found, answers = claim(source, names, limit=1, finishing=[completion(work) for work in held])
@@ -74,14 +75,14 @@ def test_a_claim_that_is_full_completes_what_the_other_queues_gave(app):
 def test_acts_of_several_queues_are_answered_in_their_order(app):
     names = [a_name(), a_name()]
     fill(app, names, count=2)
-    source = app.work_source()
+    source = app.job_source()
     [a, b, c, d] = claim(source, names)[0]
     finishing = [
         completion(d),
-        WorkAct(receipt="forged", verb=Verb.COMPLETE, queue=names[1]),
-        WorkAct(receipt=b.receipt, verb=Verb.RELEASE),
+        JobAct(receipt="forged", verb=Verb.COMPLETE, queue=names[1]),
+        JobAct(receipt=b.receipt, verb=Verb.RELEASE),
         completion(a),
-        WorkAct(receipt="forged", verb=Verb.FAIL),
+        JobAct(receipt="forged", verb=Verb.FAIL),
         completion(c),
         completion(d),
     ]
@@ -103,7 +104,7 @@ def test_acts_of_several_queues_are_answered_in_their_order(app):
 def test_completions_of_queues_that_are_not_claimed_from_are_done_as_well(app):
     names = [a_name(), a_name()]
     fill(app, names)
-    source = app.work_source()
+    source = app.job_source()
     held, _ = claim(source, names)
 
     _, answers = claim(source, names[:1], finishing=[completion(work) for work in held])
@@ -115,7 +116,7 @@ def test_completions_of_queues_that_are_not_claimed_from_are_done_as_well(app):
 def test_completions_are_done_when_a_queue_refuses_claims(app, monkeypatch, failing):
     names = [a_name(), a_name()]
     fill(app, names)
-    source = app.work_source()
+    source = app.job_source()
     held, _ = claim(source, names)
     fail_claims_of(source, names[failing], monkeypatch, Forbidden("this key is for other queues"))
 
@@ -131,7 +132,7 @@ def test_completions_are_done_when_a_queue_refuses_claims(app, monkeypatch, fail
 def test_only_what_the_server_answered_counts_when_it_goes_away_halfway(app, monkeypatch):
     names = [a_name(), a_name(), a_name()]
     fill(app, names, count=2)
-    source = app.work_source()
+    source = app.job_source()
     held = [work for name in names for work in claim(source, [name], limit=1)[0]]
     finishing = [completion(work) for work in held]
     with monkeypatch.context() as patch:
@@ -148,7 +149,7 @@ def test_only_what_the_server_answered_counts_when_it_goes_away_halfway(app, mon
 def test_a_claim_raises_when_the_server_has_answered_nothing(app, monkeypatch):
     names = [a_name(), a_name()]
     fill(app, names)
-    source = app.work_source()
+    source = app.job_source()
     held, _ = claim(source, names)
     fail_claims_of(source, names[0], monkeypatch, Unreachable("gone", was_sent=False))
 
@@ -159,9 +160,9 @@ def test_a_claim_raises_when_the_server_has_answered_nothing(app, monkeypatch):
 @pytest.mark.ways("unreachable server")
 def test_acts_in_several_requests_keep_the_answers_before_a_failure(app, queue, monkeypatch):
     fill(app, [queue])
-    source = app.work_source()
+    source = app.job_source()
     [work], _ = claim(source, [queue])
-    forged = [WorkAct(receipt="forged", verb=Verb.FAIL)] * 300
+    forged = [JobAct(receipt="forged", verb=Verb.FAIL)] * 300
     whole, sent = source._remote.act_batch, []
 
     def first_only(acts):
@@ -182,7 +183,7 @@ def test_acts_in_several_requests_keep_the_answers_before_a_failure(app, queue, 
 def test_a_damaged_queue_does_not_keep_the_others_from_being_claimed(app, monkeypatch, caplog):
     names = [a_name() for _ in range(3)]
     fill(app, names)
-    source = app.work_source()
+    source = app.job_source()
     [first, *_], _ = claim(source, names[:1])
     fail_claims_of(source, names[0], monkeypatch, StoreDamaged("a page is damaged"))
 

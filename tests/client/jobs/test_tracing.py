@@ -19,7 +19,7 @@ from penstock import Bury, Retry, Snooze, current
 from penstock.client.jobs import tracing
 from penstock.domain.errors import InvalidRequest, QueueFull
 from tests.docs.snippets import ROOT
-from tests.worker.test_outcomes import some_work
+from tests.worker.test_outcomes import some_job
 
 PARENT = "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
 
@@ -229,7 +229,7 @@ def test_without_a_current_span_the_producer_span_begins_a_trace(app, queue, dri
 
 @pytest.mark.no_store("codec")
 def test_a_stored_trace_that_is_none_does_no_harm(handled):
-    with tracing.around(some_work(trace="nonsense")):
+    with tracing.consuming(some_job(trace="nonsense")):
         pass
 
     [span] = handled()
@@ -241,8 +241,8 @@ def test_with_the_api_alone_there_are_no_spans_but_the_trace_goes_on(tmp_path):
     _run(
         f"""
 from penstock.client.jobs import tracing
-from tests.worker.test_outcomes import some_work
-with tracing.around(some_work(trace={PARENT!r})):
+from tests.worker.test_outcomes import some_job
+with tracing.consuming(some_job(trace={PARENT!r})):
     with tracing.producing("mail", []) as span:
         assert span.trace == {PARENT!r}
         span.sent(["1"])
@@ -262,11 +262,11 @@ import sys
 sys.modules["opentelemetry"] = None
 from penstock import Penstock
 from penstock.client.jobs import tracing
-from tests.worker.test_outcomes import some_work
-with tracing.around(some_work(trace={PARENT!r})) as told:
+from tests.worker.test_outcomes import some_job
+with tracing.consuming(some_job(trace={PARENT!r})) as told:
     told.told(None)
 assert tracing.of_now() is None
-assert not tracing.is_needed(some_work(trace={PARENT!r}))
+assert not tracing.is_needed(some_job(trace={PARENT!r}))
 app = Penstock("sqlite:///{tmp_path}/jobs.db")
 app.enqueue("mail", {{}}, trace={PARENT!r})
 app.close()

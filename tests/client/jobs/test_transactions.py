@@ -38,7 +38,7 @@ def test_a_job_exists_exactly_if_the_caller_commits(app, queue, driver, tx):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
 
-    app.work_source()
+    app.job_source()
     ship.using(tx=tx).enqueue(1)
     tx.rollback()
     assert driver.claim() == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.client.worker.connecting import unknown_queues
 from penstock.domain.errors import Forbidden
+from penstock.worker.startup import unknown_queues
 from tests.edge.api import a_name
 
 pytestmark = pytest.mark.ways("worker")
@@ -28,7 +28,7 @@ def test_a_name_that_nobody_knows_is_reported_with_the_ones_close_to_it(app, que
 
 def test_a_name_that_is_not_close_to_any_is_reported_with_those_that_are_known(app, queue):
     app.queue(queue)
-    app.work_source()
+    app.job_source()
 
     [warning] = unknown_queues(app, ("zzzzzzzzzzzzzzzzzzzz",))
 
@@ -40,7 +40,7 @@ def test_a_key_that_may_not_list_queues_knows_those_of_the_application(app, queu
         raise Forbidden("this key may not list queues")
 
     app.queue(queue)
-    monkeypatch.setattr(app.backing, "queue_names", refuse)
+    monkeypatch.setattr(app, "queue_names", refuse)
 
     [warning] = unknown_queues(app, (queue, f"{queue}x"))
 

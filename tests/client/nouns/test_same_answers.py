@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from penstock import __version__
 from penstock.api import administration, facts, overview, samples
 from penstock.api.facts import SearchFacts
 from penstock.api.operation import Operation, QueryRecord
@@ -18,23 +17,12 @@ from penstock.client.remote.server import Remote
 from penstock.client.remote.transport import Transport
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
-from penstock.operations.administration import AdministrationOperations
-from penstock.operations.facts import FactOperations
-from penstock.operations.overview import OverviewOperations
+from penstock.wiring.handlers import handlers_of
 from tests.clocks import ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 
 pytestmark = pytest.mark.no_store("server")
-
-
-class NoClaims:
-    """A process without a server has no claims that wait."""
-
-    waiting = 0
-
-    def waiting_for(self, queue_nos: object) -> int:
-        return 0
 
 
 @pytest.fixture(scope="module")
@@ -57,17 +45,7 @@ def over_http(server: LiveServer) -> Transport:
 
 @pytest.fixture
 def in_process(server: LiveServer) -> LocalChannel:
-    broker = server.broker
-    overviews = OverviewOperations(
-        broker.insight, broker.watch, broker.graphs, broker.routes, NoClaims(), version=__version__
-    )
-    return LocalChannel(
-        {
-            **overviews.handlers(),
-            **FactOperations(broker.facts).handlers(),
-            **AdministrationOperations(broker.keys, broker.settings).handlers(),
-        }
-    )
+    return LocalChannel(handlers_of(server.broker))
 
 
 @pytest.mark.parametrize(

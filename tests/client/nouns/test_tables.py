@@ -16,8 +16,8 @@ from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.domain.lake.tables import GoldReadiness
 from penstock.operations.tables import TableOperations
 from tests.edge.conftest import some_settings
-from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
+from tests.edge.pipeline_tables import write_day
 
 pytestmark = pytest.mark.no_store("server")
 
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
     if request.param == "over HTTP":
         return Transport(server.url)
-    return LocalChannel(TableOperations(server.broker.gold).handlers())
+    return LocalChannel(TableOperations(server.broker.tables).handlers())
 
 
 def test_tables_are_listed_and_read(channel: Channel, server: LiveServer) -> None:

@@ -12,12 +12,12 @@ from penstock.client.local.channel import LocalChannel
 from penstock.client.nouns.workers import Workers
 from penstock.client.remote.server import Remote
 from penstock.client.remote.transport import Transport
-from penstock.client.worker.roll import about
 from penstock.domain import errors
 from penstock.domain.worker import NewWorker, WorkerState
 from penstock.operations.workers import WorkerOperations
 from penstock.services.task_leases import TaskLeases
-from penstock.worker.assignment import Order
+from penstock.worker.assignment import Assignment
+from penstock.worker.heartbeat import describe_worker
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -133,6 +133,6 @@ def test_an_unknown_worker_is_refused(workers: Workers) -> None:
 
 
 def test_an_application_with_very_many_kinds_of_jobs_can_be_registered(workers: Workers) -> None:
-    application = about(Order(queues=("mail",)), [f"job-{n}" for n in range(101)])
+    application = describe_worker(Assignment(queues=("mail",)), [f"job-{n}" for n in range(101)])
 
     assert workers.register(application).queues == ("mail",)

@@ -10,8 +10,8 @@ import pytest
 from penstock import Bury, Penstock
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.ports.work import WorkAct
 from penstock.store.postgres.store import migrate
+from penstock.worker.claimed_job import JobAct
 from tests.edge.api import a_name
 from tests.edge.cli.conftest import Ran, Run
 from tests.edge.live import LiveServer
@@ -70,7 +70,7 @@ def test_jobs_are_listed_counted_shown_and_changed(jobs: Cli, app: Penstock) -> 
 def test_a_running_job_is_cancelled_unless_the_flag_forbids_it(jobs: Cli, app: Penstock) -> None:
     queue = a_name()
     sent = app.job(queue=queue)(lambda: None).enqueue().id
-    app.work_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
+    app.job_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
 
     refused = jobs("cancel", sent, "--unless-running")
     assert (refused.code, "wrong_state" in refused.err) == (1, True)
@@ -89,15 +89,15 @@ def test_dead_jobs_are_redriven_and_the_exit_code_of_wait_shows_how_a_job_ended(
 
     sent = broken.enqueue().id
     assert jobs("wait", sent, "--for", "50ms").code == 4
-    work, _ = app.work_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
-    app.work_source().act([WorkAct(receipt=work[0].receipt, verb=Verb.BURY)])
+    work, _ = app.job_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
+    app.job_source().act([JobAct(receipt=work[0].receipt, verb=Verb.BURY)])
 
     assert jobs("wait", sent, "--for", "30s") == (1, f"{sent} dead\n", "")
     assert jobs("redrive", "--queue", queue) == (0, "1 redriven\n", "")
     assert jobs("redrive", sent).code == 1
     assert jobs("redrive").code == 2
-    [again], _ = app.work_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
-    app.work_source().act([WorkAct(receipt=again.receipt, verb=Verb.COMPLETE)])
+    [again], _ = app.job_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
+    app.job_source().act([JobAct(receipt=again.receipt, verb=Verb.COMPLETE)])
     assert jobs("wait", sent) == (0, f"{sent} done\n", "")
 
 

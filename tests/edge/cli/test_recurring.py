@@ -69,7 +69,7 @@ def test_recurring_work_of_a_store_without_a_server_is_listed_and_removed(run, t
     url = f"sqlite:///{tmp_path / 'jobs.db'}"
     with Penstock(url, name="shop") as app:
         app.recurring("@daily", zone="Europe/Berlin")(app.job(kind="nightly")(lambda: None))
-        app.work_source()
+        app.job_source()
 
         def recurring(*words: str) -> Any:
             return run("recurring", *words, "--store", url)

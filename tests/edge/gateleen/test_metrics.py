@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.circuit.circuit import Circuit, CircuitState, circuit_hash
 from penstock.edge.metrics.circuits import render
-from penstock.runtime.pusher.tally import Ended, Tally
+from penstock.runtime.pusher.tally import PushResult, PushTally
 from penstock.services.circuits.circuits import CircuitView, Overview
 from tests.edge.native.test_metrics import Metrics, parse
 
@@ -28,13 +28,13 @@ def a_view(
 
 def told(
     *views: CircuitView,
-    tally: Tally | None = None,
+    tally: PushTally | None = None,
     removed: dict[str, int] | None = None,
     awaiting: int = 0,
 ) -> Metrics:
     circuits = {view.hash: view for view in views}
     held = {view.hash: view.held for view in views if view.held} | (removed or {})
-    return parse(render(Overview(circuits, held, awaiting), (tally or Tally()).all()))
+    return parse(render(Overview(circuits, held, awaiting), (tally or PushTally()).all()))
 
 
 @pytest.mark.parametrize(("state", "number"), [(CLOSED, 0), (HALF, 1), (OPEN, 2)])
@@ -75,10 +75,10 @@ def test_a_pattern_may_have_any_characters() -> None:
 
 
 def test_deliveries_are_told_by_route_and_outcome_with_how_long_they_took() -> None:
-    tally = Tally()
-    tally.note("/a", Ended.SUCCESS, took_ms=7)
-    tally.note("/a", Ended.SUCCESS, took_ms=40)
-    tally.note("/a", Ended.FAILURE, took_ms=500_000)
+    tally = PushTally()
+    tally.note("/a", PushResult.SUCCESS, took_ms=7)
+    tally.note("/a", PushResult.SUCCESS, took_ms=40)
+    tally.note("/a", PushResult.FAILURE, took_ms=500_000)
 
     metrics = told(tally=tally)
 

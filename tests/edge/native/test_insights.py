@@ -10,9 +10,9 @@ import pytest
 
 from penstock.domain.access.api_key import Role
 from tests.edge.api import Api, assert_refused
-from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
 from tests.edge.native.conftest import LetIn
+from tests.edge.pipeline_tables import write_day
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from penstock.edge.server.router import HttpRoute
 from penstock.edge.waiting_claims import WaitingRoom
 from tests.edge.api import Api
 from tests.edge.conftest import some_settings
-from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
 from tests.edge.native.examples import commands_of, prepare, read
+from tests.edge.pipeline_tables import write_day
 from tests.factories import a_fleet_status
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"

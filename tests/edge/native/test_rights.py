@@ -19,13 +19,13 @@ from penstock.domain.circuit.circuit import circuit_hash
 from penstock.services.circuits import changes as circuit_changes
 from tests.edge.api import Api, ok
 from tests.edge.conftest import NEVER_PUSHES, some_settings
-from tests.edge.gold import write_day
 from tests.edge.live import LiveServer
 from tests.edge.native import rights_table
 from tests.edge.native.conftest import new_key
 from tests.edge.native.examples import Command, commands_of, prepare, read
 from tests.edge.native.rights_table import Table
 from tests.edge.native.rights_walk import Keys, Walk
+from tests.edge.pipeline_tables import write_day
 from tests.factories import a_fleet_status
 
 SHOP = "/shop/(.*)"

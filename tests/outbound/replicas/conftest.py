@@ -16,13 +16,13 @@ from penstock.domain.limits import Limits
 from penstock.domain.scaling.fleet import Processes
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch
-from penstock.outbound.replicas.ledger import Book
+from penstock.outbound.replicas.ledger import LedgerState
 from penstock.outbound.replicas.process_table import birth, orphans
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
 from penstock.services.workers import Workers
 from penstock.store.store import open_sqlite
-from penstock.wiring.fleet_registry import OwnFleetRoll
+from penstock.wiring.fleet_registry import StoreFleetRegistry
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
 
@@ -55,7 +55,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     """Where it is kept what was started; whatever is left of it after the test is ended."""
     folder = tmp_path / "fleets"
     yield folder
-    for one in book(folder).started:
+    for one in read_ledger(folder).started:
         if birth(one.pid) == one.birth or orphans(one.pid, Launch.mark(one.replica)):
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, signal.SIGKILL)
@@ -69,9 +69,9 @@ def make(home: Path, workers: Workers, store: Store, clock: ManualClock) -> Make
         told: dict[str, Any] = more if "app" in more else {"run": run, **more}
         spec = Processes(**told)
         launch = Asleep(FLEET, spec, queues=("mail",), store_url="sqlite:///nowhere.db")
-        roll = OwnFleetRoll(workers, store, clock)
+        registry = StoreFleetRegistry(workers, store, clock)
         return ProcessReplicas(
-            FLEET, spec, launch, folder=home, roll=roll, clock=clock, dice=SystemDice()
+            FLEET, spec, launch, folder=home, registry=registry, clock=clock, dice=SystemDice()
         )
 
     return make
@@ -84,16 +84,18 @@ class Asleep(Launch):
         return super().command(replica) if self._spec.app is None else list(SLEEP)
 
 
-def book(home: Path) -> Book:
+def read_ledger(home: Path) -> LedgerState:
     path = home / f"{FLEET}.json"
-    return msgspec.json.decode(path.read_bytes(), type=Book) if path.exists() else Book()
+    return (
+        msgspec.json.decode(path.read_bytes(), type=LedgerState) if path.exists() else LedgerState()
+    )
 
 
 def pids(home: Path) -> list[int]:
     """Of those that run and are to stay."""
     return [
         one.pid
-        for one in book(home).started
+        for one in read_ledger(home).started
         if one.ending_since is None and birth(one.pid) == one.birth
     ]
 

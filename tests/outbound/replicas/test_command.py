@@ -72,14 +72,14 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
 @pytest.mark.parametrize(
     ("program", "told"),
     [
-        ("echo many", "printed 'many', and no number"),
-        ("echo", "printed '', and no number"),
-        ("echo 1.5", "no number"),
-        ("""echo '{"runing": 1}'""", "no number"),
-        ("echo no access >&2; exit 4", "sh ended with 4: no access"),
-        ("echo 3; exit 1", "sh ended with 1: 3"),
-        ("exit 1", "without a word"),
-        ("kill -9 $$", "sh ended with -9"),
+        ("echo many", "printed 'many', which is not a number"),
+        ("echo", "printed '', which is not a number"),
+        ("echo 1.5", "not a number"),
+        ("""echo '{"runing": 1}'""", "not a number"),
+        ("echo no access >&2; exit 4", "sh exited with 4: no access"),
+        ("echo 3; exit 1", "sh exited with 1: 3"),
+        ("exit 1", "no output"),
+        ("kill -9 $$", "sh exited with -9"),
     ],
 )
 def test_a_count_that_fails_or_says_something_else_is_no_count(program, told):
@@ -90,7 +90,7 @@ def test_a_count_that_fails_or_says_something_else_is_no_count(program, told):
 
 
 def test_scaling_that_fails_is_told():
-    with pytest.raises(ReplicasUnavailable, match="ended with 7: quota"):
+    with pytest.raises(ReplicasUnavailable, match="exited with 7: quota"):
         _fleet(scale="echo quota >&2; exit 7").scale_to(1, now=NOON)
 
 
@@ -116,15 +116,15 @@ def test_what_a_command_leaves_running_is_neither_waited_for_nor_ended(tmp_path:
 def test_a_program_that_is_not_there_is_told():
     fleet = CommandReplicas("mail", Command(scale=("true",), count=("/nowhere/count",)))
 
-    with pytest.raises(ReplicasUnavailable, match="/nowhere/count cannot be run"):
+    with pytest.raises(ReplicasUnavailable, match="/nowhere/count cannot be started"):
         fleet.count(now=NOON)
 
 
 @pytest.mark.parametrize(
     ("scale", "count", "told"),
     [
-        (("x", "{want}"), ("y",), r"mail.replicas.scale: {want} is not known; there is {fleet}, "),
-        (("x",), ("y", "{wanted}"), r"count: {wanted} is not known; there is {fleet}$"),
+        (("x", "{want}"), ("y",), r"mail.replicas.scale: {want} is not known; use {fleet}, "),
+        (("x",), ("y", "{wanted}"), r"count: {wanted} is not known; use {fleet}$"),
     ],
 )
 def test_a_template_that_asks_for_what_nobody_knows_is_refused_at_once(scale, count, told):

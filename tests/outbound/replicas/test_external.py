@@ -10,17 +10,17 @@ from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker
 from penstock.outbound.replicas.external import ExternalReplicas
 from penstock.ports.fleet_registry import FLEET
-from penstock.wiring.fleet_registry import OwnFleetRoll
+from penstock.wiring.fleet_registry import StoreFleetRegistry
 from tests.clocks import NOON
 
 
 @pytest.fixture
-def roll(workers, store, clock) -> OwnFleetRoll:
-    return OwnFleetRoll(workers, store, clock)
+def registry(workers, store, clock) -> StoreFleetRegistry:
+    return StoreFleetRegistry(workers, store, clock)
 
 
-def test_those_on_the_roll_are_there_whatever_was_wanted(roll, workers):
-    fleet = ExternalReplicas("mail", External(), roll=roll, before=lambda name: 9)
+def test_those_on_the_roll_are_there_whatever_was_wanted(registry, workers):
+    fleet = ExternalReplicas("mail", External(), registry=registry, before=lambda name: 9)
     for name in ("mail", "mail", "reports"):
         workers.register(NewWorker(labels={FLEET: name})).result()
     draining = workers.register(NewWorker(labels={FLEET: "mail"})).result()
@@ -31,22 +31,24 @@ def test_those_on_the_roll_are_there_whatever_was_wanted(roll, workers):
     assert fleet.count(now=NOON) == Replicas(running=2, requested=5)
 
 
-def test_a_new_autoscaler_knows_from_the_store_how_many_are_still_requested(roll):
-    fleet = ExternalReplicas("mail", External(), roll=roll, before=lambda name: 9)
+def test_a_new_autoscaler_knows_from_the_store_how_many_are_still_requested(registry):
+    fleet = ExternalReplicas("mail", External(), registry=registry, before=lambda name: 9)
 
     assert fleet.count(now=NOON) == Replicas(running=0, requested=9)
 
 
-def test_of_those_that_are_not_on_it_what_was_wanted_is_believed(roll):
-    fleet = ExternalReplicas("mail", External(on_roll=False), roll=roll, before=lambda name: 4)
+def test_of_those_that_are_not_on_it_what_was_wanted_is_believed(registry):
+    fleet = ExternalReplicas(
+        "mail", External(on_roll=False), registry=registry, before=lambda name: 4
+    )
 
     assert fleet.count(now=NOON) == Replicas(running=4, requested=4)
     fleet.scale_to(2, now=NOON)
     assert fleet.count(now=NOON) == Replicas(running=2, requested=2)
 
 
-def test_without_the_registry_nothing_is_known(roll, store):
-    fleet = ExternalReplicas("mail", External(), roll=roll, before=lambda name: 0)
+def test_without_the_registry_nothing_is_known(registry, store):
+    fleet = ExternalReplicas("mail", External(), registry=registry, before=lambda name: 0)
     store.close()
 
     with pytest.raises(ReplicasUnavailable):

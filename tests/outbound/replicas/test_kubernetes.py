@@ -14,7 +14,7 @@ from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker
 from penstock.outbound.replicas.kubernetes import KubernetesReplicas
 from penstock.ports.fleet_registry import FLEET
-from penstock.wiring.fleet_registry import OwnFleetRoll
+from penstock.wiring.fleet_registry import StoreFleetRegistry
 from tests.clocks import NOON
 from tests.outbound.replicas.cluster import Cluster, Workload
 from tests.store.driver import StoreDriver
@@ -44,7 +44,9 @@ def make(cluster, tmp_path, workers, store, clock) -> Iterator[Make]:
     def make(**more: Any) -> KubernetesReplicas:
         told = {"name": "mailers", "namespace": "shop", "timeout_ms": 30_000, **more}
         spec = Kubernetes(**{"kubeconfig": str(cluster.kubeconfig(tmp_path)), **told})
-        made.append(KubernetesReplicas("mail", spec, roll=OwnFleetRoll(workers, store, clock)))
+        made.append(
+            KubernetesReplicas("mail", spec, registry=StoreFleetRegistry(workers, store, clock))
+        )
         return made[-1]
 
     yield make
@@ -150,7 +152,7 @@ def test_where_that_cannot_be_told_there_are_fewer_all_the_same(
     make(spare_busy=True).scale_to(1, now=NOON)
 
     assert workload.wanted == 1
-    assert "which pods are idle could not be told: Kubernetes answered 403" in caplog.text
+    assert "deletion costs could not be set: Kubernetes answered 403" in caplog.text
 
 
 def test_unless_it_is_asked_for_no_pod_is_touched(fleet, cluster, workload, pods):

@@ -14,7 +14,7 @@ from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.ledger import Started
 from penstock.outbound.replicas.process_table import birth, orphans
 from tests.clocks import NOON
-from tests.outbound.replicas.conftest import PATIENCE_S, book, kill, soon_gone
+from tests.outbound.replicas.conftest import PATIENCE_S, kill, read_ledger, soon_gone
 from tests.support.waiting import eventually
 
 MINUTE = 60_000
@@ -57,7 +57,7 @@ def test_the_program_inside_a_shell_is_told_to_end(wrapped, tmp_path):
 
 def test_a_replica_lives_for_as_long_as_a_member_of_its_group(wrapped, home):
     fleet, child, born = wrapped()
-    [leader] = book(home).started
+    [leader] = read_ledger(home).started
     kill(leader.pid)
 
     fleet.tend(now=NOON + 1)
@@ -67,12 +67,12 @@ def test_a_replica_lives_for_as_long_as_a_member_of_its_group(wrapped, home):
     soon_gone(child, born)
     _group_is_gone(leader)
     fleet.tend(now=NOON + 3)
-    assert book(home).started == []
+    assert read_ledger(home).started == []
 
 
 def test_a_member_that_does_not_end_in_time_is_killed_though_the_leader_is_gone(wrapped, home):
     fleet, child, born = wrapped(on_term=":", drain_ms=MINUTE)
-    [leader] = book(home).started
+    [leader] = read_ledger(home).started
     fleet.scale_to(0, now=NOON)
     soon_gone(leader.pid, leader.birth)  # the shell ends at once
 
@@ -83,12 +83,12 @@ def test_a_member_that_does_not_end_in_time_is_killed_though_the_leader_is_gone(
     soon_gone(child, born)
     _group_is_gone(leader)
     fleet.tend(now=NOON + MINUTE + 1)
-    assert book(home).started == []
+    assert read_ledger(home).started == []
 
 
 def test_the_next_autoscaler_finds_a_member_whose_leader_is_gone(wrapped, make, home):
     _, child, born = wrapped()
-    [leader] = book(home).started
+    [leader] = read_ledger(home).started
     kill(leader.pid)
 
     after = make()
@@ -100,21 +100,21 @@ def test_the_next_autoscaler_finds_a_member_whose_leader_is_gone(wrapped, make, 
 
 def test_a_crash_counts_when_the_whole_group_has_ended(wrapped, home):
     fleet, child, _ = wrapped()
-    [leader] = book(home).started
+    [leader] = read_ledger(home).started
     kill(leader.pid)
     fleet.tend(now=NOON + 1)
-    assert book(home).crashes == 0
+    assert read_ledger(home).crashes == 0
 
     kill(child)
     _group_is_gone(leader)
     fleet.tend(now=NOON + 2)
 
-    assert (book(home).crashes, book(home).last_exit) == (1, "signal SIGKILL")
+    assert (read_ledger(home).crashes, read_ledger(home).last_exit) == (1, "signal SIGKILL")
 
 
 def test_a_group_is_a_strangers_unless_its_members_carry_the_mark(wrapped, home):
     _, child, _ = wrapped()
-    [leader] = book(home).started
+    [leader] = read_ledger(home).started
     mark = f"PENSTOCK_REPLICA={leader.replica}"
     assert orphans(leader.pid, mark) == []  # it has its leader
 

@@ -16,7 +16,7 @@ from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.process_table import birth, send
 from penstock.outbound.replicas.processes import ProcessReplicas
 from tests.clocks import NOON
-from tests.outbound.replicas.conftest import PATIENCE_S, book, kill, pids, soon_gone
+from tests.outbound.replicas.conftest import PATIENCE_S, kill, pids, read_ledger, soon_gone
 from tests.support.waiting import eventually
 
 DEAF = ("sh", "-c", "trap '' TERM; while :; do touch $READY; sleep 0.05; done")
@@ -57,7 +57,7 @@ def test_of_those_that_are_too_many_the_youngest_are_told_to_end(make, home):
 
     assert fleet.count(now=NOON + 2) == Replicas(running=1, requested=1)
     assert pids(home) == [oldest]
-    for one in book(home).started:
+    for one in read_ledger(home).started:
         if one.pid != oldest:
             soon_gone(one.pid, one.birth)
 
@@ -72,13 +72,13 @@ def test_a_fleet_is_told_its_name_and_each_process_which_one_it_is(make, home, t
     fleet.scale_to(1, now=NOON)
 
     told = eventually(lambda: out.exists() and out.read_text().split(), within_s=PATIENCE_S)
-    [started] = book(home).started
+    [started] = read_ledger(home).started
     assert told == ["mail", started.replica, "green", str(tmp_path)]
 
 
 def test_a_process_that_is_told_to_end_has_its_drain_time_and_not_more(make, home, tmp_path):
     fleet = _deaf_fleet(make, tmp_path, drain_ms=MINUTE)
-    [one] = book(home).started
+    [one] = read_ledger(home).started
 
     fleet.scale_to(0, now=NOON)
     fleet.tend(now=NOON + MINUTE - 1)
@@ -89,7 +89,7 @@ def test_a_process_that_is_told_to_end_has_its_drain_time_and_not_more(make, hom
 
     soon_gone(one.pid, one.birth)
     fleet.tend(now=NOON + MINUTE + 1)
-    assert book(home).started == []
+    assert read_ledger(home).started == []
 
 
 def test_those_that_are_ending_are_replaced_if_they_are_wanted_again(make, home, tmp_path):
@@ -99,7 +99,7 @@ def test_those_that_are_ending_are_replaced_if_they_are_wanted_again(make, home,
     fleet.scale_to(1, now=NOON + 1)
 
     assert fleet.count(now=NOON + 1) == Replicas(running=1, requested=1)
-    assert len(book(home).started) == 2
+    assert len(read_ledger(home).started) == 2
 
 
 # ---- crashes
@@ -127,13 +127,13 @@ def test_processes_that_keep_dying_are_started_ever_more_rarely(make, home):
     for _ in range(9):
         _all_dead(home)
         _tend(fleet, now)
-        if book(home).owed:
-            pauses.append(book(home).wait_until - now)
-            now = book(home).wait_until
+        if read_ledger(home).owed:
+            pauses.append(read_ledger(home).wait_until - now)
+            now = read_ledger(home).wait_until
             _tend(fleet, now - 1)
-            assert book(home).owed == 1
+            assert read_ledger(home).owed == 1
             _tend(fleet, now)
-            assert book(home).owed == 0
+            assert read_ledger(home).owed == 0
 
     assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
 
@@ -145,7 +145,7 @@ def test_while_they_keep_dying_more_of_them_are_refused_and_asked_for_later(make
     fleet.tend(now=NOON)
     _all_dead(home)
 
-    with pytest.raises(ReplicasUnavailable, match="mail: its processes crash, 2 times in a row"):
+    with pytest.raises(ReplicasUnavailable, match="mail: its processes crashed 2 times in a row"):
         fleet.scale_to(3, now=NOON + 1)
 
     assert fleet.count(now=NOON + 1) == Replicas(running=0, requested=3)
@@ -158,8 +158,8 @@ def test_processes_that_crash_together_are_one_crash(make, home):
 
     fleet.tend(now=NOON)
 
-    assert book(home).crashes == 1
-    assert len(book(home).started) == 8  # all of them again, at once the first time
+    assert read_ledger(home).crashes == 1
+    assert len(read_ledger(home).started) == 8  # all of them again, at once the first time
 
 
 def test_a_crash_loop_is_reported_until_the_processes_run_steadily(make, home, tmp_path):
@@ -173,7 +173,7 @@ def test_a_crash_loop_is_reported_until_the_processes_run_steadily(make, home, t
     with pytest.raises(ReplicasUnavailable, match=r"2 times in a row \(exit code 3\).* in 1 s"):
         fleet.tend(now=NOON + 10)
     repaired.touch()
-    with pytest.raises(ReplicasUnavailable, match="they were started again"):
+    with pytest.raises(ReplicasUnavailable, match="they were restarted"):
         fleet.tend(now=NOON + 1_010)
     with pytest.raises(ReplicasUnavailable):
         fleet.tend(now=NOON + 31_009)
@@ -186,7 +186,7 @@ def test_a_repaired_command_is_started_at_once(make, home):
     broken.scale_to(2, now=NOON)
     for _ in range(4):
         _all_dead(home)
-        _tend(broken, book(home).wait_until)
+        _tend(broken, read_ledger(home).wait_until)
     _all_dead(home)
     broken.close()
 
@@ -206,8 +206,8 @@ def test_who_has_lived_for_a_while_did_not_die_of_its_start(make, home):
 
     fleet.tend(now=NOON + 30_000)
 
-    assert book(home).crashes == 1
-    assert book(home).owed == 0
+    assert read_ledger(home).crashes == 1
+    assert read_ledger(home).owed == 0
 
 
 def test_one_that_ends_by_itself_is_not_started_again(make, home):
@@ -218,13 +218,13 @@ def test_one_that_ends_by_itself_is_not_started_again(make, home):
     fleet.tend(now=NOON)
 
     assert fleet.count(now=NOON) == Replicas(running=0, requested=0)
-    assert book(home).started == []
+    assert read_ledger(home).started == []
 
 
 def test_a_program_that_is_not_there_is_refused(make):
     fleet = make(("/nowhere/to/be/found",))
 
-    with pytest.raises(ReplicasUnavailable, match=r"no process can be started: .*nowhere"):
+    with pytest.raises(ReplicasUnavailable, match=r"a process could not be started: .*nowhere"):
         fleet.scale_to(1, now=NOON)
 
     assert fleet.count(now=NOON) == Replicas(running=0, requested=0)
@@ -258,7 +258,7 @@ def test_what_ended_while_nobody_looked_is_not_counted(make, home):
 def test_a_stranger_who_has_got_the_number_of_one_that_ended_is_left_alone(make, home):
     fleet = make()
     fleet.scale_to(1, now=NOON)
-    [mine] = book(home).started
+    [mine] = read_ledger(home).started
     file = home / "mail.json"
     file.write_text(file.read_text().replace(mine.birth, f"{mine.birth}0"))
     try:
@@ -301,14 +301,14 @@ def test_a_file_that_was_spoilt_is_told_and_nothing_is_done(make, home):
 def test_the_end_of_the_autoscaler_is_that_of_its_processes(make, home, clock):
     fleet = make()
     fleet.scale_to(2, now=clock.now())
-    started = book(home).started
+    started = read_ledger(home).started
 
     fleet.close()
 
     assert pids(home) == []
     for one in started:
         soon_gone(one.pid, one.birth)
-    eventually(lambda: book(home).started == [], within_s=PATIENCE_S)
+    eventually(lambda: read_ledger(home).started == [], within_s=PATIENCE_S)
 
 
 def test_processes_that_are_to_be_kept_outlive_the_autoscaler(make, home, clock):
@@ -368,7 +368,7 @@ def _tend(fleet: ProcessReplicas, now: int) -> None:
 
 
 def _all_dead(home: Path) -> None:
-    for one in book(home).started:
+    for one in read_ledger(home).started:
         soon_gone(one.pid, one.birth)
 
 
@@ -382,7 +382,7 @@ from penstock.outbound.replicas.launch import Launch
 from penstock.outbound.replicas.processes import ProcessReplicas
 spec = Processes(run=("sleep", "600"))
 launch = Launch("mail", spec, queues=("mail",), store_url="")
-fleet = ProcessReplicas("mail", spec, launch, folder=Path(sys.argv[1]), roll=None,
+fleet = ProcessReplicas("mail", spec, launch, folder=Path(sys.argv[1]), registry=None,
                         clock=SystemClock(), dice=SystemDice())
 fleet.scale_to(1, now=0)
 print("started", flush=True)

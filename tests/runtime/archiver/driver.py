@@ -11,7 +11,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.queue.queue import Queue
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.lake_files import LakeFiles
-from penstock.runtime.archiver.archiver import Archived, Archiver
+from penstock.runtime.archiver.archiver import Archiver, ArchiveRun
 from penstock.runtime.archiver.snapshots import Snapshots
 from penstock.runtime.minute_counters import Sampler
 from tests.store.driver import StoreDriver
@@ -43,7 +43,7 @@ class ArchiverDriver:
     def pauses_none(self, ms: int) -> None:
         self.pauses.append(ms)
 
-    def run(self) -> Archived:
+    def run(self) -> ArchiveRun:
         return self.archiver.run()
 
     def finish(self, queue: Queue, count: int = 1, **draft: Any) -> list[str]:

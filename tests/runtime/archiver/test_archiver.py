@@ -343,7 +343,7 @@ def test_a_store_that_was_put_back_does_not_overwrite_what_the_lake_has(driver):
     driver.store_driver.write(put_back)
     driver.finish(mail, 9)
 
-    with pytest.raises(LakeRefused, match="earlier one"):
+    with pytest.raises(LakeRefused, match="restored from an older copy"):
         driver.run()
 
 

@@ -21,8 +21,8 @@ from penstock.outbound import lake_files
 from penstock.runtime.archiver import archiver as archiving
 from penstock.runtime.archiver import snapshots
 from penstock.settings import Settings
-from penstock.wiring.archive import Archive, open_archive
 from penstock.wiring.broker import Broker, open_broker
+from penstock.wiring.lake_writers import LakeWriters, open_lake_writers
 
 T = TypeVar("T")
 _FILE = ("add", "keep", "discard")
@@ -46,12 +46,12 @@ class Steps:
         return do
 
 
-def open_small(broker: Broker) -> Archive:
+def open_small(broker: Broker) -> LakeWriters:
     """With small pages and files, so that there are many steps."""
     for module in (archiving, snapshots):
         vars(module)["PAGE"] = 2
     snapshots.ROWS_PER_FILE = 3
-    archive = open_archive(broker, pause=lambda ms: threading.Event().wait(ms / 1000))
+    archive = open_lake_writers(broker, pause=lambda ms: threading.Event().wait(ms / 1000))
     archive.archiver._most = 5
     return archive
 

@@ -18,7 +18,7 @@ from penstock.domain.scaling.pressure import Alert
 from penstock.domain.scaling.recommendation import Profile, Sample
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
-from penstock.runtime.autoscaler.fleet_list import Roster
+from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.services.scaling import Scaling
 from tests.fakes import FakeLoad, FakeReplicas
 from tests.store.driver import StoreDriver
@@ -30,7 +30,7 @@ QUIET = Sample(ready=0)
 
 
 class AtOnce:
-    """What is asked aside is answered before anything else happens."""
+    """What is asked background is answered before anything else happens."""
 
     def begin(self, name: str, what: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
@@ -119,22 +119,22 @@ class AutoscalerDriver:
     def start(
         self,
         *fleets: Fleet,
-        aside: Any = None,
+        background: Any = None,
         is_dry: bool = False,
         holder: str = "one",
         **more: Any,
     ) -> Autoscaler:
         self.text = Text(self.fleets(*(fleets or (fleet("mail"),)), **more))
-        self.autoscaler = self.another(holder=holder, aside=aside, is_dry=is_dry)
+        self.autoscaler = self.another(holder=holder, background=background, is_dry=is_dry)
         return self.autoscaler
 
-    def another(self, *, holder: str, aside: Any = None, is_dry: bool = False) -> Autoscaler:
+    def another(self, *, holder: str, background: Any = None, is_dry: bool = False) -> Autoscaler:
         """Of the same file and the same workers."""
-        roster = Roster(self.text, _Outfit(self), seen_by=holder, is_dry=is_dry)
+        fleet_list = FleetList(self.text, _Outfit(self), seen_by=holder, is_dry=is_dry)
         return Autoscaler(
-            roster,
+            fleet_list,
             self.scaling,
-            aside or AtOnce(),
+            background or AtOnce(),
             ways=lambda routes: self.way,
             holder=holder,
             is_dry=is_dry,

@@ -18,7 +18,7 @@ from penstock.domain.errors import (
 )
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
-from penstock.runtime.autoscaler.background import Threads
+from penstock.runtime.autoscaler.background import BackgroundThreads
 from tests.runtime.autoscaler.driver import BUSY, QUIET, AtOnce, AutoscalerDriver, Slow, fleet
 from tests.services.breaking import BreakingStore
 
@@ -82,7 +82,9 @@ def test_a_fleet_acts_only_when_all_of_its_queues_can_be_read(driver: Autoscaler
     assert driver.status().queues == ("mail", "post")
 
 
-def test_when_the_source_is_back_work_goes_on_and_that_is_told(driver: AutoscalerDriver) -> None:
+def test_when_the_source_is_back_work_goes_on_and_that_is_standby_logged(
+    driver: AutoscalerDriver,
+) -> None:
     driver.start()
     driver.managers["mail"].running = 1
     driver.load(DOWN)
@@ -118,7 +120,7 @@ def test_a_source_that_is_down_does_not_hold_up_fleets_of_others(driver: Autosca
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "failures",
     [
         Sample(ready=-5),
         Sample(ready=10, consume_rate=math.nan),
@@ -127,11 +129,11 @@ def test_a_source_that_is_down_does_not_hold_up_fleets_of_others(driver: Autosca
     ],
 )
 def test_answers_that_cannot_be_true_are_not_acted_upon(
-    driver: AutoscalerDriver, wrong: Sample
+    driver: AutoscalerDriver, failures: Sample
 ) -> None:
     driver.start()
     driver.managers["mail"].running = 3
-    driver.load(wrong)
+    driver.load(failures)
 
     driver.run(5)
 
@@ -186,8 +188,10 @@ def test_a_broker_that_falls_silent_under_pressure_is_still_under_pressure(
 def test_a_slow_source_holds_up_nobody_and_its_late_answer_is_dropped(
     driver: AutoscalerDriver,
 ) -> None:
-    aside = Slow("mail")
-    driver.start(fleet("mail", source="rabbit"), fleet("post"), aside=aside, deadline_ms=30_000)
+    background = Slow("mail")
+    driver.start(
+        fleet("mail", source="rabbit"), fleet("post"), background=background, deadline_ms=30_000
+    )
     driver.managers["mail"].running = driver.managers["post"].running = 1
     driver.load(BUSY, "rabbit")
     driver.load(BUSY)
@@ -195,22 +199,22 @@ def test_a_slow_source_holds_up_nobody_and_its_late_answer_is_dropped(
     driver.run(4)  # mail is asked once, and post four times
 
     assert driver.managers["post"].asked == [6, 11]
-    assert len(aside.waiting) == 1
+    assert len(background.waiting) == 1
     assert troubles(driver) == ["slow"]
 
-    aside.answer()  # at last, but too late to be of use
+    background.answer()  # at last, but too late to be of use
     driver.run()
     assert driver.status().state.window.samples == ()
 
-    aside.fleets.clear()
-    aside.answer()
+    background.fleets.clear()
+    background.answer()
     driver.run(3)
     assert driver.managers["mail"].asked == [6]
     assert [back["code"] for back in recoveries(driver)] == ["slow"]
 
 
 def test_a_tick_does_not_wait_for_answers(driver: AutoscalerDriver) -> None:
-    driver.start(aside=Slow("mail"))
+    driver.start(background=Slow("mail"))
 
     soon = driver.tick()
 
@@ -220,13 +224,13 @@ def test_a_tick_does_not_wait_for_answers(driver: AutoscalerDriver) -> None:
 def test_a_manager_that_does_not_come_back_from_scaling_is_told_and_not_asked_again(
     driver: AutoscalerDriver,
 ) -> None:
-    aside = EverySecondSlow("mail")  # it is asked, and then it scales
-    driver.start(fleet("mail", min=1), aside=aside, deadline_ms=30_000)
+    background = EverySecondSlow("mail")  # it is asked, and then it scales
+    driver.start(fleet("mail", min=1), background=background, deadline_ms=30_000)
 
     driver.run(6)
 
     assert driver.managers["mail"].asked == []
-    assert len(aside.waiting) == 1
+    assert len(background.waiting) == 1
     assert troubles(driver) == ["slow"]
     [fact] = driver.facts("scaling_decision", "mail")
     assert (fact["acted"], fact["error"]) == (False, "slow")
@@ -234,8 +238,10 @@ def test_a_manager_that_does_not_come_back_from_scaling_is_told_and_not_asked_ag
 
 def test_so_many_that_hang_do_not_keep_others_from_being_asked(driver: AutoscalerDriver) -> None:
     hanging = [f"hangs{number}" for number in range(40)]
-    aside = Slow(*hanging)
-    driver.start(*(fleet(name, source="rabbit") for name in hanging), fleet("mail"), aside=aside)
+    background = Slow(*hanging)
+    driver.start(
+        *(fleet(name, source="rabbit") for name in hanging), fleet("mail"), background=background
+    )
     driver.managers["mail"].running = 1
     driver.load(BUSY)
 
@@ -245,8 +251,8 @@ def test_so_many_that_hang_do_not_keep_others_from_being_asked(driver: Autoscale
 
 
 def test_questions_are_asked_in_threads_of_their_own() -> None:
-    name = Threads().begin("mail", lambda: threading.current_thread().name)
-    failed = Threads().begin("mail", lambda: 1 // 0)
+    name = BackgroundThreads().begin("mail", lambda: threading.current_thread().name)
+    failed = BackgroundThreads().begin("mail", lambda: 1 // 0)
 
     assert name.result(10) == "penstock-fleet-mail"
     with pytest.raises(ZeroDivisionError):
@@ -302,7 +308,9 @@ def test_a_count_that_cannot_be_true_is_not_acted_upon(
     assert troubles(driver) == ["replicas_unavailable"]
 
 
-def test_a_count_that_flaps_is_not_acted_upon_and_is_told(driver: AutoscalerDriver) -> None:
+def test_a_count_that_flaps_is_not_acted_upon_and_is_standby_logged(
+    driver: AutoscalerDriver,
+) -> None:
     driver.start(fleet("mail", min=1))
     driver.managers["mail"].running = 8
     driver.load(BUSY)
@@ -357,7 +365,7 @@ def test_a_crash_loop_is_a_trouble_and_takes_no_worker_from_others(
     driver.run(2)
     assert driver.managers["rich"].asked == [10]
     driver.managers["mail"].said = Replicas(running=1, requested=6)
-    driver.managers["mail"].failing = ReplicasUnavailable("its processes crash, 2 times in a row")
+    driver.managers["mail"].failing = ReplicasUnavailable("its processes crashed 2 times in a row")
 
     driver.run(10)
 

@@ -76,15 +76,15 @@ def test_after_an_orderly_restart_workers_are_back_within_two_intervals(
 def test_one_that_slept_through_its_lease_does_not_act_on_what_it_knew(
     driver: AutoscalerDriver,
 ) -> None:
-    aside = Slow("mail")
-    first = driver.start(aside=aside)
+    background = Slow("mail")
+    first = driver.start(background=background)
     driver.load(Sample(ready=1))
     driver.tick(first)  # it asks
     driver.store_driver.clock.advance(seconds=31)
     driver.tick(driver.another(holder="two"))
     assert driver.managers["mail"].asked == [1]
 
-    aside.answer()
+    background.answer()
     driver.tick(first)
 
     assert driver.managers["mail"].asked == [1]
@@ -161,4 +161,4 @@ def test_a_file_that_went_wrong_is_not_taken(
     driver.run(5)
 
     assert driver.status().min == 1
-    assert caplog.text.count("the old one holds: no TOML") == 1
+    assert caplog.text.count("the previous one stays in use: no TOML") == 1

@@ -19,7 +19,7 @@ from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, fleet
         (Pressure(memory_percent=75.0, disk_free_mb=150), 3, 2),
     ],
 )
-def test_under_pressure_a_fleet_yields_all_its_workers_and_somebody_is_told(
+def test_under_pressure_a_fleet_yields_all_its_workers_and_somebody_is_standby_logged(
     driver: AutoscalerDriver, found: Pressure, order: int, level: int
 ) -> None:
     driver.start(fleet("mail", yield_order=order, min=2), fleet("vital"))

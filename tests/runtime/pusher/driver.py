@@ -16,9 +16,9 @@ from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import Queue
 from penstock.ports.sender import Request, Sender
 from penstock.runtime.duties import Reaper
-from penstock.runtime.pusher.backoff import Waits
-from penstock.runtime.pusher.pusher import Pace, Pusher
-from penstock.runtime.pusher.tally import Tally
+from penstock.runtime.pusher.backoff import BackoffSettings
+from penstock.runtime.pusher.pusher import Pusher, PusherSettings
+from penstock.runtime.pusher.tally import PushTally
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.routes import Routes
 from tests.fakes import FakeSender
@@ -29,31 +29,32 @@ RETRY_MS = 10 * SECOND
 
 
 class PusherDriver:
-    def __init__(self, store_driver: StoreDriver, **pace: Any) -> None:
+    def __init__(self, store_driver: StoreDriver, **settings: Any) -> None:
         self.store_driver = store_driver
         self.clock = store_driver.clock
         self.sender = FakeSender()
-        self.tally = Tally()
+        self.tally = PushTally()
         self.routes = Routes(store_driver.store, store_driver.clock)
         self.circuits = Circuits(store_driver.store, store_driver.clock, self.routes)
         self.rule("/(.*)", url="http://backend/$1")
-        self.pusher = self.another(self.sender, **pace)
+        self.pusher = self.another(self.sender, **settings)
 
-    def another(self, sender: Sender, holder: str = "node-1", **pace: Any) -> Pusher:
+    def another(self, sender: Sender, holder: str = "node-1", **settings: Any) -> Pusher:
         """Looks for work at every step, so that no test depends on wake-ups."""
-        waits = Waits(**{name: pace.pop(name) for name in Waits.__struct_fields__ if name in pace})
+        names = [name for name in BackoffSettings.__struct_fields__ if name in settings]
+        waits = BackoffSettings(**{name: settings.pop(name) for name in names})
         given: dict[str, Any] = {
             "concurrency": 100,
             "lease_ms": LEASE_MS,
             "scan_ms": 0,
             "waits": waits,
-        } | pace
+        } | settings
         return Pusher(
             self.store_driver.store,
             sender,
             self.routes,
             self.circuits,
-            pace=Pace(**given),
+            settings=PusherSettings(**given),
             holder=holder,
             tally=self.tally,
         )

@@ -291,7 +291,7 @@ def test_a_queue_that_is_removed_meanwhile_is_forgotten(driver: PusherDriver):
     driver.answer(200)
     driver.step()
 
-    assert driver.pusher.under_way == 0
+    assert driver.pusher.in_flight == 0
 
 
 def test_a_lease_is_extended_while_a_slow_backend_answers(driver: PusherDriver):
@@ -378,7 +378,7 @@ def test_what_is_broken_off_at_a_stop_goes_back_at_once_and_its_attempt_does_not
 
     message = driver.message(message_id)
     assert (message.state, message.attempts, message.failures) == (State.READY, 0, 0)
-    assert driver.pusher.under_way == 0
+    assert driver.pusher.in_flight == 0
 
 
 def test_who_stops_claims_nothing_more_but_settles_what_comes_back(driver: PusherDriver):

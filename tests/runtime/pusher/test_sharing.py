@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Store
-from penstock.runtime.pusher.finder import Finder
+from penstock.runtime.pusher.finder import QueueFinder
 from tests.fakes import FakeSender
 from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver, paths
 from tests.store.driver import StoreDriver
@@ -159,7 +159,7 @@ def test_many_queues_take_few_transactions(driver: PusherDriver):
 
 def test_a_wake_up_rings_for_deliveries_and_soon_not_for_others(driver: PusherDriver):
     rung: list[int] = []
-    finder = Finder(driver.store_driver.store, scan_ms=1_000_000, ring=lambda: rung.append(1))
+    finder = QueueFinder(driver.store_driver.store, scan_ms=1_000_000, ring=lambda: rung.append(1))
     ours, others = driver.queue(), driver.store_driver.queue("mail")
     finder.look(now=driver.store_driver.now)
 

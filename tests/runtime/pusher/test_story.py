@@ -17,8 +17,8 @@ from penstock.domain.limits import SECOND
 from penstock.domain.message.lifecycle import State
 from penstock.outbound.http_sender import HttpSender
 from penstock.runtime.circuit_duties import circuit_duties
-from penstock.runtime.pusher.backoff import Waits
-from penstock.runtime.pusher.pusher import Pace, Pusher
+from penstock.runtime.pusher.backoff import BackoffSettings
+from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver
 from tests.store.driver import StoreDriver
 from tests.store.recount import check_books
@@ -43,7 +43,9 @@ class Story(PusherDriver):
             self.http,
             self.routes,
             self.circuits,
-            pace=Pace(concurrency=50, lease_ms=LEASE_MS, scan_ms=0, waits=Waits()),
+            settings=PusherSettings(
+                concurrency=50, lease_ms=LEASE_MS, scan_ms=0, waits=BackoffSettings()
+            ),
             holder="node",
             ring=self._rung.set,
         )
@@ -72,14 +74,14 @@ class Story(PusherDriver):
         What is sent again because its connection was closed meanwhile is one attempt.
         """
         before = len(self.backend.seen)
-        while self.step() <= self.clock.now() and (self.pusher.under_way or self._is_going_on()):
-            if self.pusher.under_way:
+        while self.step() <= self.clock.now() and (self.pusher.in_flight or self._is_going_on()):
+            if self.pusher.in_flight:
                 assert self._rung.wait(WAIT_S)
                 self._rung.clear()
         return len(set(self.backend.targets[before:]))
 
     def _is_going_on(self) -> bool:
-        return not self.pusher._line.is_empty
+        return not self.pusher._round_robin.is_empty
 
     def let_pass(self, seconds: int) -> int:
         """Second by second, with all duties; how many the backend saw."""

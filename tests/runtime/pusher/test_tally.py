@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.runtime.pusher.tally import BUCKETS_MS, Ended, OfRoute, Tally
+from penstock.runtime.pusher.tally import BUCKETS_MS, PushResult, PushTally, RouteTally
 
 
-def only(tally: Tally) -> OfRoute:
+def only(tally: PushTally) -> RouteTally:
     [(pattern, of_route)] = tally.all()
     assert pattern == "/(.*)"
     return of_route
@@ -16,11 +16,11 @@ def only(tally: Tally) -> OfRoute:
 @pytest.mark.parametrize(
     ("status", "headers", "ended"),
     [
-        (200, {}, Ended.SUCCESS),
-        (409, {}, Ended.SUCCESS),
-        (500, {}, Ended.FAILURE),
-        (None, {}, Ended.FAILURE),
-        (404, {"x_queue_retry_4xx": "0"}, Ended.GIVEN_UP),
+        (200, {}, PushResult.SUCCESS),
+        (409, {}, PushResult.SUCCESS),
+        (500, {}, PushResult.FAILURE),
+        (None, {}, PushResult.FAILURE),
+        (404, {"x_queue_retry_4xx": "0"}, PushResult.GIVEN_UP),
     ],
 )
 def test_an_attempt_is_counted_by_how_it_ended(driver, status, headers, ended):
@@ -29,7 +29,7 @@ def test_an_attempt_is_counted_by_how_it_ended(driver, status, headers, ended):
     driver.answer(status, took_ms=30)
 
     found = only(driver.tally)
-    assert found.counts == {**dict.fromkeys(Ended, 0), ended: 1}
+    assert found.counts == {**dict.fromkeys(PushResult, 0), ended: 1}
     assert (found.total, found.took_ms) == (1, 30)
 
 
@@ -42,9 +42,9 @@ def test_what_was_broken_off_is_not_counted(driver):
 
 
 def test_durations_are_counted_by_the_smallest_bound_that_they_keep():
-    tally = Tally()
+    tally = PushTally()
     for took_ms in (0, 5, 6, 120_000, 120_001):
-        tally.note("/(.*)", Ended.SUCCESS, took_ms=took_ms)
+        tally.note("/(.*)", PushResult.SUCCESS, took_ms=took_ms)
 
     buckets = only(tally).buckets
     assert buckets[:2] == [2, 1]

@@ -11,30 +11,25 @@ from typing import Any, TypeVar, Unpack
 import msgspec
 
 from penstock.api.topics import Published
-from penstock.client.backend import Backing
+from penstock.client.backend import Backend
 from penstock.client.bus.bodies import json_of
 from penstock.client.bus.listener import Listener, ListenerSettings
-from penstock.client.bus.requests import (
-    AreSubscribed,
-    Declared,
-    Publish,
-    Subscribe,
-    SubscribeAndPublish,
-)
+from penstock.client.bus.subscription import DeclaredSubscription, are_subscribed
 from penstock.client.bus.worker_events import StickySource
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.options import JobOptions, Settled
 from penstock.client.local.lazy_backend import Opening
+from penstock.client.nouns.topics import Topics
 from penstock.client.queue_options import QueueOptions
-from penstock.client.request_kinds import Ask, ask, ask_async, look, look_async
+from penstock.client.request_flow import run, run_async
 from penstock.client.sending import traced
 from penstock.domain import topic as topics
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
 from penstock.domain.topic import EVENT_ID, TOPIC, Dispatch
-from penstock.ports.work import WorkSource
+from penstock.worker.application import JobSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,9 +62,9 @@ class BusPart(ABC):
     _opening: Opening
 
     def __init__(self) -> None:
-        self._subscriptions: dict[str, Declared] = {}  # by queue
-        self._subscribed_at: Backing | None = None
-        self._found_at: Backing | None = None  # they existed there, maybe with older settings
+        self._subscriptions: dict[str, DeclaredSubscription] = {}  # by queue
+        self._subscribed_at: Backend | None = None
+        self._found_at: Backend | None = None  # they existed there, maybe with older settings
         self._sticky: StickySource | None = None
 
     def subscribe(self, topic: str, **settings: Unpack[SubscribeSettings]) -> Callable[[F], F]:
@@ -92,7 +87,7 @@ class BusPart(ABC):
                 settings=settings,
             )
             dispatch = _dispatch(settings.get("dispatch", Dispatch.SHARED))
-            self._declare(queue, Declared(topic, name, kinds, dispatch))
+            self._declare(queue, DeclaredSubscription(topic, name, kinds, dispatch))
             self.handlers.listen(queue, listener)
             if "queue" in settings:
                 self.queue(queue, **settings["queue"])
@@ -129,14 +124,21 @@ class BusPart(ABC):
     ) -> list[Published]:
         """All of them or none."""
         settled, drafts = self._event_drafts(events, kind, options)
-        backing = self.backing_for(settled.tx)
+        backend = self.backend_for(settled.tx)
         if settled.tx is None:
-            self._subscribe_all(backing)
-        elif not self._has_subscriptions(backing):
-            self._note_found(backing, look(backing, self._are_subscribed()))
+            self._subscribe_all(backend)
+        elif not self._has_subscriptions(backend):
+            flow = are_subscribed(self._subscriptions.values())
+            self._note_found(backend, run(backend.channel, flow))
         with tracing.producing(topic, drafts) as span:
-            what = self._publishing(backing, topic, traced(drafts, span.trace), node)
-            return self._noted(ask(backing, what, settled.tx))
+            published = backend.publish(
+                topic,
+                traced(drafts, span.trace),
+                node=node or self._node,
+                tx=settled.tx,
+                subscriptions=self._missing_in(backend),
+            )
+        return self._note_published(published)
 
     async def publish_async(
         self,
@@ -160,15 +162,22 @@ class BusPart(ABC):
         **options: Unpack[JobOptions],
     ) -> list[Published]:
         settled, drafts = self._event_drafts(events, kind, options)
-        backing = await self.backing_for_async(settled.tx)
+        backend = await self.backend_for_async(settled.tx)
         if settled.tx is None:
-            if self._subscribed_at is not backing:
-                await asyncio.to_thread(self._subscribe_all, backing)
-        elif not self._has_subscriptions(backing):
-            self._note_found(backing, await look_async(backing, self._are_subscribed()))
+            if self._subscribed_at is not backend:
+                await asyncio.to_thread(self._subscribe_all, backend)
+        elif not self._has_subscriptions(backend):
+            flow = are_subscribed(self._subscriptions.values())
+            self._note_found(backend, await run_async(backend.channel, flow))
         with tracing.producing(topic, drafts) as span:
-            what = self._publishing(backing, topic, traced(drafts, span.trace), node)
-            return self._noted(await ask_async(backing, what, settled.tx))
+            published = await backend.publish_async(
+                topic,
+                traced(drafts, span.trace),
+                node=node or self._node,
+                tx=settled.tx,
+                subscriptions=self._missing_in(backend),
+            )
+        return self._note_published(published)
 
     # --- what the rest of the application offers ---
 
@@ -179,20 +188,20 @@ class BusPart(ABC):
     def queue_at_least(self, name: str, *, max_attempts: int | None) -> None: ...
 
     @abstractmethod
-    def backing_for(self, tx: object) -> Backing: ...
+    def backend_for(self, tx: object) -> Backend: ...
 
     @abstractmethod
-    async def backing_for_async(self, tx: object) -> Backing: ...
+    async def backend_for_async(self, tx: object) -> Backend: ...
 
     @abstractmethod
-    def declared(self, queue: str) -> Mapping[str, Any]: ...
+    def declared(self, backend: Backend, queue: str) -> Mapping[str, Any]: ...
 
     @abstractmethod
-    def _settle(self, backing: Backing, queue: str) -> None: ...
+    def _settle(self, backend: Backend, queue: str) -> None: ...
 
     # --- private ---
 
-    def _declare(self, queue: str, wanted: Declared) -> None:
+    def _declare(self, queue: str, wanted: DeclaredSubscription) -> None:
         """Functions that share a subscription want together what each of them wants."""
         before = self._subscriptions.get(queue)
         if before is not None:
@@ -206,25 +215,24 @@ class BusPart(ABC):
         self._subscriptions[queue] = wanted
         self._subscribed_at = self._found_at = None
 
-    def _subscribe_all(self, backing: Backing) -> None:
-        """Once for each backing, and again when another one was declared."""
-        if self._subscribed_at is not backing:
+    def _subscribe_all(self, backend: Backend) -> None:
+        """Once for each backend, and again when another one was declared."""
+        if self._subscribed_at is not backend:
             for queue, wanted in self._subscriptions.items():
-                self._settle(backing, queue)  # first, because a queue's ordering never changes
-                ask(backing, Subscribe(wanted))
-            self._subscribed_at = backing
+                self._settle(backend, queue)  # first, because a queue's ordering never changes
+                Topics(backend.channel).subscribe(
+                    wanted.topic, wanted.name, kinds=wanted.kinds, dispatch=wanted.dispatch
+                )
+            self._subscribed_at = backend
 
-    def _has_subscriptions(self, backing: Backing) -> bool:
-        return backing is self._subscribed_at or backing is self._found_at
+    def _has_subscriptions(self, backend: Backend) -> bool:
+        return backend is self._subscribed_at or backend is self._found_at
 
-    def _are_subscribed(self) -> AreSubscribed:
-        return AreSubscribed(list(self._subscriptions.values()))
-
-    def _note_found(self, backing: Backing, are_subscribed: bool) -> None:
+    def _note_found(self, backend: Backend, are_subscribed: bool) -> None:
         if are_subscribed:
-            self._found_at = backing
+            self._found_at = backend
 
-    def _with_own(self, source: WorkSource) -> WorkSource:
+    def _with_own(self, source: JobSource) -> JobSource:
         """The source of work, which also looks where this worker's own events wait."""
         queues = frozenset(
             queue for queue, s in self._subscriptions.items() if s.dispatch is Dispatch.STICKY
@@ -245,19 +253,21 @@ class BusPart(ABC):
         ]
         return settled, drafts
 
-    def _publishing(
-        self, backing: Backing, topic: str, drafts: Sequence[Draft], node: str | None
-    ) -> Ask[list[Published]]:
-        if node is None and self._sticky is not None:
-            node = self._sticky.worker_id
-        publish = Publish(topic, drafts, node)
-        if self._has_subscriptions(backing):
-            return publish
-        # In the caller's transaction: one of our own would wait for it.
-        queues = {queue: self.declared(queue) for queue in self._subscriptions}
-        return SubscribeAndPublish(list(self._subscriptions.values()), queues, publish)
+    @property
+    def _node(self) -> str | None:
+        """The worker that runs in this process."""
+        return None if self._sticky is None else self._sticky.worker_id
 
-    def _noted(self, published: list[Published]) -> list[Published]:
+    def _missing_in(self, backend: Backend) -> list[DeclaredSubscription]:
+        """To be created in the caller's transaction: one of our own would wait for it."""
+        if self._has_subscriptions(backend):
+            return []
+        return [
+            msgspec.structs.replace(declared, settings=self.declared(backend, queue))
+            for queue, declared in self._subscriptions.items()
+        ]
+
+    def _note_published(self, published: list[Published]) -> list[Published]:
         if self._sticky is not None:
             self._sticky.published()
         return published

@@ -85,7 +85,7 @@ class NotificationQueue:
         **options: Unpack[JobOptions],
     ) -> Recorded:
         """At `due_at`, or after a `delay`; found again by its `tags`."""
-        self._app.backing_for(options.get("tx"))
+        self._app.backend_for(options.get("tx"))
         settled, draft = self._draft(body, kind, user_token, options)
         [sent] = self._app.put(settled, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
@@ -98,7 +98,7 @@ class NotificationQueue:
         user_token: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Recorded:
-        await self._app.backing_for_async(options.get("tx"))
+        await self._app.backend_for_async(options.get("tx"))
         settled, draft = self._draft(body, kind, user_token, options)
         [sent] = await self._app.put_async(settled, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
@@ -279,10 +279,10 @@ class NotificationQueue:
             return _NOTHING
 
     def _channel(self, tx: object) -> Channel:
-        return self._app.backing_for(tx).channel
+        return self._app.backend_for(tx).channel
 
     async def _channel_async(self, tx: object) -> Channel:
-        return (await self._app.backing_for_async(tx)).channel
+        return (await self._app.backend_for_async(tx)).channel
 
 
 def _pages(page: Callable[[str | None], Notifications]) -> Iterator[Notification]:

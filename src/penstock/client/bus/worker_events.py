@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.topic import node_queue_name
-from penstock.ports.work import Answer, Work, WorkAct, WorkSource
+from penstock.worker.application import ActAnswer, JobSource
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 
 
 class StickySource:
@@ -15,14 +16,14 @@ class StickySource:
     There is one only after this process has published; until then nobody looks for it.
     """
 
-    def __init__(self, source: WorkSource, queues: frozenset[str]) -> None:
+    def __init__(self, source: JobSource, queues: frozenset[str]) -> None:
         self._source = source
         self._queues = queues
         self._callbacks: dict[object, Callable[[], None]] = {}
         self._has_published = False
         self.worker_id: str | None = None
 
-    def is_for(self, source: WorkSource, queues: frozenset[str]) -> bool:
+    def is_for(self, source: JobSource, queues: frozenset[str]) -> bool:
         return self._source is source and self._queues == queues
 
     def claim(
@@ -32,8 +33,8 @@ class StickySource:
         limit: int,
         lease_ms: int,
         worker_id: str,
-        finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[Answer]]:
+        finishing: Sequence[JobAct] = (),
+    ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         self.worker_id = worker_id
         return self._source.claim(
             list(self._with_own(queues)),
@@ -43,7 +44,7 @@ class StickySource:
             finishing=finishing,
         )
 
-    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+    def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
         return self._source.act(acts)
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""The job that runs here and now, for its handler to ask and to tell."""
+"""The running job, as its handler sees it."""
 
 from __future__ import annotations
 
@@ -9,118 +9,113 @@ from datetime import datetime
 
 import msgspec
 
-from penstock.client.backend import Backing
+from penstock.client.backend import Backend
 from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.message.lease import Verb
-from penstock.ports.work import Controls, Work, WorkAct
 from penstock.services.messages import MAX_PROGRESS_CHARS
+from penstock.worker.claimed_job import ClaimedJob
 
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
 
 class Current:
-    def __init__(self, work: Work, controls: Controls, backing: Callable[[], Backing]) -> None:
-        self._work = work
-        self._controls = controls
-        self._backing = backing
+    def __init__(self, job: ClaimedJob, backend: Callable[[], Backend]) -> None:
+        self._job = job
+        self._backend = backend
         self._is_completed = False
         self.result: object = None
 
     @property
     def id(self) -> str:
-        return self._work.id
+        return self._job.id
 
     @property
     def queue(self) -> str:
-        return self._work.queue
+        return self._job.queue
 
     @property
     def kind(self) -> str | None:
-        return self._work.kind
+        return self._job.kind
 
     @property
     def attempts(self) -> int:
         """This one included."""
-        return self._work.attempts
+        return self._job.attempts
 
     @property
     def max_attempts(self) -> int | None:
         """Its own limit; None: that of its queue counts."""
-        return self._work.max_attempts
+        return self._job.max_attempts
 
     @property
     def failures(self) -> int:
-        return self._work.failures
+        return self._job.failures
 
     @property
     def group(self) -> str | None:
-        return self._work.group
+        return self._job.group
 
     @property
     def entity_id(self) -> str | None:
-        return self._work.entity_id
+        return self._job.entity_id
 
     @property
     def tags(self) -> tuple[str, ...]:
-        return self._work.tags
+        return self._job.tags
 
     @property
     def attributes(self) -> dict[str, str]:
-        return self._work.attributes or {}
+        return self._job.attributes or {}
 
     @property
     def sent_at(self) -> datetime:
-        return moment_of(self._work.sent_at)
+        return moment_of(self._job.sent_at)
 
     @property
     def deadline(self) -> datetime | None:
         """When it will be stopped, if it has a time limit."""
-        at = self._controls.deadline
+        at = self._job.deadline
         return None if at is None else moment_of(at)
 
     @property
     def is_stopping(self) -> bool:
-        """The worker wants to end: a long job may stop at a good place and return Snooze."""
-        return self._controls.is_stopping
+        """The worker wants to end: a long job may stop early and return Snooze."""
+        return self._job.is_stopping
 
     @property
     def is_completed(self) -> bool:
         return self._is_completed
 
     def progress(self, fraction: float | None = None, note: str | None = None) -> None:
-        """Tell how far it has come, for those who look; also extends the lease."""
+        """Report progress, for operators; also extends the lease."""
         is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
         if fraction is not None and not (is_number and 0 <= fraction <= 1):
             raise InvalidRequest(f"progress is a fraction from 0 to 1, not {fraction!r}")
         if note is not None and not isinstance(note, str):
             raise InvalidRequest(f"note takes a text, not {note!r}")
-        told = {"fraction": fraction, "note": note}
-        kept = {name: value for name, value in told.items() if value is not None}
-        progress = msgspec.json.encode(kept).decode()
+        given = {"fraction": fraction, "note": note}
+        fields = {name: value for name, value in given.items() if value is not None}
+        progress = msgspec.json.encode(fields).decode()
         if len(progress) > MAX_PROGRESS_CHARS:
             raise InvalidRequest(f"progress has at most {MAX_PROGRESS_CHARS} characters as JSON")
-        self._controls.extend(progress=progress)
+        self._job.extend(progress=progress)
 
     def extend(self, lease: Duration | None = None) -> None:
-        """Workers do so by themselves; raises LeaseLost when the job is somebody else's now."""
-        self._controls.extend(lease_ms=None if lease is None else as_ms("lease", lease))
+        """Workers do so by themselves; raises LeaseLost if another worker has the job."""
+        self._job.extend(lease_ms=None if lease is None else as_ms("lease", lease))
 
     def complete(self, *, tx: object) -> None:
-        """Done exactly if the caller's own transaction is committed; raises LeaseLost."""
-        self._backing().act_in(tx, self._completion())
+        """Complete the job if the caller's own transaction commits; raises LeaseLost."""
+        self._backend().complete(self._job.receipt, tx=tx)
         self._is_completed = True
 
     async def complete_async(self, *, tx: object) -> None:
-        await self._backing().act_in_async(tx, self._completion())
+        await self._backend().complete_async(self._job.receipt, tx=tx)
         self._is_completed = True
 
-    def told(self, result: object) -> None:
+    def note_result(self, result: object) -> None:
         self.result = result
-
-    def _completion(self) -> WorkAct:
-        return WorkAct(receipt=self._work.receipt, verb=Verb.COMPLETE)
 
 
 def current() -> Current:
@@ -131,13 +126,14 @@ def current() -> Current:
         raise InvalidRequest("no job runs here: current() is for handlers") from None
 
 
-def running_job() -> Current | None:
-    """The same for code that is also called where no job runs."""
-    return _current.get(None)
+def running_job_label() -> tuple[str, str | None] | None:
+    """The id and the kind of the running job; None where no job runs."""
+    job = _current.get(None)
+    return None if job is None else (job.id, job.kind)
 
 
-class Being:
-    """This job is the current one."""
+class CurrentJob:
+    """Makes a job the current one."""
 
     def __init__(self, job: Current) -> None:
         self._job = job
@@ -153,5 +149,5 @@ class Being:
         return self.__enter__()
 
     async def __aexit__(self, *_: object) -> None:
-        with suppress(ValueError):  # the task is destroyed, and this is another context
+        with suppress(ValueError):  # the task was destroyed in another context
             self.__exit__()

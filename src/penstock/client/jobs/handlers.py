@@ -15,23 +15,25 @@ from contextlib import (
 from types import MappingProxyType
 from typing import Any
 
-from penstock.client.backend import Backing
+from penstock.client.backend import Backend
 from penstock.client.bus.listener import Listener
 from penstock.client.jobs import tracing
-from penstock.client.jobs.current import Being, Current
+from penstock.client.jobs.current import Current, CurrentJob
 from penstock.client.jobs.hooks import AroundHook, around_hook
 from penstock.client.jobs.job import Job
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import OF_NODE
-from penstock.ports.work import Controls, Handler, Running, Work
+from penstock.worker.application import Running
+from penstock.worker.claimed_job import ClaimedJob
+from penstock.worker.handler import Handler
 from penstock.worker.lifespan import WorkerHooks
 
 
 class JobHandlers:
     """By kind.  What the worker and the testing kit run jobs with."""
 
-    def __init__(self, backing: Callable[[], Backing]) -> None:
-        self._backing = backing
+    def __init__(self, backend: Callable[[], Backend]) -> None:
+        self._backend = backend
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[AroundHook] = []
         self.worker_hooks = WorkerHooks()
@@ -70,50 +72,50 @@ class JobHandlers:
         known[:] = [other for other in known if _place(other.function) != _place(listener.function)]
         known.append(listener)
 
-    def of(self, work: Work) -> Handler | None:
-        """By its queue, where that is a subscription's or for notifications; else by its kind."""
-        listeners = self._listeners.get(work.queue)
-        if listeners is None and OF_NODE in work.queue:
-            listeners = self._listeners.get(work.queue.rpartition(OF_NODE)[0])
+    def handler_of(self, job: ClaimedJob) -> Handler | None:
+        """By its queue, if that belongs to a subscription or notifications; else by its kind."""
+        listeners = self._listeners.get(job.queue)
+        if listeners is None and OF_NODE in job.queue:
+            listeners = self._listeners.get(job.queue.rpartition(OF_NODE)[0])
         for listener in listeners or ():
-            if listener.wants(work.kind):
+            if listener.wants(job.kind):
                 return listener
-        return None if work.kind is None else self.find(work.kind)
+        return None if job.kind is None else self.find(job.kind)
 
-    def around(self, work: Work, controls: Controls) -> AbstractContextManager[Running]:
+    def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
         """The trace it was sent in, `current()`, then the sync hooks as they were declared."""
-        job = Current(work, controls, self._backing)
-        if not self._hooks and not tracing.is_needed(work):
-            return Being(job)
-        return self._around(work, job)
+        current = Current(job, self._backend)
+        if not self._hooks and not tracing.is_needed(job):
+            return CurrentJob(current)
+        return self._around(job, current)
 
-    def around_async(self, work: Work, controls: Controls) -> AbstractAsyncContextManager[Running]:
+    def around_async(self, job: ClaimedJob) -> AbstractAsyncContextManager[Running]:
         """The same with all hooks, for an async handler."""
-        job = Current(work, controls, self._backing)
-        if not self._hooks and not tracing.is_needed(work):
-            return Being(job)
-        return self._around_async(work, job)
+        current = Current(job, self._backend)
+        if not self._hooks and not tracing.is_needed(job):
+            return CurrentJob(current)
+        return self._around_async(job, current)
 
     @contextmanager
-    def _around(self, work: Work, job: Current) -> Iterator[Running]:
-        with Being(job), tracing.around(work) as span, ExitStack() as stack:
+    def _around(self, job: ClaimedJob, current: Current) -> Iterator[Running]:
+        with CurrentJob(current), tracing.consuming(job) as span, ExitStack() as stack:
             for hook in self._hooks:
                 if not hook.is_async:
-                    stack.enter_context(hook.sync(job))
-            yield job
-            span.told(job.result)
+                    stack.enter_context(hook.sync(current))
+            yield current
+            span.note_result(current.result)
 
     @asynccontextmanager
-    async def _around_async(self, work: Work, job: Current) -> AsyncIterator[Running]:
-        with Being(job), tracing.around(work) as span:
+    async def _around_async(self, job: ClaimedJob, current: Current) -> AsyncIterator[Running]:
+        with CurrentJob(current), tracing.consuming(job) as span:
             async with AsyncExitStack() as stack:
                 for hook in self._hooks:
                     if hook.is_async:
-                        await stack.enter_async_context(hook.asynchronous(job))
+                        await stack.enter_async_context(hook.asynchronous(current))
                     else:
-                        stack.enter_context(hook.sync(job))
-                yield job
-                span.told(job.result)
+                        stack.enter_context(hook.sync(current))
+                yield current
+                span.note_result(current.result)
 
 
 def _place(job: Callable[..., Any]) -> str:

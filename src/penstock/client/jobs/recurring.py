@@ -91,7 +91,7 @@ class RecurringWork:
 
     @property
     def _schedules(self) -> Schedules:
-        return Schedules(self._app.backing.channel)
+        return Schedules(self._app.backend.channel)
 
 
 def declare(channel: Channel, recurrence: Recurrence, *, owner: str | None) -> None:

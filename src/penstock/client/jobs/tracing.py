@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.outcome import Bury, Outcome, Retry
-from penstock.ports.work import Work
+from penstock.worker.claimed_job import ClaimedJob
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -34,13 +34,13 @@ _MOST_CHARS = 1024  # of what is kept
 _SYSTEM = "penstock"
 
 
-class Told:
-    """Takes what a handler has returned; raised errors are seen by themselves."""
+class Consuming:
+    """The span of a handler; takes what it returned, as raised errors pass through it anyway."""
 
     def __init__(self, span: Span | None = None) -> None:
         self._span = span
 
-    def told(self, result: object) -> None:
+    def note_result(self, result: object) -> None:
         if self._span is not None and isinstance(result, Retry | Bury):
             _fail(self._span, result)
 
@@ -54,7 +54,7 @@ def check(given: str) -> str:
 
 
 def of_now() -> str | None:
-    """The current span's context, to be stored; None where nobody traces."""
+    """The current span's context, to be stored; None without tracing."""
     if not _has_api or not trace.get_current_span().get_span_context().is_valid:
         return None
     carrier: dict[str, str] = {}
@@ -98,28 +98,28 @@ def producing(destination: str, drafts: Sequence[Draft]) -> Iterator[Producing]:
             raise
 
 
-def is_needed(work: Work) -> bool:
-    """Is there anything to do around this job?  Without a trace and without an SDK there is not."""
-    return _has_api and (work.trace is not None or _is_recording())
+def is_needed(job: ClaimedJob) -> bool:
+    """Whether there is anything to do around this job: not without a trace and an SDK."""
+    return _has_api and (job.trace is not None or _is_recording())
 
 
 @contextmanager
-def around(work: Work) -> Iterator[Told]:
+def consuming(job: ClaimedJob) -> Iterator[Consuming]:
     """The handler's span; with OpenTelemetry's API alone only the sender's context."""
     if not _has_api:
-        yield Told()
+        yield Consuming()
         return
-    sender = _sender(work.trace)
+    sender = _sender(job.trace)
     if not _is_recording():
         token = context.attach(sender)
         try:
-            yield Told()
+            yield Consuming()
         finally:
             context.detach(token)
         return
-    with _span(work, sender) as span:
+    with _span(job, sender) as span:
         try:
-            yield Told(span)
+            yield Consuming(span)
         except BaseException as error:
             if not isinstance(error, Outcome) or isinstance(error, Retry | Bury):
                 _fail(span, error)
@@ -130,15 +130,15 @@ def _is_recording() -> bool:
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
-def _span(work: Work, sender: context.Context) -> AbstractContextManager[Span]:
+def _span(job: ClaimedJob, sender: context.Context) -> AbstractContextManager[Span]:
     parent = trace.get_current_span(sender).get_span_context()
-    is_first = work.attempts <= 1 and work.failures == 0
+    is_first = job.attempts <= 1 and job.failures == 0
     links = [trace.Link(parent)] if parent.is_valid and not is_first else []
     return trace.get_tracer("penstock").start_as_current_span(
-        f"process {work.queue}",
+        f"process {job.queue}",
         context=sender if is_first else context.Context(),
         kind=trace.SpanKind.CONSUMER,
-        attributes=_attributes(work),
+        attributes=_attributes(job),
         links=links,
         record_exception=False,
         set_status_on_exception=False,
@@ -151,18 +151,18 @@ def _sender(stored: str | None) -> context.Context:
     return _w3c.extract(carrier, context=context.Context())
 
 
-def _attributes(work: Work) -> dict[str, Any]:
+def _attributes(job: ClaimedJob) -> dict[str, Any]:
     about = {
         "messaging.system": _SYSTEM,
         "messaging.operation.name": "process",
         "messaging.operation.type": "process",
-        "messaging.destination.name": work.queue,
-        "messaging.message.id": work.id,
-        "messaging.message.body.size": len(work.body.encode()),
-        "penstock.job.kind": work.kind,
-        "penstock.job.attempts": work.attempts,
-        "penstock.job.group": work.group,
-        "penstock.job.entity_id": work.entity_id,
+        "messaging.destination.name": job.queue,
+        "messaging.message.id": job.id,
+        "messaging.message.body.size": len(job.body.encode()),
+        "penstock.job.kind": job.kind,
+        "penstock.job.attempts": job.attempts,
+        "penstock.job.group": job.group,
+        "penstock.job.entity_id": job.entity_id,
     }
     return {name: value for name, value in about.items() if value is not None}
 

@@ -3,146 +3,177 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from penstock.api.sends import SendResult, Sent
-from penstock.client.acts import planned
+from penstock.api.topics import Published
+from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.local.source import EmbeddedSource
+from penstock.client.local.source import LocalSource
 from penstock.client.off_loop import aside
-from penstock.client.worker.roll import OwnRoll
-from penstock.domain.circuit import overrides as breaker_overrides
-from penstock.domain.circuit.circuit import circuit_hash
-from penstock.domain.circuit.settings import BreakerSettings, changed
-from penstock.domain.errors import InvalidRequest, PenstockError, QueueExists, QueueNotFound
+from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft, NewMessage
-from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
-from penstock.domain.worker import NewWorker
+from penstock.domain.message.lease import LeaseAct, Verb
+from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports import store
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session
-from penstock.ports.ticket import Ticket
-from penstock.ports.work import WorkAct, WorkSource
+from penstock.ports.unit_of_work import Work, write
 from penstock.settings import Settings
 from penstock.wiring.broker import open_broker
 from penstock.wiring.handlers import handlers_of
-from penstock.worker.registration import Roll
-
-T = TypeVar("T")
+from penstock.worker.application import JobSource
 
 
-class Embedded:
+class LocalBackend:
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         # The caller's thread may run an event loop, on which the tickets of opening cannot wait.
         self.broker = aside(lambda: open_broker(settings, clock=clock))
         self.channel: Channel = LocalChannel(
-            handlers_of(self.broker), refuse_deadlock=self.broker.store.refuse_deadlock
+            handlers_of(self.broker),
+            refuse_deadlock=self.broker.store.refuse_deadlock,
         )
-        self._source: EmbeddedSource | None = None
+        self._source: LocalSource | None = None
         self._has_duties = False
 
     @property
     def clock(self) -> Clock:
         return self.broker.clock
 
-    def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        messages = self.broker.messages
-        return self._results(queue, self.write(lambda: messages.send_to(queue, drafts)))
+    @property
+    def limits(self) -> Limits:
+        return self.broker.settings.limits
 
-    async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        return self._results(queue, await self.broker.messages.send_to(queue, drafts))
-
-    def send_in(
-        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
+    def send(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> list[SendResult]:
         directory, messages = self.broker.directory, self.broker.messages
+        if tx is None:
+            self.broker.store.refuse_deadlock()
+            sent = aside(lambda: messages.send_to(queue, drafts).result())
+            return self._results(queue, sent)
         try:
-            found = directory.cached(queue) or wait_for(lambda: directory.load(queue))
+            found = directory.cached(queue) or aside(lambda: directory.load(queue).result())
         except QueueNotFound:
-            found = self.broker.store.write_in(tx, self._making(queue, settings))
+            found = self.broker.store.write_in(tx, self._creation(queue, settings))
         return self._results(queue, messages.send_in(tx, self._new(found, drafts)))
 
-    async def send_in_async(
-        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
+    async def send_async(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> list[SendResult]:
         directory, messages = self.broker.directory, self.broker.messages
+        if tx is None:
+            return self._results(queue, await messages.send_to(queue, drafts))
         try:
             found = directory.cached(queue) or await directory.load(queue)
         except QueueNotFound:
-            found = await self.broker.store.write_in_async(tx, self._making(queue, settings))
+            creation = self._creation(queue, settings)
+            found = await self.broker.store.write_in_async(tx, creation)
         return self._results(queue, await messages.send_in_async(tx, self._new(found, drafts)))
 
-    def act_in(self, tx: object, act: WorkAct) -> None:
-        messages = self.broker.messages
-        _raise(messages.act_in(tx, [planned(messages, act)]))
+    def publish(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        *,
+        node: str | None,
+        tx: object = None,
+        subscriptions: Sequence[DeclaredSubscription] = (),
+    ) -> list[Published]:
+        if tx is None:
+            self.broker.store.refuse_deadlock()
+        work = self._publication(topic, drafts, node, subscriptions)
+        return aside(work.result) if tx is None else work.result_in(tx)
 
-    async def act_in_async(self, tx: object, act: WorkAct) -> None:
-        messages = self.broker.messages
-        _raise(await messages.act_in_async(tx, [planned(messages, act)]))
+    async def publish_async(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        *,
+        node: str | None,
+        tx: object = None,
+        subscriptions: Sequence[DeclaredSubscription] = (),
+    ) -> list[Published]:
+        work = self._publication(topic, drafts, node, subscriptions)
+        return await work if tx is None else await work.result_in_async(tx)
 
-    def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = self._wanted(queue, settings)
-        try:
-            self.write(lambda: self.broker.queues.put(queue, wanted, only_new=True))
-        except QueueExists:
-            if settings:
-                self.write(lambda: self.broker.queues.patch(queue, settings))
+    def complete(self, receipt: str, *, tx: object) -> None:
+        _raise_error(self.broker.messages.act_in(tx, [self._completion(receipt)]))
 
-    async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
-        wanted = self._wanted(queue, settings)
-        try:
-            await self.broker.queues.put(queue, wanted, only_new=True)
-        except QueueExists:
-            if settings:
-                await self.broker.queues.patch(queue, settings)
+    async def complete_async(self, receipt: str, *, tx: object) -> None:
+        _raise_error(await self.broker.messages.act_in_async(tx, [self._completion(receipt)]))
 
-    def queue_names(self, *, prefix: str, limit: int) -> list[str]:
-        page = wait_for(lambda: self.broker.queues.page(prefix=prefix, limit=limit))
-        return [view.queue.name for view in page]
-
-    def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
-        circuits = self.broker.circuits
-        if route is None:
-            return self.write(lambda: circuits.breaker.change(partial(changed, changes)))
-        one, change = circuit_hash(route), partial(breaker_overrides.changed, changes)
-        return self.write(lambda: circuits.own_settings.change(one, change, route=route)).settings
-
-    def source(self) -> WorkSource:
+    def source(self) -> JobSource:
         if self._source is None:
-            self._source = EmbeddedSource(self.broker)
+            self._source = LocalSource(self.broker)
         return self._source
-
-    def roll(self, about: NewWorker) -> Roll:
-        return OwnRoll(self.broker.workers, about)
 
     def start_duties(self) -> None:
         if not self._has_duties:
             self._has_duties = True
             self.broker.start_duties()
 
-    def write(self, ask: Callable[[], Ticket[T]]) -> T:
-        """Wait for a write, unless the calling thread's own transaction is what it waits for."""
-        self.broker.store.refuse_deadlock()
-        return wait_for(ask)
-
     def close(self) -> None:
         aside(self.broker.close)
 
-    def _making(self, name: str, settings: Mapping[str, Any]) -> Callable[[Session], Queue]:
-        """By the caller's own transaction: ours would wait for its end.
+    def _creation(
+        self, name: str, settings: Mapping[str, Any] | None
+    ) -> Callable[[Session], Queue]:
+        """To run in the caller's transaction, because one of our own would wait for its end.
 
-        The directory does not hear of it, as it may be undone.
+        The directory is not told, because the caller may roll back.
         """
-        wanted, now = self._wanted(name, settings), self.clock.now()
-        return lambda session: ensure_queue(session, name, wanted, now=now)
+        wanted, now = msgspec.convert(settings or {}, QueueSettings), self.clock.now()
+        return lambda session: (
+            session.queues.find(name) or session.queues.add(name, wanted, now=now)
+        )
 
-    def _wanted(self, queue: str, settings: Mapping[str, Any]) -> QueueSettings:
-        return queue_settings(queue, settings, self.broker.settings.limits)
+    def _publication(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        node: str | None,
+        subscriptions: Sequence[DeclaredSubscription],
+    ) -> Work[list[Published]]:
+        bus = self.broker.bus
+        publish = bus.publishing(topic, drafts, node=node, makes_topic=True)
+        subscribe = [
+            (
+                declared,
+                self._creation(declared.queue, declared.settings),
+                bus.subscribing(
+                    declared.topic, declared.name, kinds=declared.kinds, dispatch=declared.dispatch
+                ),
+            )
+            for declared in subscriptions
+        ]
+
+        def do(session: Session) -> list[Published]:
+            for declared, create_queue, create_subscription in subscribe:
+                if not _is_subscribed(session, declared):
+                    create_queue(session)
+                    create_subscription(session)
+            return [Published.of(one) for one in publish(session)]
+
+        return write(self.broker.store, do)
+
+    def _completion(self, receipt: str) -> LeaseAct:
+        messages = self.broker.messages
+        return messages.plan(messages.read_receipt(receipt), Verb.COMPLETE)
 
     def _results(
         self, queue: str, answers: Sequence[store.Sent | PenstockError]
@@ -157,33 +188,13 @@ class Embedded:
         return [self.broker.messages.draft(queue, draft) for draft in drafts]
 
 
-def ensure_queue(session: Session, name: str, wanted: QueueSettings, *, now: int) -> Queue:
-    """Find the queue, or create it with these settings, without the directory's knowledge."""
-    return session.queues.find(name) or session.queues.add(name, wanted, now=now)
+def _is_subscribed(session: Session, wanted: DeclaredSubscription) -> bool:
+    topic = session.topics.find(wanted.topic)
+    found = None if topic is None else session.topics.subscription(topic.topic_no, wanted.name)
+    return found is not None and found.kinds == wanted.kinds and found.dispatch is wanted.dispatch
 
 
-def queue_settings(name: str, settings: Mapping[str, Any], limits: Limits) -> QueueSettings:
-    """Raises InvalidRequest also for what the limits of the store keep from taking effect."""
-    try:
-        wanted = check_settings(msgspec.convert(dict(settings), QueueSettings), name=name)
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(str(error)) from None
-    most = limits.max_body_bytes
-    if wanted.max_body_bytes is not None and wanted.max_body_bytes > most:
-        raise InvalidRequest(
-            f"queue {name!r}: max_body_bytes is {wanted.max_body_bytes}, but the store takes at "
-            f"most {most}: raise limits.max_body_bytes with Penstock(url, settings={{…}}), "
-            "PENSTOCK_LIMITS_MAX_BODY_BYTES or the config file"
-        )
-    return wanted
-
-
-def _raise(answers: Sequence[store.Acted | PenstockError]) -> None:
+def _raise_error(answers: Sequence[store.Acted | PenstockError]) -> None:
     for answer in answers:
         if isinstance(answer, PenstockError):
             raise answer
-
-
-def wait_for(ask: Callable[[], Ticket[T]]) -> T:
-    """A ticket belongs to the thread or loop that it is made on."""
-    return aside(lambda: ask().result())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 import msgspec
+from msgspec import inspect
 
 from penstock.api.operation import Operation, QueryRecord
 from penstock.client.channel import Body
@@ -106,10 +107,27 @@ def _checked(operation: Operation[Any], query: QueryRecord | None) -> QueryRecor
     """With the same defaults and limits as over HTTP, where decoding sets them."""
     if query is None:
         return None if operation.query is None else operation.query()
+    for name, most in _limits(type(query)):
+        if not 1 <= getattr(query, name) <= most:
+            raise InvalidRequest(f"{name} must be from 1 to {most}")
     try:
         return msgspec.convert(msgspec.to_builtins(query), type(query))
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"query: {error}") from None
+
+
+@cache
+def _limits(record: type[QueryRecord]) -> list[tuple[str, int]]:
+    """The fields of a query that are limits, and their maxima."""
+    info = inspect.type_info(record)
+    assert isinstance(info, inspect.StructType)
+    types = (
+        (f.name, f.type.type if isinstance(f.type, inspect.Metadata) else f.type)
+        for f in info.fields
+    )
+    return [
+        (name, t.le) for name, t in types if isinstance(t, inspect.IntType) and t.ge == 1 and t.le
+    ]
 
 
 def _record(operation: Operation[Any], body: Body | None) -> Any:

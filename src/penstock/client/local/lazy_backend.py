@@ -1,4 +1,4 @@
-"""A backing that is opened when it is first needed, once, and anew in a forked child."""
+"""A backend that is opened when it is first needed, once, and anew in a forked child."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from penstock.client.backend import Backing
+from penstock.client.backend import Backend
 
 
 class Opening:
-    def __init__(self, open_it: Callable[[], Backing]) -> None:
+    def __init__(self, open_it: Callable[[], Backend]) -> None:
         self._open_it = open_it
         self._lock = threading.Lock()
-        self._backing: Backing | None = None
-        self._inherited: list[Backing] = []
+        self._backend: Backend | None = None
+        self._inherited: list[Backend] = []
         reset = weakref.WeakMethod(self._forked)
         os.register_at_fork(after_in_child=lambda: (reset() or _nothing)())
 
     @property
     def is_open(self) -> bool:
-        return self._backing is not None
+        return self._backend is not None
 
-    def get(self) -> Backing:
-        backing = self._backing
-        if backing is None:
+    def get(self) -> Backend:
+        backend = self._backend
+        if backend is None:
             with self._lock:
-                if self._backing is None:
-                    self._backing = self._open_it()
-                backing = self._backing
-        return backing
+                if self._backend is None:
+                    self._backend = self._open_it()
+                backend = self._backend
+        return backend
 
-    async def get_async(self) -> Backing:
+    async def get_async(self) -> Backend:
         """Open in a thread, so that the event loop runs on meanwhile."""
-        backing = self._backing
-        return await asyncio.to_thread(self.get) if backing is None else backing
+        backend = self._backend
+        return await asyncio.to_thread(self.get) if backend is None else backend
 
     @contextmanager
-    def standing_in(self, other: Backing) -> Iterator[None]:
-        """For a while everything goes to another backing; what was open stays so."""
+    def standing_in(self, other: Backend) -> Iterator[None]:
+        """For a while everything goes to another backend; what was open stays so."""
         with self._lock:
-            before, self._backing = self._backing, other
+            before, self._backend = self._backend, other
         try:
             yield
         finally:
             with self._lock:
-                self._backing = before
+                self._backend = before
 
     def close(self) -> None:
         with self._lock:
-            backing, self._backing = self._backing, None
-        if backing is not None:
-            backing.close()
+            backend, self._backend = self._backend, None
+        if backend is not None:
+            backend.close()
 
     def _forked(self) -> None:
         """In the child: its threads are the parent's, and did not come along.
@@ -63,9 +63,9 @@ class Opening:
         that the parent is gone.
         """
         self._lock = threading.Lock()
-        if self._backing is not None:
-            self._inherited.append(self._backing)
-            self._backing = None
+        if self._backend is not None:
+            self._inherited.append(self._backend)
+            self._backend = None
 
 
 def _nothing() -> None:

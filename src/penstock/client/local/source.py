@@ -1,25 +1,26 @@
-"""Work out of a store in the same process."""
+"""ClaimedJob out of a store in the same process."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.acts import DamagedQueues, log_refused_claim, planned
+from penstock.client.claim_errors import DamagedQueues, log_failed_claim
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.ports.store import Acted
 from penstock.ports.unit_of_work import run_steps
-from penstock.ports.work import Answer, Work, WorkAct
 from penstock.wiring.broker import Broker
+from penstock.worker.application import ActAnswer
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 
 _REFRESH_MS = 1_000
 _Listener = tuple[frozenset[str], Callable[[], None]]
 
 
-class EmbeddedSource:
+class LocalSource:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._lock = threading.Lock()
@@ -35,11 +36,11 @@ class EmbeddedSource:
         limit: int,
         lease_ms: int,
         worker_id: str,
-        finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[Answer]]:
+        finishing: Sequence[JobAct] = (),
+    ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         plans = self._plans(finishing)
         acts = [plan for plan in plans if isinstance(plan, LeaseAct)]
-        found: list[Work] = []
+        found: list[ClaimedJob] = []
         finished: list[Acted | PenstockError] | None = None
         for queue in queues:
             if len(found) >= limit:
@@ -63,7 +64,7 @@ class EmbeddedSource:
                 # What the other queues gave is leased to this worker, and the acts are done.
                 if not found and not finished:
                     raise
-                log_refused_claim(queue, error)
+                log_failed_claim(queue, error)
                 break
             finished = claimed.finished if finished is None else finished
             found += [self._work(queue, *one) for one in claimed.messages]
@@ -71,7 +72,7 @@ class EmbeddedSource:
             finished = self._broker.messages.act(acts).result() if acts else []
         return found, _merged(plans, finished)
 
-    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+    def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
         plans = self._plans(acts)
         fit = [plan for plan in plans if isinstance(plan, LeaseAct)]
         return _merged(plans, self._broker.messages.act(fit).result() if fit else [])
@@ -110,17 +111,28 @@ class EmbeddedSource:
             if None in names or not queues.isdisjoint(names):
                 callback()
 
-    def _plans(self, acts: Sequence[WorkAct]) -> list[LeaseAct | PenstockError]:
+    def _plans(self, acts: Sequence[JobAct]) -> list[LeaseAct | PenstockError]:
         plans: list[LeaseAct | PenstockError] = []
         for act in acts:
             try:
-                plans.append(planned(self._broker.messages, act))
+                plans.append(self._plan(act))
             except PenstockError as error:
                 plans.append(error)
         return plans
 
-    def _work(self, queue: str, message: Message, content: Content) -> Work:
-        return Work(
+    def _plan(self, act: JobAct) -> LeaseAct:
+        messages = self._broker.messages
+        return messages.plan(
+            messages.read_receipt(act.receipt),
+            act.verb,
+            delay_ms=act.delay_ms,
+            text=act.text,
+            progress=act.progress,
+            is_start=act.is_start,
+        )
+
+    def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:
+        return ClaimedJob(
             id=message.id,
             queue=queue,
             receipt=self._broker.messages.receipt(message),
@@ -145,8 +157,8 @@ class EmbeddedSource:
 
 def _merged(
     plans: Sequence[LeaseAct | PenstockError], answers: Sequence[Acted | PenstockError]
-) -> list[Answer]:
-    """Each act's refusal or None: those that were not even asked have theirs already."""
+) -> list[ActAnswer]:
+    """The error of each act, or None; the store was not asked about acts with an invalid plan."""
     left = iter(answers)
-    told = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]
-    return [one if isinstance(one, PenstockError) else None for one in told]
+    results = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]
+    return [one if isinstance(one, PenstockError) else None for one in results]

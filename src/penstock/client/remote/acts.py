@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from penstock.api.leases import ActResult
-from penstock.client.acts import over_http
+import msgspec
+
+from penstock.api.leases import ActResult, BatchAct
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import Verb
-from penstock.ports.work import Answer, Unanswered, WorkAct
+from penstock.worker.application import ActAnswer, Unanswered
+from penstock.worker.claimed_job import JobAct
 
 MOST_ACTS = 250  # per request: the server limits their number and size
 
@@ -21,10 +23,10 @@ MOST_ACTS = 250  # per request: the server limits their number and size
 class RemoteActs:
     """`places` are positions in the sequence of acts."""
 
-    def __init__(self, remote: Remote, acts: Sequence[WorkAct]) -> None:
+    def __init__(self, remote: Remote, acts: Sequence[JobAct]) -> None:
         self._remote = remote
         self._acts = acts
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, ActAnswer] = {}
         self.error: PenstockError | OSError | None = None  # the first request that failed
 
     def completions(self, queues: Collection[str]) -> dict[str, list[int]]:
@@ -54,7 +56,7 @@ class RemoteActs:
         for start in range(0, len(places), MOST_ACTS):
             some = places[start : start + MOST_ACTS]
             try:
-                results = self._remote.act_batch([over_http(self._acts[place]) for place in some])
+                results = self._remote.act_batch([_record(self._acts[place]) for place in some])
             except (PenstockError, OSError) as error:
                 self.error = self.error or error
                 return
@@ -65,6 +67,30 @@ class RemoteActs:
         if self.error is not None and not self._answers:
             raise self.error
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[ActAnswer]:
         missing = Unanswered(str(self.error))
         return [self._answers.get(place, missing) for place in range(len(self._acts))]
+
+
+def _record(act: JobAct) -> BatchAct:
+    match act.verb:
+        case Verb.FAIL | Verb.TIME_OUT:
+            return BatchAct(act.receipt, act.verb, error=act.text, retry_in_ms=act.delay_ms)
+        case Verb.CRASH:
+            return BatchAct(act.receipt, act.verb, error=act.text)
+        case Verb.EXTEND:
+            return BatchAct(
+                act.receipt,
+                act.verb,
+                lease_ms=act.delay_ms,
+                is_start=act.is_start or None,
+                progress=None if act.progress is None else msgspec.Raw(act.progress.encode()),
+            )
+        case Verb.BURY | Verb.CANCEL:
+            return BatchAct(act.receipt, act.verb, reason=act.text)
+        case Verb.SNOOZE:
+            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms, reason=act.text)
+        case Verb.RELEASE:
+            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms)
+        case Verb.COMPLETE:
+            return BatchAct(act.receipt, act.verb)

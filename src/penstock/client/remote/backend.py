@@ -1,9 +1,8 @@
-"""A server elsewhere behind an application."""
+"""A server behind an application."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,85 +10,100 @@ import msgspec
 
 from penstock.api import sends
 from penstock.api.sends import SendResult
+from penstock.api.topics import Published
+from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel
 from penstock.client.errors import no_transaction
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
-from penstock.client.worker.roll import RemoteRoll
-from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.datetimes import moment_of
-from penstock.domain.errors import Forbidden, InvalidRequest, QueueExists, QueueNotFound
+from penstock.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    QueueExists,
+    QueueNotFound,
+    TopicNotFound,
+)
 from penstock.domain.message.draft import Draft
-from penstock.domain.worker import NewWorker
+from penstock.domain.topic import check_topic
 from penstock.ports.clock import Clock
-from penstock.ports.work import WorkAct, WorkSource
-from penstock.worker.registration import Roll
-
-_log = logging.getLogger("penstock.client")
+from penstock.worker.application import JobSource
 
 
-class OverHttp:
+class RemoteBackend:
+    limits = None
+
     def __init__(self, url: str, *, key: str | None, clock: Clock) -> None:
         self.remote = Remote(url, key=key)
         self.channel: Channel = self.remote.channel
         self.clock = clock
         self._source: RemoteSource | None = None
 
-    def send(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        wanted = [to_wire(draft) for draft in drafts]
+    def send(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> list[SendResult]:
+        _reject(tx)
+        wanted = [_record(draft) for draft in drafts]
         try:
             return self._send(queue, wanted)
         except QueueNotFound:
-            self._make(queue)
+            self._create(queue)
             return self._send(queue, wanted)
 
-    async def send_async(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        return await asyncio.to_thread(self.send, queue, drafts)
-
-    def send_in(
-        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
+    async def send_async(
+        self,
+        queue: str,
+        drafts: Sequence[Draft],
+        *,
+        tx: object = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> list[SendResult]:
-        raise no_transaction()
+        return await asyncio.to_thread(self.send, queue, drafts, tx=tx)
 
-    async def send_in_async(
-        self, tx: object, queue: str, drafts: Sequence[Draft], settings: Mapping[str, Any]
-    ) -> list[SendResult]:
-        raise no_transaction()
-
-    def act_in(self, tx: object, act: WorkAct) -> None:
-        raise no_transaction()
-
-    async def act_in_async(self, tx: object, act: WorkAct) -> None:
-        raise no_transaction()
-
-    def declare(self, queue: str, settings: Mapping[str, Any]) -> None:
+    def publish(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        *,
+        node: str | None,
+        tx: object = None,
+        subscriptions: Sequence[DeclaredSubscription] = (),
+    ) -> list[Published]:
+        _reject(tx)
+        check_topic(topic)
+        wanted, topics = [_record(draft) for draft in drafts], self.remote.topics
         try:
-            try:
-                self.remote.queues.put(queue, settings, only_new=True)
-            except QueueExists:
-                if settings:
-                    self.remote.queues.patch(queue, settings)
-        except Forbidden as error:
-            _log.warning("queue %r keeps the settings it has: %s", queue, error)
+            return topics.publish_batch(topic, wanted, node=node)
+        except TopicNotFound:
+            topics.put(topic)
+            return topics.publish_batch(topic, wanted, node=node)
 
-    async def declare_async(self, queue: str, settings: Mapping[str, Any]) -> None:
-        await asyncio.to_thread(self.declare, queue, settings)
+    async def publish_async(
+        self,
+        topic: str,
+        drafts: Sequence[Draft],
+        *,
+        node: str | None,
+        tx: object = None,
+        subscriptions: Sequence[DeclaredSubscription] = (),
+    ) -> list[Published]:
+        return await asyncio.to_thread(self.publish, topic, drafts, node=node, tx=tx)
 
-    def queue_names(self, *, prefix: str, limit: int) -> list[str]:
-        return [queue.name for queue in self.remote.queues.page(prefix=prefix, limit=limit).queues]
+    def complete(self, receipt: str, *, tx: object) -> None:
+        raise no_transaction()
 
-    def change_breaker(self, changes: Mapping[str, Any], route: str | None) -> BreakerSettings:
-        if route is None:
-            return self.remote.circuits.change_settings(changes)
-        return self.remote.circuits.change_own_settings(changes, route=route).settings
+    async def complete_async(self, receipt: str, *, tx: object) -> None:
+        raise no_transaction()
 
-    def source(self) -> WorkSource:
+    def source(self) -> JobSource:
         if self._source is None:
             self._source = RemoteSource(self.remote)
         return self._source
-
-    def roll(self, about: NewWorker) -> Roll:
-        return RemoteRoll(self.remote, about)
 
     def start_duties(self) -> None:
         """The server has its own."""
@@ -105,18 +119,23 @@ class OverHttp:
         [draft] = drafts
         return [self.remote.send_draft(queue, draft)]
 
-    def _make(self, queue: str) -> None:
+    def _create(self, queue: str) -> None:
         try:
             self.remote.queues.put(queue, only_new=True)
         except QueueExists:
-            pass  # somebody else was faster
+            pass  # another client was faster
         except Forbidden:
             raise InvalidRequest(
-                f"there is no queue {queue!r}, and this key may not make one (role operate)"
+                f"queue {queue!r} does not exist, and this key may not create it (role operate)"
             ) from None
 
 
-def to_wire(draft: Draft) -> sends.Draft:
+def _reject(tx: object) -> None:
+    if tx is not None:
+        raise no_transaction()
+
+
+def _record(draft: Draft) -> sends.Draft:
     given = {name: getattr(draft, name) for name in sends.Draft.__struct_fields__[1:]}
     for name in ("due_at", "expires_at"):
         if given[name] is not None:

@@ -1,18 +1,19 @@
-"""Work from a server elsewhere."""
+"""ClaimedJob from a server elsewhere."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.acts import DamagedQueues, log_refused_claim
+from penstock.client.claim_errors import DamagedQueues, log_failed_claim
 from penstock.client.remote.acts import MOST_ACTS, RemoteActs
 from penstock.client.remote.server import RawMessage, Remote
 from penstock.client.remote.waiting import Idle, Waiting
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.datetimes import instant_of
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
-from penstock.ports.work import Answer, Work, WorkAct
+from penstock.worker.application import ActAnswer
+from penstock.worker.claimed_job import ClaimedJob, JobAct
 
 
 class RemoteSource:
@@ -29,8 +30,8 @@ class RemoteSource:
         limit: int,
         lease_ms: int,
         worker_id: str,
-        finishing: Sequence[WorkAct] = (),
-    ) -> tuple[list[Work], list[Answer]]:
+        finishing: Sequence[JobAct] = (),
+    ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         acts = RemoteActs(self._remote, finishing)
         completions = acts.completions(queues)
         acts.send_all_but({place for places in completions.values() for place in places})
@@ -69,10 +70,10 @@ class RemoteSource:
         if not found:  # what was claimed is leased to this worker, which has to run it
             acts.check()
         if isinstance(acts.error, PenstockError):
-            log_refused_claim(queue, acts.error)
+            log_failed_claim(queue, acts.error)
         return found, acts.answers()
 
-    def act(self, acts: Sequence[WorkAct]) -> list[Answer]:
+    def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
         sent = RemoteActs(self._remote, acts)
         sent.send_all_but()
         sent.check()
@@ -110,8 +111,8 @@ class RemoteSource:
         return [one for one in list(self._waiting) if one.queues <= set(queues)]
 
 
-def _work(message: RawMessage) -> Work:
-    return Work(
+def _work(message: RawMessage) -> ClaimedJob:
+    return ClaimedJob(
         id=message.id,
         queue=message.queue,
         receipt=message.receipt,

@@ -42,7 +42,7 @@ class Writer(DataSourceArrowWriter):
         with Penstock(choices.url, key=choices.api_key) as app:
             for batch in iterator:
                 for queue, drafts in _chunks(batch.to_pylist(), choices):
-                    for answer in app.backing.send(queue, drafts):
+                    for answer in app.backend.send(queue, drafts):
                         if isinstance(answer, PenstockError):
                             raise answer
                         sent += not answer.is_duplicate

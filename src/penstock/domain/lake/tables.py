@@ -31,7 +31,7 @@ class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
     bytes: Annotated[int, Meta(description="The size of its files.")]
 
 
-class GoldRows(msgspec.Struct, frozen=True, kw_only=True):
+class TableRows(msgspec.Struct, frozen=True, kw_only=True):
     """Rows, the newest days first, each day in the order in which it was written."""
 
     columns: list[str]

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from penstock import __version__
 from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.edge.cli.kit import exits
@@ -16,6 +15,7 @@ from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import HelpLine, block
 from penstock.edge.cli.registry import ENTRIES, GROUPS, find_command, load, parser_of
+from penstock.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:

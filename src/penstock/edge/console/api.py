@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock import __version__
 from penstock.domain.access.api_key import ANYONE, Caller, Role
 from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.edge.console.files import Files, StaticFile
@@ -18,6 +17,7 @@ from penstock.edge.server.request import Request, Respond, Response, json_respon
 from penstock.edge.server.router import HttpRoute
 from penstock.services.keys import Keyring
 from penstock.services.logins import LoggedIn, Logins
+from penstock.version import __version__
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from penstock.domain.circuit.circuit import CircuitState
 from penstock.edge.metrics.text import Sample, family, sample
-from penstock.runtime.pusher.tally import BUCKETS_MS, OfRoute
+from penstock.runtime.pusher.tally import BUCKETS_MS, RouteTally
 from penstock.services.circuits.circuits import CircuitView, Overview
 
 _STATES = {CircuitState.CLOSED: 0, CircuitState.HALF_OPEN: 1, CircuitState.OPEN: 2}
@@ -19,7 +19,7 @@ _STATE = "0: closed, 1: half-open, 2: open."
 _DURATION = "penstock_delivery_duration_seconds"
 
 
-def render(overview: Overview, deliveries: Sequence[tuple[str, OfRoute]]) -> str:
+def render(overview: Overview, deliveries: Sequence[tuple[str, RouteTally]]) -> str:
     views = sorted(overview.circuits.values(), key=lambda view: view.circuit.pattern)
     lines = [
         *_circuits(views),
@@ -79,7 +79,7 @@ def _held(views: Sequence[CircuitView], overview: Overview) -> Iterator[str]:
     )
 
 
-def _deliveries(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
+def _deliveries(deliveries: Sequence[tuple[str, RouteTally]]) -> Iterator[str]:
     yield from family(
         "penstock_deliveries_total",
         "Push attempts of this node, by outcome.",
@@ -92,7 +92,7 @@ def _deliveries(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
     )
 
 
-def _durations(deliveries: Sequence[tuple[str, OfRoute]]) -> Iterator[str]:
+def _durations(deliveries: Sequence[tuple[str, RouteTally]]) -> Iterator[str]:
     yield from family(_DURATION, "Duration of this node's push attempts.", (), kind="histogram")
     for pattern, of_route in deliveries:
         route = {"route": pattern}

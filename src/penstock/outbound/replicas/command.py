@@ -1,4 +1,4 @@
-"""Workers that programs of the user's count and scale: for platforms that nobody has thought of."""
+"""Replicas that the user's own commands count and scale: for any other platform."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_BYTES = 64 * 1024
 
 
 class _Counted(msgspec.Struct, forbid_unknown_fields=True):
-    """What a count may print in place of a number."""
+    """What a count command may print instead of a number."""
 
     running: int
     starting: int = 0
@@ -32,22 +32,22 @@ class _Counted(msgspec.Struct, forbid_unknown_fields=True):
 
 class CommandReplicas:
     def __init__(self, fleet: str, spec: Command) -> None:
-        """Raises FleetsRefused if a template asks for what is not known."""
+        """Raises FleetsRefused if a command contains an unknown {field}."""
         self._fleet = fleet
         self._spec = spec
-        self._wanted: int | None = None  # by the last scale that worked
+        self._wanted: int | None = None  # as of the last successful scale
         for name, words, known in (("scale", spec.scale, NAMES), ("count", spec.count, NAMES[:1])):
             _check(f"fleets.{fleet}.replicas.{name}", words, known)
 
     def count(self, *, now: int) -> Replicas:
-        said = self._run(self._spec.count, {"fleet": self._fleet}).strip()
+        output = self._run(self._spec.count, {"fleet": self._fleet}).strip()
         try:
-            told = msgspec.json.decode(said, type=int | _Counted)
+            parsed = msgspec.json.decode(output, type=int | _Counted)
         except msgspec.MsgspecError:
             raise self._trouble(
-                f"{self._spec.count[0]} printed {said[:_MOST_CHARS]!r}, and no number"
+                f"{self._spec.count[0]} printed {output[:_MOST_CHARS]!r}, which is not a number"
             ) from None
-        counted = _Counted(told) if isinstance(told, int) else told
+        counted = _Counted(parsed) if isinstance(parsed, int) else parsed
         requested = counted.requested
         if requested is None:
             total = counted.running + counted.starting
@@ -56,26 +56,26 @@ class CommandReplicas:
 
     def scale_to(self, wanted: int, *, now: int) -> None:
         current = self.count(now=now).total
-        told = {"wanted": wanted, "current": current, "change": wanted - current}
-        self._run(self._spec.scale, {"fleet": self._fleet, **told})
+        fields = {"wanted": wanted, "current": current, "change": wanted - current}
+        self._run(self._spec.scale, {"fleet": self._fleet, **fields})
         self._wanted = wanted
 
     def tend(self, *, now: int) -> None:
-        """That is for whoever the command speaks to."""
+        """Does nothing: the platform behind the command restarts workers."""
 
     def close(self) -> None:
-        """They stay: they were not started here."""
+        """Does nothing: the workers were not started here."""
 
-    def _run(self, words: Sequence[str], told: Mapping[str, object]) -> str:
-        """What it prints.  Files, not pipes: what it leaves running would hold those open."""
-        command = [_FIELD.sub(lambda field: str(told[field[1]]), word) for word in words]
+    def _run(self, words: Sequence[str], fields: Mapping[str, object]) -> str:
+        """Returns the output.  Files, not pipes: a background process would keep a pipe open."""
+        command = [_FIELD.sub(lambda field: str(fields[field[1]]), word) for word in words]
         with TemporaryFile() as out, TemporaryFile() as err:
             code = self._code(command, out, err)
-            said, complaint = _text(out), _text(err)
+            output, errors = _text(out), _text(err)
         if code:
-            why = _last_line(complaint) or _last_line(said) or "without a word"
-            raise self._trouble(f"{command[0]} ended with {code}: {why}")
-        return said
+            why = _last_line(errors) or _last_line(output) or "no output"
+            raise self._trouble(f"{command[0]} exited with {code}: {why}")
+        return output
 
     def _code(self, command: list[str], out: IO[bytes], err: IO[bytes]) -> int:
         try:
@@ -84,10 +84,10 @@ class CommandReplicas:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                start_new_session=True,  # so that what it starts itself can be ended with it
+                start_new_session=True,  # so that its child processes can be killed with it
             )
         except (OSError, ValueError) as error:
-            raise self._trouble(f"{command[0]} cannot be run: {error}") from error
+            raise self._trouble(f"{command[0]} cannot be started: {error}") from error
         try:
             return process.wait(self._spec.timeout_ms / 1000)
         except subprocess.TimeoutExpired:
@@ -105,8 +105,8 @@ def _check(place: str, words: Sequence[str], known: Sequence[str]) -> None:
     for word in words:
         for name in _FIELD.findall(word):
             if name not in known:
-                may = ", ".join(f"{{{each}}}" for each in known)
-                raise FleetsRefused(f"{place}: {{{name}}} is not known; there is {may}")
+                allowed = ", ".join(f"{{{each}}}" for each in known)
+                raise FleetsRefused(f"{place}: {{{name}}} is not known; use {allowed}")
 
 
 def _text(file: IO[bytes]) -> str:

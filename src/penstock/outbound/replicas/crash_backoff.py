@@ -1,7 +1,7 @@
-"""Restarts of processes that crash: at once the first time, then after pauses that grow.
+"""Back-off for processes that crash: restart at once the first time, then after growing pauses.
 
-Processes that crash together are one crash: the pause is for the command that does not run, however
-many run it.  A process that ran for STEADY_MS did not crash because of its start.
+Processes that crash together count as one crash: the pause is for the command that does not run,
+not for each process.  A process that ran for STEADY_MS did not crash at its start.
 """
 
 from __future__ import annotations
@@ -10,34 +10,36 @@ import signal
 from collections.abc import Sequence
 
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.outbound.replicas.ledger import Book, Started
+from penstock.outbound.replicas.ledger import LedgerState, Started
 
 STEADY_MS = 30 * SECOND
 _PAUSES_MS = (0, SECOND, MINUTE)  # before the first restart, the second, and at most
 
 
-def add_crashes(book: Book, crashed: Sequence[Started], *, last_exit: str, now: int) -> None:
-    """Those that were found together; all of them are to be started again."""
+def add_crashes(
+    state: LedgerState, crashed: Sequence[Started], *, last_exit: str, now: int
+) -> None:
+    """Record processes that were found crashed together; all of them are to be restarted."""
     is_early = any(now - one.started_at < STEADY_MS for one in crashed)
-    book.crashes = book.crashes + 1 if is_early else 1
-    book.last_exit = last_exit
-    book.owed += len(crashed)
-    book.wait_until = now + _pause_ms(book.crashes)
+    state.crashes = state.crashes + 1 if is_early else 1
+    state.last_exit = last_exit
+    state.owed += len(crashed)
+    state.wait_until = now + _pause_ms(state.crashes)
 
 
-def is_over(book: Book, *, now: int) -> bool:
-    return not book.owed and all(now - one.started_at >= STEADY_MS for one in book.started)
+def is_over(state: LedgerState, *, now: int) -> bool:
+    return not state.owed and all(now - one.started_at >= STEADY_MS for one in state.started)
 
 
-def forget(book: Book) -> None:
-    book.crashes, book.wait_until, book.last_exit = 0, 0, ""
+def forget(state: LedgerState) -> None:
+    state.crashes, state.wait_until, state.last_exit = 0, 0, ""
 
 
-def describe(book: Book, *, now: int) -> str:
-    text = f"its processes crash, {book.crashes} times in a row ({book.last_exit})"
-    if now >= book.wait_until:
-        return f"{text}; they were started again"
-    return f"{text}; the next start is in {(book.wait_until - now + 999) // 1000} s"
+def describe(state: LedgerState, *, now: int) -> str:
+    text = f"its processes crashed {state.crashes} times in a row ({state.last_exit})"
+    if now >= state.wait_until:
+        return f"{text}; they were restarted"
+    return f"{text}; the next start is in {(state.wait_until - now + 999) // 1000} s"
 
 
 def exit_text(code: int) -> str:

@@ -1,7 +1,7 @@
-"""Workers that somebody else starts and stops: KEDA, or whoever asks how many are wanted.
+"""Workers that another system starts and stops, such as KEDA, which asks how many are wanted.
 
-Nothing is done here.  Who is there is known from the registry of workers, by the label `fleet`; of
-those that are not on it what is wanted is taken for granted.
+This manager starts nothing.  It counts workers in the registry by their label `fleet`; for workers
+that do not register it assumes that as many run as are wanted.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable
 from penstock.domain.errors import ReplicasUnavailable, StoreUnavailable
 from penstock.domain.scaling.fleet import External
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.ports.fleet_registry import FleetRoll
+from penstock.ports.fleet_registry import FleetRegistry
 
 
 class ExternalReplicas:
     def __init__(
-        self, fleet: str, spec: External, *, roll: FleetRoll, before: Callable[[str], int]
+        self, fleet: str, spec: External, *, registry: FleetRegistry, before: Callable[[str], int]
     ) -> None:
-        """`before`: how many were wanted last, before this process began."""
+        """`before`: returns how many were wanted before this process started."""
         self._fleet = fleet
         self._spec = spec
-        self._roll = roll
+        self._registry = registry
         self._before = before
         self._wanted: int | None = None
 
@@ -31,7 +31,7 @@ class ExternalReplicas:
         if not self._spec.on_roll:
             return Replicas(running=self._wanted, requested=self._wanted)
         try:
-            members = self._roll.members(self._fleet)
+            members = self._registry.members(self._fleet)
         except StoreUnavailable as error:
             raise ReplicasUnavailable("the registry of workers cannot be read") from error
         running = sum(not member.is_draining for member in members)
@@ -41,7 +41,7 @@ class ExternalReplicas:
         self._wanted = wanted
 
     def tend(self, *, now: int) -> None:
-        """Somebody else does."""
+        """Does nothing: the other system does."""
 
     def close(self) -> None:
-        """They stay."""
+        """Does nothing: the workers keep running."""

@@ -1,11 +1,11 @@
-"""Workers as pods: the scale subresource of a deployment or a stateful set.
+"""Workers as pods: scales a deployment or a stateful set through its scale subresource.
 
 The client library is the extra `kubernetes` and is imported only here, when a fleet needs it.
-How many are ready is read from the resource itself; where that is not allowed, all that exist count
-as running.
+The number of ready pods is read from the resource itself; without permission for that, all existing
+pods count as running.
 
-Which pods go when there are too many is for Kubernetes to say.  With `spare_busy` it is told before
-how much each of them holds, as the cost of its deletion: those with the least go first.
+Kubernetes decides which pods to delete.  With `spare_busy` each pod's leases are set as its
+deletion cost before, so that the idle ones are deleted first.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from penstock.domain.errors import FleetsRefused, ReplicasUnavailable, StoreUnav
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.scaling.fleet import Kubernetes
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.ports.fleet_registry import FleetRoll
+from penstock.ports.fleet_registry import FleetRegistry
 
 T = TypeVar("T")
 
 _log = logging.getLogger("penstock.fleets")
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-_TRIES = 3  # somebody else may change the same thing at the same time
+_TRIES = 3  # another client may change the resource at the same time
 _FORBIDDEN, _CONFLICT = 403, 409
 _NAMES = {"deployment": "deployment", "statefulset": "stateful_set"}
 
 
 class KubernetesReplicas:
-    def __init__(self, fleet: str, spec: Kubernetes, *, roll: FleetRoll) -> None:
-        """Raises FleetsRefused if the library is missing; nothing is asked yet."""
+    def __init__(self, fleet: str, spec: Kubernetes, *, registry: FleetRegistry) -> None:
+        """Sends nothing yet; raises FleetsRefused if the library is not installed."""
         try:
             from kubernetes import client, config
         except ImportError as error:
@@ -45,12 +45,12 @@ class KubernetesReplicas:
         self._config: Any = config
         self._fleet = fleet
         self._spec = spec
-        self._roll = roll
+        self._registry = registry
         self._api: Any = None
         self._lock = threading.Lock()
 
     def count(self, *, now: int) -> Replicas:
-        scale = self._asked(lambda: self._call("read", "scale"))
+        scale = self._run(lambda: self._call("read", "scale"))
         requested, there = scale.spec.replicas or 0, scale.status.replicas or 0
         ready = self._ready(there)
         return Replicas(running=ready, starting=max(there - ready, 0), requested=requested)
@@ -61,35 +61,35 @@ class KubernetesReplicas:
         def do() -> None:
             scale = self._call("read", "scale")
             if self._spec.spare_busy and wanted < (scale.spec.replicas or 0):
-                self._tell_costs()
+                self._set_deletion_costs()
             scale.spec.replicas = wanted
-            # With the version that was read: whoever changed it meanwhile is not overruled unseen.
+            # Sends the version that was read, so that a concurrent change is a conflict.
             self._call("replace", "scale", scale)
 
-        self._asked(do, tries=_TRIES)
+        self._run(do, tries=_TRIES)
 
     def tend(self, *, now: int) -> None:
-        """Kubernetes does."""
+        """Does nothing: Kubernetes restarts pods."""
 
     def close(self) -> None:
-        """They stay: Kubernetes runs them."""
+        """The workers stay: Kubernetes runs them."""
         with self._lock:
             if self._api is not None:
                 self._api.api_client.close()
 
     def _ready(self, there: int) -> int:
         try:
-            found = self._asked(lambda: self._call("read", ""))
+            found = self._run(lambda: self._call("read", ""))
         except _Forbidden:
             return there
         return min(found.status.ready_replicas or 0, there)
 
-    def _tell_costs(self) -> None:
-        """A pod is found by its name, which is its host's.  What cannot be told is not waited for:
-        a busy worker that has to go finishes what it has all the same."""
+    def _set_deletion_costs(self) -> None:
+        """A pod's name is its worker's host.  A failure is only logged: a busy worker that is
+        deleted still finishes its jobs."""
         try:
-            members = [one for one in self._roll.members(self._fleet) if one.host]
-            held = self._roll.holding([one.id for one in members])
+            members = [one for one in self._registry.members(self._fleet) if one.host]
+            held = self._registry.holding([one.id for one in members])
             costs: Counter[str] = Counter()
             for one in members:
                 costs[one.host or ""] += held[one.id]
@@ -104,7 +104,7 @@ class KubernetesReplicas:
                 )
         except (StoreUnavailable, self._client.ApiException) as error:
             why = _reason(error) if isinstance(error, self._client.ApiException) else error
-            _log.warning("%s", self._told(f"which pods are idle could not be told: {why}"))
+            _log.warning("%s", self._prefixed(f"deletion costs could not be set: {why}"))
 
     def _call(self, verb: str, part: str, *body: object) -> Any:
         kind = _NAMES[self._spec.resource]
@@ -121,7 +121,7 @@ class KubernetesReplicas:
             if self._api is None:
                 settings = self._client.Configuration()
                 self._load(settings)
-                settings.retries = False  # of us, not of the library: it must keep to the time
+                settings.retries = False  # retries are ours: the library's ignore the timeout
                 self._api = self._client.AppsV1Api(self._client.ApiClient(settings))
             return self._api
 
@@ -132,12 +132,12 @@ class KubernetesReplicas:
                 config.load_incluster_config(client_configuration=settings)
                 return
             except config.ConfigException:
-                pass  # then it is the one of the user
+                pass  # not in a cluster: use the user's configuration
         config.load_kube_config(
             config_file=spec.kubeconfig, context=spec.context, client_configuration=settings
         )
 
-    def _asked(self, ask: Callable[[], T], *, tries: int = 1) -> T:
+    def _run(self, ask: Callable[[], T], *, tries: int = 1) -> T:
         for left in reversed(range(tries)):
             try:
                 return ask()
@@ -145,15 +145,15 @@ class KubernetesReplicas:
                 if error.status == _CONFLICT and left:
                     continue
                 kind = _Forbidden if error.status == _FORBIDDEN else ReplicasUnavailable
-                raise kind(self._told(_reason(error))) from error
+                raise kind(self._prefixed(_reason(error))) from error
             except self._config.ConfigException as error:
-                raise ReplicasUnavailable(self._told(str(error))) from error
-            except Exception as error:  # the library lets those of urllib3 and others through
+                raise ReplicasUnavailable(self._prefixed(str(error))) from error
+            except Exception as error:  # the library passes on errors of urllib3 and others
                 why = f"{type(error).__name__}: {error}"
-                raise ReplicasUnavailable(self._told(why[:300])) from error
+                raise ReplicasUnavailable(self._prefixed(why[:300])) from error
         raise AssertionError("there is at least one try")
 
-    def _told(self, why: str) -> str:
+    def _prefixed(self, why: str) -> str:
         spec = self._spec
         return f"fleet {self._fleet}, {spec.resource} {spec.namespace}/{spec.name}: {why}"
 

@@ -1,4 +1,4 @@
-"""How a process of a fleet is started: its command line, its environment, its streams."""
+"""Starts a process of a fleet: its command line, its environment, its streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Launch:
     def __init__(
         self, fleet: str, spec: Processes, *, queues: tuple[str, ...], store_url: str
     ) -> None:
-        """`store_url`: where the workers get their jobs, unless the file says otherwise."""
+        """`store_url`: where workers get their jobs, unless the fleets file names another URL."""
         self._fleet = fleet
         self._spec = spec
         self._queues = spec.queues or queues
@@ -30,8 +30,8 @@ class Launch:
             cwd=self._spec.folder,
             env={**os.environ, **self._spec.env, **self.environment(replica)},
             stdin=subprocess.DEVNULL,
-            stdout=_STDERR,  # what the autoscaler itself says is not to be mixed with it
-            start_new_session=True,  # Ctrl-C is for the autoscaler, which then ends them in order
+            stdout=_STDERR,  # keeps the autoscaler's own output clean
+            start_new_session=True,  # Ctrl-C reaches only the autoscaler, which then drains them
         )
 
     def command(self, replica: str) -> list[str]:
@@ -50,13 +50,14 @@ class Launch:
 
     @staticmethod
     def mark(replica: str) -> str:
-        """A variable in the environment of every process that belongs to this replica."""
+        """The environment variable that marks every process of this replica."""
         return f"{_REPLICA_VARIABLE}={replica}"
 
     def environment(self, replica: str) -> dict[str, str]:
-        told = {"PENSTOCK_FLEET": self._fleet, _REPLICA_VARIABLE: replica}
+        variables = {"PENSTOCK_FLEET": self._fleet, _REPLICA_VARIABLE: replica}
         if self._spec.app is not None:
-            # Not on the command line, where everybody could read its password.
+            # Not on the command line, where all users could read its password.
             is_server = self._url.startswith(("http://", "https://"))
-            told["PENSTOCK_WORKER_SERVER" if is_server else "PENSTOCK_WORKER_STORE"] = self._url
-        return told
+            name = "PENSTOCK_WORKER_SERVER" if is_server else "PENSTOCK_WORKER_STORE"
+            variables[name] = self._url
+        return variables

@@ -1,8 +1,8 @@
-"""Which processes were started for a fleet: a file, so that whoever comes after a crash knows them.
+"""The file of processes started for a fleet: after a crash the next autoscaler knows them.
 
-The file is the only memory there is; every act reads it and leaves it right, under a lock, so that
-two autoscalers on one machine see the same.  A process that is started and not yet written down
-when its autoscaler is killed is found in the registry of workers, by its label.
+The file is the only state: every operation reads and updates it under a lock, so that two
+autoscalers on one machine agree.  A process whose autoscaler was killed before it could record the
+start is found in the registry of workers, by its label.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     birth: str
     started_at: int
-    by: tuple[int, str]  # the autoscaler: its number and its birth
-    ending_since: int | None = None  # it was told to end
+    by: tuple[int, str]  # the autoscaler: its pid and its start
+    ending_since: int | None = None  # when it was asked to end
 
 
-class Book(msgspec.Struct, kw_only=True):
+class LedgerState(msgspec.Struct, kw_only=True):
     started: list[Started] = []
     gone: list[str] = []  # replicas that have ended; the registry may not know it yet
     crashes: int = 0  # in a row
     last_exit: str = ""  # how the last one ended
-    owed: int = 0  # have crashed, and are to be started again
-    wait_until: int = 0  # before that none is started
+    owed: int = 0  # how many are still to be started
+    wait_until: int = 0  # none is started before
 
 
 class Ledger:
@@ -46,23 +46,23 @@ class Ledger:
         self._path = folder / f"{fleet}.json"
 
     @contextmanager
-    def open(self) -> Iterator[Book]:
-        """What is written in it; what is changed is kept.  Raises ReplicasUnavailable."""
+    def open(self) -> Iterator[LedgerState]:
+        """Read the file under a lock and write changes back; raises ReplicasUnavailable."""
         with self._locked():
-            book = self._read()
-            before = msgspec.json.encode(book)
+            state = self._read()
+            before = msgspec.json.encode(state)
             try:
-                yield book
+                yield state
             finally:
-                del book.gone[:-_GONE_KEPT]
-                if msgspec.json.encode(book) != before:
-                    self.keep(book)
+                del state.gone[:-_GONE_KEPT]
+                if msgspec.json.encode(state) != before:
+                    self.keep(state)
 
-    def keep(self, book: Book) -> None:
-        """At once, while it is open."""
+    def keep(self, state: LedgerState) -> None:
+        """Write the file at once, while it is open."""
         new = self._path.with_suffix(".new")
         try:
-            new.write_bytes(msgspec.json.encode(book))
+            new.write_bytes(msgspec.json.encode(state))
             new.replace(self._path)
         except OSError as error:
             raise ReplicasUnavailable(f"{self._path} cannot be written: {error}") from error
@@ -73,17 +73,17 @@ class Ledger:
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(self._path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
-            raise ReplicasUnavailable(f"nothing can be kept in {self._folder}: {error}") from error
+            raise ReplicasUnavailable(f"cannot write to {self._folder}: {error}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(lock)  # which lets go of it
+            os.close(lock)  # releases the lock
 
-    def _read(self) -> Book:
+    def _read(self) -> LedgerState:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=Book)
+            return msgspec.json.decode(self._path.read_bytes(), type=LedgerState)
         except FileNotFoundError:
-            return Book()
+            return LedgerState()
         except (OSError, msgspec.MsgspecError) as error:
             raise ReplicasUnavailable(f"{self._path} cannot be read: {error}") from error

@@ -1,6 +1,6 @@
-"""Processes of this machine, known by their number and by when they began.
+"""Processes of this machine, identified by pid and start time.
 
-A number alone is not enough: it is given away again, and a signal would meet a stranger.
+A pid alone is not enough: it is reused, and a signal would hit an unrelated process.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ _PS_TIMEOUT_S = 10.0
 
 
 def birth(pid: int) -> str | None:
-    """Says of a process that runs when it began; None: there is none, or it has ended."""
+    """When a running process started; None: it does not exist, or it has ended."""
     if not _BOOT.exists():
         return _birth_by_ps(pid)
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The name before it, in brackets, may hold anything.
+    # The name before it, in parentheses, may contain anything.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else f"{_boot()}:{fields[19]}"
 
 
 def orphans(group: int, mark: str) -> list[int]:
-    """Processes of a group whose leader is gone, known by a variable of their environment.
+    """Processes of a group whose leader is gone, identified by an environment variable.
 
-    The number of the group alone could be a stranger's.  Where there is no /proc, none are found.
+    The group's number alone may have been reused.  Without /proc none are found.
     """
     if birth(group) is not None:
-        return []  # a number is not given away while it is a group's: this one is another process
+        return []  # a pid is not reused while a group has it: the old group is gone
     return [pid for pid in _pids() if _group_of(pid) == group and _is_marked(pid, mark)]
 
 
 def send(pid: int, born: str, number: signal.Signals, *, to_group: bool = False) -> bool:
-    """To this very process, or to its group; False: it is gone."""
+    """Signal exactly this process, or its group; False: it is gone."""
     if birth(pid) != born:
         return False
     with suppress(ProcessLookupError):
@@ -56,7 +56,7 @@ def _pids() -> list[int]:
 
 
 def _group_of(pid: int) -> int | None:
-    """None: there is no such process, or it has ended."""
+    """None: the process does not exist, or it has ended."""
     try:
         return os.getpgid(pid) if birth(pid) is not None else None
     except OSError:
@@ -72,13 +72,13 @@ def _is_marked(pid: int, mark: str) -> bool:
 
 @cache
 def _boot() -> str:
-    """After the next start of the machine all numbers begin again."""
+    """Identifies the boot: pids start again after it."""
     return _BOOT.read_text().strip()
 
 
 def _birth_by_ps(pid: int) -> str | None:
     try:
-        asked = subprocess.run(
+        listed = subprocess.run(
             ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
             capture_output=True,
             text=True,
@@ -86,5 +86,5 @@ def _birth_by_ps(pid: int) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    state, _, began = asked.stdout.strip().partition(" ")
-    return None if not state or state.startswith("Z") else began.strip()
+    state, _, started = listed.stdout.strip().partition(" ")
+    return None if not state or state.startswith("Z") else started.strip()

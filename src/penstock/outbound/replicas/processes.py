@@ -1,17 +1,17 @@
 """Workers as processes of this machine.
 
-    started ──▶ on the roll ──▶ told to end (SIGTERM), the idle first ──▶ gone
+    started ──▶ registered ──▶ asked to end (SIGTERM), the idle first ──▶ gone
        │             │                        │
        └─ crashed ───┘                        └─ still there after its drain time: killed
-       started again after a pause that grows (crash_backoff.py)
+       restarted after a growing pause (crash_backoff.py)
 
-Each is the leader of a process group.  A worker of Penstock gets SIGTERM alone, since it lets its
-jobs finish, with whatever they have started.  A program of the user's may be a shell around the
-real one, so the whole group gets it, and the replica lives for as long as any member of it.
+Each is the leader of a process group.  For a Penstock worker only the leader gets SIGTERM, since it
+lets its jobs and their child processes finish.  A user's program may be a shell around the real
+one, so the whole group gets the signal, and the replica lives as long as any process of the group.
 
-What was started is kept in a file (see ledger.py), so that after a crash of the autoscaler its
-successor goes on with the same processes.  Workers of the fleet that somebody else has started, on
-this machine or another, are found on the roll: they are counted, and drained through it.
+Started processes are recorded in a file (see ledger.py), so that a successor continues with them
+after the autoscaler crashed.  Workers of the fleet that were started elsewhere, on this machine or
+another, are found in the registry: they are counted, and drained through it.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from penstock.domain.scaling.fleet import Processes
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas import crash_backoff
 from penstock.outbound.replicas.launch import Launch
-from penstock.outbound.replicas.ledger import Book, Ledger, Started
+from penstock.outbound.replicas.ledger import Ledger, LedgerState, Started
 from penstock.outbound.replicas.process_table import birth, orphans, send
-from penstock.outbound.replicas.registered import Registered, others
+from penstock.outbound.replicas.registered import RegisteredReplicas, others
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetRoll, Member
+from penstock.ports.fleet_registry import FleetRegistry, Member
 
 _log = logging.getLogger("penstock.fleets")
 
-_START_MS = MINUTE  # a worker that is not on the roll by then will not get there
-_GRACE_MS = 5 * SECOND  # a worker that drains ends itself in time; this is for its last words
+_START_MS = MINUTE  # a worker that has not registered by then counts as running
+_GRACE_MS = 5 * SECOND  # beyond its drain time, for a worker to report and exit
 _DIGITS = 12
 _LOOK_S = 0.05
 
 
 class _Candidate(NamedTuple):
-    """For being ended: the idle first; of equals ours, which hear of it at once; the youngest."""
+    """To be ended: the idle first; of equals our own, which react at once; then the youngest."""
 
     busy: int
     is_other: int
@@ -72,15 +72,16 @@ class ProcessReplicas:
         launch: Launch,
         *,
         folder: Path,
-        roll: FleetRoll,
+        registry: FleetRegistry,
         clock: Clock,
         dice: Dice,
     ) -> None:
-        """`folder`: where it is kept what was started.  `clock`: that of those who say `now`."""
+        """`folder`: for the ledger.  `clock`: the one that callers take `now` from."""
         self._fleet = fleet
         self._spec = spec
         self._launch = launch
-        self._registered = Registered(fleet, None if spec.run else roll)  # programs are not on it
+        # A user's programs do not register.
+        self._registered = RegisteredReplicas(fleet, None if spec.run else registry)
         self._clock = clock
         self._dice = dice
         self._ledger = Ledger(folder, fleet)
@@ -93,74 +94,74 @@ class ProcessReplicas:
         self._kill_after_ms = spec.drain_ms + (0 if spec.run else _GRACE_MS)
 
     def count(self, *, now: int) -> Replicas:
-        with self._lock, self._ledger.open() as book:
+        with self._lock, self._ledger.open() as state:
             members = self._registered.members()
-            mine, theirs = self._living(book), others(book, members)
+            mine, theirs = self._living(state), others(state, members)
             starting = sum(self._is_starting(one, members, now) for one in mine)
             total = len(mine) + len(theirs)
             return Replicas(
-                running=total - starting, starting=starting, requested=total + book.owed
+                running=total - starting, starting=starting, requested=total + state.owed
             )
 
     def scale_to(self, wanted: int, *, now: int) -> None:
-        with self._lock, self._ledger.open() as book:
+        with self._lock, self._ledger.open() as state:
             self._has_acted = True
-            self._bury(book, now)
+            self._remove_ended(state, now)
             members = self._registered.members()
-            mine, theirs = self._living(book), others(book, members)
+            mine, theirs = self._living(state), others(state, members)
             more = wanted - len(mine) - len(theirs)
-            book.owed = max(more, 0)
+            state.owed = max(more, 0)
             if more > 0:
-                self._start_owed(book, now)
+                self._start_owed(state, now)
             elif more < 0:
-                self._end_some(-more, book, members, now)
+                self._end_some(-more, state, members, now)
 
     def tend(self, *, now: int) -> None:
-        with self._lock, self._ledger.open() as book:
+        with self._lock, self._ledger.open() as state:
             self._has_acted = True
-            self._bury(book, now)
-            self._kill_overdue(book, now)
-            if book.owed and now >= book.wait_until:
-                self._start_owed(book, now)
-            if crash_backoff.is_over(book, now=now):
-                crash_backoff.forget(book)
-            if book.crashes > 1:
-                raise self._crash_loop(book, now)
+            self._remove_ended(state, now)
+            self._kill_overdue(state, now)
+            if state.owed and now >= state.wait_until:
+                self._start_owed(state, now)
+            if crash_backoff.is_over(state, now=now):
+                crash_backoff.forget(state)
+            if state.crashes > 1:
+                raise self._crash_loop(state, now)
 
     def close(self) -> None:
-        """Has those drained that are ours, unless they are to be kept; does not wait for that.
+        """Drain our processes unless they are to be kept; does not wait for their end.
 
-        Ours are also those of an autoscaler that is dead: nobody else would.  The thread that
-        looks after their end keeps this process from ending before them.
+        Processes of an autoscaler that is gone count as ours.  The thread that waits for their end
+        keeps this process alive until then.
         """
         if not self._has_acted:
             return
         now = self._clock.now()
-        with self._lock, self._ledger.open() as book:
-            crash_backoff.forget(book)  # the next one may run another command
+        with self._lock, self._ledger.open() as state:
+            crash_backoff.forget(state)  # the next autoscaler may run another command
             if self._spec.keep:
                 return
-            book.owed = 0
-            for one in self._living(book):
+            state.owed = 0
+            for one in self._living(state):
                 if one.by == self._me or birth(one.by[0]) != one.by[1]:
-                    self._end(one, book, now)
+                    self._end(one, state, now)
         name = f"penstock-end-of-{self._fleet}"
-        threading.Thread(target=self._see_them_off, args=(now,), name=name).start()
+        threading.Thread(target=self._wait_for_ends, args=(now,), name=name).start()
 
-    def _see_them_off(self, since: int) -> None:
+    def _wait_for_ends(self, since: int) -> None:
         until = since + self._kill_after_ms
-        while self._ends_go_on() and self._clock.now() < until:
+        while self._is_any_ending() and self._clock.now() < until:
             threading.Event().wait(_LOOK_S)
         now = self._clock.now()
-        with self._lock, self._ledger.open() as book:
-            self._bury(book, now)
-            self._kill_overdue(book, now)
+        with self._lock, self._ledger.open() as state:
+            self._remove_ended(state, now)
+            self._kill_overdue(state, now)
 
-    # ---- who is there
+    # ---- counting
 
-    def _living(self, book: Book) -> list[Started]:
-        """Those that stay."""
-        return [one for one in book.started if one.ending_since is None and self._is_alive(one)]
+    def _living(self, state: LedgerState) -> list[Started]:
+        """Live processes that were not asked to end."""
+        return [one for one in state.started if one.ending_since is None and self._is_alive(one)]
 
     def _is_alive(self, one: Started) -> bool:
         return birth(one.pid) == one.birth or bool(self._orphans(one))
@@ -175,28 +176,28 @@ class ProcessReplicas:
             member.replica for member in members
         }
 
-    def _ends_go_on(self) -> bool:
-        with self._lock, self._ledger.open() as book:
-            self._reap_children(book)
-            return any(self._is_alive(one) for one in book.started if one.ending_since)
+    def _is_any_ending(self) -> bool:
+        with self._lock, self._ledger.open() as state:
+            self._reap_children(state)
+            return any(self._is_alive(one) for one in state.started if one.ending_since)
 
-    # ---- more of them
+    # ---- starting
 
-    def _start_owed(self, book: Book, now: int) -> None:
-        if now < book.wait_until:
-            raise self._crash_loop(book, now)
-        while book.owed:
+    def _start_owed(self, state: LedgerState, now: int) -> None:
+        if now < state.wait_until:
+            raise self._crash_loop(state, now)
+        while state.owed:
             replica = self._dice.digits(_DIGITS)
             try:
                 child = self._launch.start(replica)
             except OSError as error:
-                book.owed = 0
+                state.owed = 0
                 raise ReplicasUnavailable(
-                    f"fleet {self._fleet}: no process can be started: {error}"
+                    f"fleet {self._fleet}: a process could not be started: {error}"
                 ) from error
             self._children[replica] = child
-            book.owed -= 1
-            book.started.append(
+            state.owed -= 1
+            state.started.append(
                 Started(
                     replica=replica,
                     pid=child.pid,
@@ -205,19 +206,19 @@ class ProcessReplicas:
                     by=self._me,
                 )
             )
-            self._ledger.keep(book)  # should we be killed before the next
-            _log.info("fleet %s: process %d is started", self._fleet, child.pid)
+            self._ledger.keep(state)  # in case we are killed before the next one
+            _log.info("fleet %s: started process %d", self._fleet, child.pid)
 
-    # ---- fewer of them
+    # ---- ending
 
-    def _end_some(self, count: int, book: Book, members: list[Member], now: int) -> None:
+    def _end_some(self, count: int, state: LedgerState, members: list[Member], now: int) -> None:
         held = self._registered.holding([member.id for member in members])
         busy: Counter[str | None] = Counter()
         for member in members:
             busy[member.replica] += held.get(member.id, 0)
         mine = [
-            _Candidate(busy[one.replica], 0, -one.started_at, partial(self._end, one, book, now))
-            for one in self._living(book)
+            _Candidate(busy[one.replica], 0, -one.started_at, partial(self._end, one, state, now))
+            for one in self._living(state)
         ]
         theirs = [
             _Candidate(
@@ -226,22 +227,22 @@ class ProcessReplicas:
                 -other.since,
                 partial(self._registered.drain, other),
             )
-            for other in others(book, members)
+            for other in others(state, members)
         ]
         for candidate in sorted([*mine, *theirs], key=_Candidate.order)[:count]:
             candidate.end()
 
-    def _end(self, one: Started, book: Book, now: int) -> None:
-        _log.info("fleet %s: process %d is told to end", self._fleet, one.pid)
-        book.started.remove(one)
-        book.started.append(msgspec.structs.replace(one, ending_since=now))
+    def _end(self, one: Started, state: LedgerState, now: int) -> None:
+        _log.info("fleet %s: asked process %d to end", self._fleet, one.pid)
+        state.started.remove(one)
+        state.started.append(msgspec.structs.replace(one, ending_since=now))
         self._signal(one, signal.SIGTERM, to_group=bool(self._spec.run))
 
-    def _kill_overdue(self, book: Book, now: int) -> None:
-        for one in book.started:
+    def _kill_overdue(self, state: LedgerState, now: int) -> None:
+        for one in state.started:
             since = one.ending_since
             if since is not None and now - since >= self._kill_after_ms:
-                _log.error("fleet %s: process %d did not end in time", self._fleet, one.pid)
+                _log.error("fleet %s: killing process %d: too slow", self._fleet, one.pid)
                 self._signal(one, signal.SIGKILL, to_group=True)
 
     def _signal(self, one: Started, number: signal.Signals, *, to_group: bool) -> None:
@@ -249,25 +250,25 @@ class ProcessReplicas:
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, number)
 
-    # ---- those that have ended
+    # ---- ended processes
 
-    def _bury(self, book: Book, now: int) -> None:
-        codes = self._reap_children(book)
+    def _remove_ended(self, state: LedgerState, now: int) -> None:
+        codes = self._reap_children(state)
         crashed: list[Started] = []
-        for one in list(book.started):
+        for one in list(state.started):
             if self._is_alive(one) and one.replica not in codes:
                 continue
-            book.started.remove(one)
-            book.gone.append(one.replica)
+            state.started.remove(one)
+            state.gone.append(one.replica)
             if one.ending_since is None and self._has_crashed(one, codes.get(one.replica)):
                 crashed.append(one)
         if crashed:
             last_exit = crash_backoff.exit_text(codes[crashed[-1].replica])
-            crash_backoff.add_crashes(book, crashed, last_exit=last_exit, now=now)
+            crash_backoff.add_crashes(state, crashed, last_exit=last_exit, now=now)
 
-    def _reap_children(self, book: Book) -> dict[str, int]:
-        """Exit codes of our own children that have ended with their groups, by replica."""
-        held = {one.replica for one in book.started if self._orphans(one)}
+    def _reap_children(self, state: LedgerState) -> dict[str, int]:
+        """Exit codes of our own children that have ended together with their groups, by replica."""
+        held = {one.replica for one in state.started if self._orphans(one)}
         ended = {
             name: child
             for name, child in self._children.items()
@@ -278,14 +279,14 @@ class ProcessReplicas:
         return {name: child.returncode for name, child in ended.items()}
 
     def _has_crashed(self, one: Started, code: int | None) -> bool:
-        if code is None:  # it was started by another autoscaler, which might have known more
+        if code is None:  # another autoscaler started it, so its exit code is unknown
             _log.warning("fleet %s: process %d has ended", self._fleet, one.pid)
         elif code == 0:
-            _log.info("fleet %s: process %d has ended by itself", self._fleet, one.pid)
+            _log.info("fleet %s: process %d exited by itself", self._fleet, one.pid)
         else:
             text = crash_backoff.exit_text(code)
             _log.error("fleet %s: process %d crashed: %s", self._fleet, one.pid, text)
         return bool(code)
 
-    def _crash_loop(self, book: Book, now: int) -> ReplicasUnavailable:
-        return ReplicasUnavailable(f"fleet {self._fleet}: {crash_backoff.describe(book, now=now)}")
+    def _crash_loop(self, state: LedgerState, now: int) -> ReplicasUnavailable:
+        return ReplicasUnavailable(f"fleet {self._fleet}: {crash_backoff.describe(state, now=now)}")

@@ -1,4 +1,4 @@
-"""Workers of a fleet of processes as the registry knows them, whoever has started them."""
+"""Registered workers of a fleet of processes, including those started elsewhere."""
 
 from __future__ import annotations
 
@@ -10,66 +10,72 @@ from typing import TypeVar
 import msgspec
 
 from penstock.domain.errors import ReplicasUnavailable, StoreUnavailable
-from penstock.outbound.replicas.ledger import Book
-from penstock.ports.fleet_registry import FleetRoll, Member
+from penstock.outbound.replicas.ledger import LedgerState
+from penstock.ports.fleet_registry import FleetRegistry, Member
 
 T = TypeVar("T")
 
 _log = logging.getLogger("penstock.fleets")
 
 
-class Other(msgspec.Struct, frozen=True):
-    """A replica that is not ours to signal: the workers of it that are on the roll."""
+class OtherReplica(msgspec.Struct, frozen=True):
+    """A replica that was started elsewhere: its registered workers."""
 
     ids: tuple[str, ...]
     since: int
 
 
-class Registered:
-    """All of these raise ReplicasUnavailable; without a roll nobody is registered."""
+class RegisteredReplicas:
+    """Every method may raise ReplicasUnavailable; without a registry there are no members."""
 
-    def __init__(self, fleet: str, roll: FleetRoll | None) -> None:
+    def __init__(self, fleet: str, registry: FleetRegistry | None) -> None:
         self._fleet = fleet
-        self._roll = roll
+        self._registry = registry
 
     @property
     def is_used(self) -> bool:
-        return self._roll is not None
+        return self._registry is not None
 
     def members(self) -> list[Member]:
-        """Those that stay; none of those that drain."""
-        roll = self._roll
-        if roll is None:
+        """Members that are not draining."""
+        registry = self._registry
+        if registry is None:
             return []
-        return [one for one in _on_roll(lambda: roll.members(self._fleet)) if not one.is_draining]
+        return [
+            one
+            for one in _ask_registry(lambda: registry.members(self._fleet))
+            if not one.is_draining
+        ]
 
     def holding(self, worker_ids: list[str]) -> dict[str, int]:
-        roll = self._roll
-        if roll is None or not worker_ids:
+        registry = self._registry
+        if registry is None or not worker_ids:
             return {}
-        return _on_roll(lambda: roll.holding(worker_ids))
+        return _ask_registry(lambda: registry.holding(worker_ids))
 
-    def drain(self, other: Other) -> None:
+    def drain(self, other: OtherReplica) -> None:
         for worker_id in other.ids:
-            _log.info("fleet %s: worker %s is drained", self._fleet, worker_id)
-            if self._roll is not None:
-                _on_roll(partial(self._roll.drain, worker_id))
+            _log.info("fleet %s: draining worker %s", self._fleet, worker_id)
+            if self._registry is not None:
+                _ask_registry(partial(self._registry.drain, worker_id))
 
 
-def others(book: Book, members: list[Member]) -> list[Other]:
-    """Replicas that the ledger does not know."""
-    known = {one.replica for one in book.started} | set(book.gone)
+def others(state: LedgerState, members: list[Member]) -> list[OtherReplica]:
+    """Replicas that are not in the ledger."""
+    known = {one.replica for one in state.started} | set(state.gone)
     found: dict[str, list[Member]] = {}
     for member in members:
         if member.replica not in known:
             found.setdefault(member.replica or member.id, []).append(member)
     return [
-        Other(tuple(member.id for member in each), min(member.registered_at for member in each))
+        OtherReplica(
+            tuple(member.id for member in each), min(member.registered_at for member in each)
+        )
         for each in found.values()
     ]
 
 
-def _on_roll(ask: Callable[[], T]) -> T:
+def _ask_registry(ask: Callable[[], T]) -> T:
     try:
         return ask()
     except StoreUnavailable as error:

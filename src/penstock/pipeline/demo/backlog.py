@@ -1,4 +1,4 @@
-"""The counters of a make-believe broker, minute by minute.  They balance: they are counted."""
+"""The counters of the demo's broker, minute by minute, counted from its messages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pyarrow as pa
 from penstock.domain.limits import DAY, MINUTE
 from penstock.pipeline.demo.chance import Ints
 from penstock.pipeline.demo.columns import texts
-from penstock.pipeline.demo.story import CANCELLED, DEAD, DONE, QUEUES, Past
+from penstock.pipeline.demo.story import CANCELLED, DEAD, DONE, QUEUES, DemoMessages
 
 _A_DAY = DAY // MINUTE
 
 
 class Counters:
-    """Of all queues, over all days and one more for what ends after the last one."""
+    """Counters of all queues, over all days and one more for late endings."""
 
     def __init__(self, first_midnight: int, days: int) -> None:
         self._start = first_midnight
@@ -22,7 +22,7 @@ class Counters:
         names = ("sent", "claimed", "done", "dead", "cancelled", "failed", "attempts")
         self._in = {n: np.zeros((len(QUEUES), self._minutes), dtype=np.int64) for n in names}
 
-    def add(self, past: Past) -> None:
+    def add(self, past: DemoMessages) -> None:
         claimed = past.outcome != CANCELLED
         self._count("sent", past.queue, past.sent_at)
         self._count("claimed", past.queue[claimed], past.leased_at[claimed])
@@ -33,7 +33,7 @@ class Counters:
         self._count("attempts", past.queue, past.finished_at, past.failures + claimed)
 
     def samples(self, day: int) -> dict[str, pa.Array]:
-        """At the end of each minute of a day, by minute and queue."""
+        """The counters at the end of each minute of a day, by minute and queue."""
         minutes = slice(day * _A_DAY, (day + 1) * _A_DAY)
         total = {name: np.cumsum(found, axis=1)[:, minutes] for name, found in self._in.items()}
         ended = total["done"] + total["dead"] + total["cancelled"]

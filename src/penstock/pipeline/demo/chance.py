@@ -1,4 +1,4 @@
-"""Chance that is none: numbers that look drawn and follow from where they stand."""
+"""Reproducible pseudo-random numbers: each follows from its position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shares(numbers: Ints, salt: int) -> Floats:
 
 
 def log_normal(numbers: Ints, salt: int, *, median: float, spread: float) -> Floats:
-    """Times as real ones are: most near the median, some many times as long."""
+    """Realistic durations: most near the median, some many times as long."""
     radius = np.sqrt(-2 * np.log(shares(numbers, salt)))
     normal = radius * np.cos(2 * np.pi * shares(numbers, salt + 1))
     return np.asarray(median * np.exp(spread * normal), dtype=np.float64)

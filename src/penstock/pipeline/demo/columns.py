@@ -1,4 +1,4 @@
-"""The messages of a past as columns of the lake's tables."""
+"""The demo's messages as columns of the lake's tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.pipeline.demo.chance import Ints, words
-from penstock.pipeline.demo.story import CANCELLED, DEAD, DONE, ERRORS, KINDS, QUEUES, WORKERS, Past
+from penstock.pipeline.demo.story import (
+    CANCELLED,
+    DEAD,
+    DONE,
+    ERRORS,
+    KINDS,
+    QUEUES,
+    WORKERS,
+    DemoMessages,
+)
 
 WORKER_IDS = tuple(f"{number:032x}" for number in range(1, WORKERS + 1))
 _OUTCOMES = ("done", "dead", "cancelled")
@@ -17,8 +26,8 @@ _HEX = np.frombuffer(bytes(range(256)).hex().encode(), dtype=np.uint8).reshape(2
 _DASHES = (8, 13, 18, 23)
 
 
-def history(past: Past, *, first_no: int) -> dict[str, pa.Array]:
-    """Sorted by their ends; `first_no` numbers them."""
+def history(past: DemoMessages, *, first_no: int) -> dict[str, pa.Array]:
+    """`past` is sorted by end; numbers start at `first_no`."""
     rows = len(past.message_no)
     is_claimed = past.outcome != CANCELLED
     return {
@@ -48,9 +57,9 @@ def history(past: Past, *, first_no: int) -> dict[str, pa.Array]:
 
 
 class Attempts:
-    """The attempts that came to nothing, one after the other for each message."""
+    """The failed attempts, one after the other for each message."""
 
-    def __init__(self, past: Past) -> None:
+    def __init__(self, past: DemoMessages) -> None:
         times = past.failures
         of = np.repeat(np.arange(len(times)), times)
         nth = np.arange(len(of)) - np.repeat(np.cumsum(times) - times, times)
@@ -87,13 +96,13 @@ class Attempts:
 
 
 def texts(names: Sequence[str], which: Ints) -> pa.Array:
-    """By number; none where it is -1."""
+    """Names by index; null where the index is -1."""
     codes = pa.array(which.astype(np.int32), mask=which < 0)
     return pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string())).cast(pa.string())
 
 
 def ids(numbers: Ints, sent_at: Ints) -> pa.Array:
-    """UUIDv7: the instant of sending, the version, and the rest by chance."""
+    """UUIDv7: the instant of sending, the version, and pseudo-random bits."""
     raw = np.empty((len(numbers), 16), dtype=np.uint8)
     raw[:, :6] = sent_at.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
     raw[:, 6:14] = words(numbers, 20).view(np.uint8).reshape(-1, 8)

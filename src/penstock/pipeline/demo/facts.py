@@ -1,4 +1,4 @@
-"""What happened beside the messages: workers came and went, a circuit opened, a fleet grew."""
+"""The demo's facts: workers register and are lost, a circuit opens, a fleet grows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, object]
 
 
 def facts(midnight: int, *, is_first: bool, is_outage: bool) -> list[Row]:
-    """Those of a day, in the order of time, not yet numbered."""
+    """The facts of a day in order of time, without numbers."""
     found = [*_scaling(midnight)]
     if is_first:
         found += [_worker(workers.REGISTERED, n, midnight + n * SECOND) for n in range(24)]

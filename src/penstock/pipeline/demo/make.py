@@ -1,4 +1,4 @@
-"""Writes a make-believe past into a folder, as the archiver lays out a lake, day by day."""
+"""Writes a demo lake, day by day, laid out as the archiver does."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def make(
     first_midnight: int,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, int]:
-    """How many rows each table has.  The folder must not hold a lake yet."""
+    """Returns the number of rows per table.  The folder must not contain a lake yet."""
     if any((folder / table).exists() for table in lake.TABLES):
-        raise InvalidRequest(f"there is a lake in {folder} already; name another folder")
+        raise InvalidRequest(f"{folder} already contains a lake; name another folder")
     writer = _Writer(folder)
     counters = Counters(first_midnight, days)
-    carried: list[story.Past] = []
+    carried: list[story.DemoMessages] = []
     carried_attempts: list[Attempts] = []
     first_no = 1
     for day, count in enumerate(story.messages_of_days(messages, days)):
@@ -50,7 +50,7 @@ def make(
         first_no += count
         counters.add(past)
         carried_attempts.append(Attempts(past))
-        carried = [_write_history(writer, story.joined([*carried, past]), midnight)]
+        carried = [_write_history(writer, story.join([*carried, past]), midnight)]
         carried_attempts = [_write_attempts(writer, each, midnight) for each in carried_attempts]
         writer.write_rows(
             lake.FACTS, midnight, facts(midnight, is_first=day == 0, is_outage=is_outage)
@@ -60,8 +60,8 @@ def make(
     return writer.rows
 
 
-def _write_history(writer: _Writer, past: story.Past, midnight: int) -> story.Past:
-    """Returns those that end later."""
+def _write_history(writer: _Writer, past: story.DemoMessages, midnight: int) -> story.DemoMessages:
+    """Returns the messages that end on a later day."""
     is_today = past.finished_at < midnight + DAY
     today = past.take(is_today)
     in_order = today.take(np.argsort(today.finished_at, kind="stable"))
@@ -89,7 +89,7 @@ class _Writer:
         return self._next.get((table.name, midnight), 1)
 
     def write_rows(self, table: Table, midnight: int, rows: list[dict[str, object]]) -> None:
-        """Numbered on from day to day."""
+        """Numbers continue from day to day."""
         schema = _schema(table)
         numbered = [{table.number: self._facts + n, **row} for n, row in enumerate(rows, start=1)]
         self._facts += len(rows)
@@ -110,15 +110,15 @@ class _Writer:
         name = lake.file_name(table, Range(numbers[0].as_py(), numbers[-1].as_py()))
         folder = self._folder / lake.folder(table, lake.dt_of(midnight))
         folder.mkdir(parents=True, exist_ok=True)
-        under_way = folder / f".tmp-{name}"
+        temporary = folder / f".tmp-{name}"
         pq.write_table(
             rows,
-            under_way,
+            temporary,
             compression="zstd",
             row_group_size=ROWS_PER_GROUP,
             use_dictionary=[column.name for column in table.columns if column.repeats],
         )
-        os.replace(under_way, folder / name)
+        os.replace(temporary, folder / name)
         self._next[table.name, midnight] = numbers[-1].as_py() + 1
         self.rows[table.name] += rows.num_rows
 

@@ -1,9 +1,9 @@
-"""What happened, message by message: a diurnal load, an outage, a kind that is poison.
+"""The demo's messages: a daily rhythm, an outage, poisonous kinds.
 
-- Eight queues of different size; days have their rush hours, and each day is busier than the last.
-- In the middle of the past the server behind one route is down for 90 minutes: what goes there
-  fails, its circuit opens, the queue piles up and drains afterwards.
-- One kind fails nearly always, one kills its worker now and then.
+- Eight queues of different sizes; days have rush hours, and each day is busier than the last.
+- On the middle day the server behind one route is down for 90 minutes: requests to it fail, its
+  circuit opens, the queue piles up and drains afterwards.
+- One kind nearly always fails, one sometimes crashes its worker.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from penstock.pipeline.demo.chance import Floats, Ints, log_normal, shares
 DONE, DEAD, CANCELLED = 0, 1, 2
 MAX_ATTEMPTS = 5
 OUTAGE_FROM, OUTAGE_MS = 10 * HOUR, 90 * MINUTE  # of the day in the middle
-DRAIN_MS = 40 * MINUTE  # so long what was held takes to be worked off
-GROWTH = 0.03  # each day so much busier than the one before
+DRAIN_MS = 40 * MINUTE  # how long the held queue takes to drain
+GROWTH = 0.03  # of the load, per day
 WORKERS = 24
 
 
@@ -51,7 +51,7 @@ ERRORS = ("", "502 Bad Gateway", "ValueError: no such currency", "MemoryError", 
 _FIRST_KIND = np.cumsum([0] + [len(queue.kinds) for queue in QUEUES])
 
 
-class Past(msgspec.Struct, frozen=True):
+class DemoMessages(msgspec.Struct, frozen=True):
     """Columns of the messages that were sent on one day, in the order of sending."""
 
     message_no: Ints
@@ -68,17 +68,21 @@ class Past(msgspec.Struct, frozen=True):
     crashes: Ints
     size: Ints
 
-    def take(self, which: npt.NDArray[np.bool_] | Ints) -> Past:
-        return Past(*(getattr(self, name)[which] for name in self.__struct_fields__))
+    def take(self, which: npt.NDArray[np.bool_] | Ints) -> DemoMessages:
+        return DemoMessages(*(getattr(self, name)[which] for name in self.__struct_fields__))
 
 
-def joined(pasts: list[Past]) -> Past:
-    names = Past.__struct_fields__
-    return Past(*(np.concatenate([getattr(past, name) for past in pasts]) for name in names))
+def join(pasts: list[DemoMessages]) -> DemoMessages:
+    names = DemoMessages.__struct_fields__
+    return DemoMessages(
+        *(np.concatenate([getattr(past, name) for past in pasts]) for name in names)
+    )
 
 
-def sent_on(day_no: int, *, messages: int, first_no: int, midnight: int, is_outage: bool) -> Past:
-    """The messages of a day; `day_no` counts the days of this past."""
+def sent_on(
+    day_no: int, *, messages: int, first_no: int, midnight: int, is_outage: bool
+) -> DemoMessages:
+    """The messages of a day; `day_no` counts from the first day."""
     no = np.arange(first_no, first_no + messages, dtype=np.int64)
     sent_at = midnight + np.sort((_time_of_day(shares(no, 1)) * DAY).astype(np.int64))
     queue = np.searchsorted(np.cumsum([q.weight for q in QUEUES])[:-1], shares(no, 2))
@@ -92,13 +96,13 @@ def sent_on(day_no: int, *, messages: int, first_no: int, midnight: int, is_outa
         wait, failures, error = _in_outage(
             no, queue, sent_at, wait, failures, error, midnight + OUTAGE_FROM
         )
-    # Between attempts there are pauses that grow.
+    # Pauses between attempts grow.
     pauses = failures * (2_000 + 3_000 * failures)
     first = sent_at + wait.astype(np.int64)
     leased = first + pauses + (failures * service).astype(np.int64)
     is_dead = failures >= MAX_ATTEMPTS
     is_cancelled = ~is_dead & (failures == 0) & (shares(no, 12) < 0.002)
-    return Past(
+    return DemoMessages(
         message_no=no,
         queue=queue,
         kind=kind,
@@ -119,7 +123,7 @@ def sent_on(day_no: int, *, messages: int, first_no: int, midnight: int, is_outa
 
 
 def messages_of_days(messages: int, days: int) -> list[int]:
-    """They add up to all, and each day has some more than the one before."""
+    """Messages per day; they add up to `messages` and grow from day to day."""
     weights = np.array([(1 + GROWTH) ** day for day in range(days)])
     ends = np.rint(np.cumsum(weights) / weights.sum() * messages).astype(int)
     return [int(n) for n in np.diff(np.concatenate(([0], ends)))]
@@ -134,7 +138,7 @@ def _time_of_day(share: Floats) -> Floats:
 
 
 def _wait(no: Ints, sent_at: Ints) -> Floats:
-    """Longer when all are busy."""
+    """Longer in rush hours."""
     hour = sent_at % DAY / HOUR
     busy = 1 + 6 * np.exp(-(((hour - 10) / 2) ** 2)) + 4 * np.exp(-(((hour - 19) / 1.5) ** 2))
     return log_normal(no, 7, median=40.0, spread=1.1) * np.asarray(busy, dtype=np.float64)
@@ -162,13 +166,13 @@ def _in_outage(
     error: Ints,
     began_at: int,
 ) -> tuple[Floats, Ints, Ints]:
-    """What was sent while the server was down waits for its end, and then for its turn."""
+    """Messages sent while the server is down wait for the end of the outage and of the drain."""
     since = sent_at - began_at
     is_hit = (queue == BROKEN_QUEUE) & (since >= 0) & (since < OUTAGE_MS + DRAIN_MS)
     left = np.maximum(OUTAGE_MS - since, 0) + np.maximum(
         DRAIN_MS * (1 - since / (OUTAGE_MS + DRAIN_MS)), 0
     )
-    # The first ones are tried, and fail; after that the circuit keeps all others back.
+    # The first ones are tried and fail; after that the circuit holds the queue.
     is_tried = is_hit & (since < 2 * MINUTE)
     longer = np.where(is_tried, wait, wait + left)
     return (

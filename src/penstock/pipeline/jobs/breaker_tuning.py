@@ -1,7 +1,7 @@
-"""What other settings of the circuit breaker would have done: history, replayed under each.
+"""Replays history under candidate settings of the circuit breaker, and recommends one.
 
-Of every route and day each candidate is a row, and so it is of all routes together (`*`), for which
-the settings really are.  A day is replayed with the day before it, by which the samples are there.
+Every candidate has a row per route and day, and one for all routes together (`*`), for which the
+settings really apply.  A day is replayed after the day before it, which fills the outcome window.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from penstock.domain.lake.layout import ATTEMPTS, HISTORY
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import history
 from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
-from penstock.pipeline.checks import sound
-from penstock.pipeline.job import Job, Output, Tables
-from penstock.pipeline.replays.breaker import Call, Stretch, judged, outages, replay
+from penstock.pipeline.checks import sound_rows
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.replays.breaker import Interval, RouteCall, evaluate, outages, replay
 from penstock.pipeline.replays.tuning import USUAL_THRESHOLD, candidates, survival
-from penstock.pipeline.schemas import DT, Derived, boolean, double, integer, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
+from penstock.pipeline.settings import PipelineSettings
 
 ALL_ROUTES = "*"
 _FAILED = sorted(outcome.value for outcome in history.FAILURES)
-_FATAL = (EXHAUSTED, TIMED_OUT, QUARANTINED)  # reasons that an attempt gave; others people gave
+_FATAL = (EXHAUSTED, TIMED_OUT, QUARANTINED)  # set by an attempt; other reasons by a person
 
 _CANDIDATE = (
     text("route", "whose circuit; *: all of them"),
@@ -37,37 +37,37 @@ _CANDIDATE = (
     long("max_queue_sample_count", "maxQueueSampleCount"),
     integer("error_threshold_percentage", "errorThresholdPercentage"),
     long("min_queue_sample_count", "minQueueSampleCount"),
-    integer("off_by", "usual ages between its age and the formula's"),
-    double("per_minute", "messages that are tried in a busy minute (the 95th percentile)"),
+    integer("off_by", "steps between its age and the formula's"),
+    double("per_minute", "messages tried in a busy minute (the 95th percentile)"),
     double("load", "active queues on average"),
-    long("survival_ms", "how long the server lives with this route down and no circuit opening"),
+    long("survival_ms", "how long the server survives with this route down and no open circuit"),
     long("dies_with", "active queues after the whole minutes of that time"),
 )
 _FOUND = (
-    long("calls", "attempts that came to an end"),
+    long("calls", "attempts that ended"),
     long("failures", "attempts that failed"),
-    long("outages", "times in which most failed, that began on this day"),
+    long("outages", "outages that began on this day"),
     long("missed", "outages in which the circuit never opened"),
     long("unsafe", "outages that the server would not have survived until the circuit opened"),
     long("opens", "openings"),
     long("false_opens", "openings outside of outages"),
-    long("reopens", "times it was tried and opened again"),
-    long("open_ms", "how long it was not closed"),
-    long("false_open_ms", "how long of that there was no outage"),
-    long("detection_ms", "from the first failure of an outage to the opening: all outages added"),
-    long("detection_max_ms", "the same, of the slowest; null: no outage was noticed"),
+    long("reopens", "failed probes"),
+    long("open_ms", "how long the circuit was not closed"),
+    long("false_open_ms", "the part of open_ms outside of outages"),
+    long("detection_ms", "from an outage's first failure to the opening: sum of all outages"),
+    long("detection_max_ms", "the same for the slowest; null: no outage was detected"),
     long("held", "calls that would not have been tried"),
     long("failed", "calls that would have been tried and failed"),
 )
 
-BREAKER_TUNING = Derived(
+BREAKER_TUNING = ComputedTable(
     name="breaker_tuning",
-    meaning="what each candidate of the breaker's settings would have done",
+    meaning="what each candidate for the breaker's settings would have done",
     fields=(
         *_CANDIDATE,
         *_FOUND,
         integer("rank", "1 is the best of its route and day"),
-        boolean("is_recommended", "whether it is that one"),
+        boolean("is_recommended", "whether it is the best"),
     ),
 )
 _GRID = StructType(
@@ -78,11 +78,11 @@ _REPLAYED = StructType(
 )
 
 
-def breaker_tuning(tables: Tables, settings: JobSettings) -> DataFrame:
+def breaker_tuning(tables: Tables, settings: PipelineSettings) -> DataFrame:
     calls = _calls(tables)
     grid = _grid(calls, tables["backlog"], settings)
     days = F.explode(F.array(DT, F.date_format(F.date_add(F.to_date(DT), 1), "yyyy-MM-dd")))
-    # Each call counts on its day and prepares the next one.
+    # Each call counts on its own day and fills the window for the next one.
     played = calls.withColumn("day", days).drop(DT).withColumnRenamed("day", DT)
     replays = played.join(F.broadcast(grid), [DT, "route"]).groupBy(DT, "route", "candidate")
     found = replays.applyInArrow(_replaying(settings), _REPLAYED)
@@ -91,13 +91,13 @@ def breaker_tuning(tables: Tables, settings: JobSettings) -> DataFrame:
 
 def _calls(tables: Tables) -> DataFrame:
     """dt, route, at, message_no, is_failure: one row per attempt whose outcome counts."""
-    ended = sound(tables["history"], HISTORY).where("route IS NOT NULL")
+    ended = sound_rows(tables["history"], HISTORY).where("route IS NOT NULL")
     is_fatal = (F.col("outcome") == State.DEAD.value) & F.col("reason").isin(*_FATAL)
     last = ended.where((F.col("outcome") == State.DONE.value) | is_fatal).select(
         DT, "route", F.col("finished_at").alias("at"), "message_no", is_fatal.alias("is_failure")
     )
-    others = sound(tables["attempts"], ATTEMPTS).where(F.col("outcome").isin(*_FAILED))
-    # An attempt does not say its route: its message does once it has ended, or else its queue does.
+    others = sound_rows(tables["attempts"], ATTEMPTS).where(F.col("outcome").isin(*_FAILED))
+    # An attempt has no route: take that of its message if it has ended, or else that of its queue.
     by_message = ended.groupBy("message_no").agg(F.first("route").alias("own_route"))
     by_queue = (
         ended.groupBy("queue")
@@ -118,8 +118,8 @@ def _calls(tables: Tables) -> DataFrame:
     return last.unionByName(earlier)
 
 
-def _grid(calls: DataFrame, backlog: DataFrame, settings: JobSettings) -> DataFrame:
-    """Every candidate of every route and day, made for the busiest route of the day."""
+def _grid(calls: DataFrame, backlog: DataFrame, settings: PipelineSettings) -> DataFrame:
+    """The candidates for every route and day, chosen for the busiest route of the day."""
     minutes = calls.groupBy(DT, "route", F.expr(f"at div {MINUTE}").alias("minute"))
     tried = minutes.agg(F.count_distinct("message_no").alias("tried"))
     rates = tried.groupBy(DT, "route").agg(F.percentile("tried", 0.95).alias("per_minute"))
@@ -132,7 +132,7 @@ def _grid(calls: DataFrame, backlog: DataFrame, settings: JobSettings) -> DataFr
     return known.groupBy(DT).applyInArrow(_candidates(settings), _GRID)
 
 
-def _candidates(settings: JobSettings) -> Any:
+def _candidates(settings: PipelineSettings) -> Any:
     schema = to_arrow_schema(_GRID)
 
     def of_day(table: pa.Table) -> pa.Table:
@@ -141,7 +141,7 @@ def _candidates(settings: JobSettings) -> Any:
         rows = [
             _candidate_row(route, one, settings)
             for one in candidates(
-                in_force(settings),
+                current_settings(settings),
                 _survival(busiest, settings),
                 per_minute=busiest["per_minute"],
             )
@@ -152,7 +152,7 @@ def _candidates(settings: JobSettings) -> Any:
     return of_day
 
 
-def _candidate_row(route: dict[str, Any], one: Any, settings: JobSettings) -> dict[str, Any]:
+def _candidate_row(route: dict[str, Any], one: Any, settings: PipelineSettings) -> dict[str, Any]:
     lives = _survival(route, settings)
     return {
         **{f: getattr(one.settings, f) for f in _SET},
@@ -175,7 +175,7 @@ _SET = (
 )
 
 
-def in_force(settings: JobSettings) -> BreakerSettings:
+def current_settings(settings: PipelineSettings) -> BreakerSettings:
     return BreakerSettings(
         entries_max_age_ms=settings.breaker_max_age_ms,
         max_queue_sample_count=settings.breaker_max_samples,
@@ -185,12 +185,12 @@ def in_force(settings: JobSettings) -> BreakerSettings:
     )
 
 
-def _load(route: dict[str, Any], settings: JobSettings) -> float:
-    said = settings.breaker_load
-    return float(route["load"] if said is None else said)
+def _load(route: dict[str, Any], settings: PipelineSettings) -> float:
+    configured = settings.breaker_load
+    return float(route["load"] if configured is None else configured)
 
 
-def _survival(route: dict[str, Any], settings: JobSettings) -> Any:
+def _survival(route: dict[str, Any], settings: PipelineSettings) -> Any:
     return survival(
         capacity=settings.breaker_capacity,
         load=_load(route, settings),
@@ -198,14 +198,14 @@ def _survival(route: dict[str, Any], settings: JobSettings) -> Any:
     )
 
 
-def _replaying(settings: JobSettings) -> Any:
+def _replaying(settings: PipelineSettings) -> Any:
     schema = to_arrow_schema(_REPLAYED)
 
     def of_route(table: pa.Table) -> pa.Table:
         table = table.sort_by([("at", "ascending"), ("message_no", "ascending")])
         first = table.slice(0, 1).to_pylist()[0]
         calls = [
-            Call(*values)
+            RouteCall(*values)
             for values in zip(
                 *(table.column(n).to_pylist() for n in ("at", "message_no", "is_failure")),
                 strict=True,
@@ -217,10 +217,12 @@ def _replaying(settings: JobSettings) -> Any:
     return of_route
 
 
-def _played(calls: list[Call], said: dict[str, Any], settings: JobSettings) -> dict[str, Any]:
+def _played(
+    calls: list[RouteCall], said: dict[str, Any], settings: PipelineSettings
+) -> dict[str, Any]:
     from_at = _midnight(said[DT])
-    day = Stretch(from_at, from_at + DAY)
-    # The same day, whichever of its neighbours are there.
+    day = Interval(from_at, from_at + DAY)
+    # The same result whichever neighbouring days were loaded.
     calls = [call for call in calls if from_at - DAY <= call.at < day.to_at]
     tried = BreakerSettings(
         circuit_check_enabled=True,
@@ -230,7 +232,7 @@ def _played(calls: list[Call], said: dict[str, Any], settings: JobSettings) -> d
     )
     replayed = replay(calls, tried, day)
     real = outages(calls, least_ms=settings.breaker_outage_ms)
-    verdict = judged(replayed, real, day, survival_ms=said["survival_ms"])
+    verdict = evaluate(replayed, real, day, survival_ms=said["survival_ms"])
     own = [call for call in calls if call.at >= from_at]
     return {
         "calls": len(own),
@@ -255,7 +257,7 @@ def _midnight(dt: str) -> int:
 
 
 def _of_all(found: DataFrame) -> DataFrame:
-    """The routes together: the server dies of the one it survives shortest."""
+    """All routes together; the route with the shortest survival counts."""
     same = ("max_queue_sample_count", "min_queue_sample_count", "entries_max_age_ms")
     shortest = F.min_by("dies_with", "survival_ms")
     added = [n.name for n in _FOUND if n.name != "detection_max_ms"]
@@ -277,7 +279,7 @@ def _ranked(found: DataFrame) -> DataFrame:
 
 
 def _better() -> list[Column]:
-    """The server lives; no outage goes unnoticed; nothing else opens; then as in the seed."""
+    """The server survives; no outage is missed; no false openings; then gateleen's guidelines."""
     return [
         *(F.col(name) for name in ("unsafe", "missed", "false_opens", "detection_ms", "off_by")),
         F.abs(F.col("error_threshold_percentage") - USUAL_THRESHOLD),
@@ -287,12 +289,12 @@ def _better() -> list[Column]:
     ]
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="breaker_tuning",
     summary="replays history through circuits under candidate settings and recommends some",
     inputs=("history", "attempts", "backlog"),
     after=("quality",),
-    outputs=(Output(BREAKER_TUNING, breaker_tuning),),
+    outputs=(JobOutput(BREAKER_TUNING, breaker_tuning),),
     lookback_days=1,
     settings=(
         "breaker_capacity",

@@ -1,10 +1,10 @@
-"""How much goes through, what it costs, how long the storage lasts, and where it is going.
+"""Throughput, cost, how long the storage lasts, and trends.
 
     bandwidth = payload × requests                  a message is a request in, an attempt one out
     cost/day  = payload × requests a day × cost per volume
 
-Peak beside average, because a system that cannot take its peak is too small.  Storage fills while
-nobody takes anything out: how many days does it last?  And growth: is the answer getting worse?
+Peaks are shown beside averages, because a system must withstand its peak.  Storage fills while no
+worker consumes: how many days does it last?  And growth: is the answer getting worse?
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
-from penstock.pipeline.job import Job, Output, Tables
-from penstock.pipeline.schemas import DT, Derived, double, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.schemas import DT, ComputedTable, double, long, text
+from penstock.pipeline.settings import PipelineSettings
 
 ALL = "*"  # the row for all queues together
 TREND_DAYS = 28
 _DAY_S = 86_400
 _GIB = 1024**3
 
-CAPACITY = Derived(
+CAPACITY = ComputedTable(
     name="capacity",
-    meaning="load, cost and room of a day, by queue and in all",
+    meaning="load, cost and storage of a day, by queue and in total",
     fields=(
         text("queue", "name of the queue; * for all together"),
-        long("messages", "that ended"),
-        long("arrived", "that came in, as the broker has counted; null: not known"),
-        double("payload", "bytes of a body, on average"),
-        long("moved", "bytes that went in and out"),
+        long("messages", "messages that ended"),
+        long("arrived", "messages that were sent, by the broker's counters; null: unknown"),
+        double("payload", "average bytes of a body"),
+        long("moved", "bytes in and out"),
         double("bandwidth", "bytes per second, on average"),
         double("bandwidth_peak", "bytes per second, in the busiest minute"),
         double("per_second", "messages per second, on average"),
         double("per_second_peak", "messages per second, in the busiest minute"),
-        double("peak_to_average", "how many times the average the busiest minute is"),
+        double("peak_to_average", "the busiest minute divided by the average"),
         long("peak_at", "the busiest minute"),
-        double("cost", "of what was moved that day"),
-        long("backlog_peak", "the most that were ready at one time"),
-        long("backlog_end", "that were live at the last sample of the day"),
+        double("cost", "cost of the bytes moved that day"),
+        long("backlog_peak", "the largest number of ready messages"),
+        long("backlog_end", "live messages at the last sample of the day"),
         long("stored_peak", "bytes of the largest backlog"),
-        double("days_offline", "days until the storage is full if nothing is taken out"),
+        double("days_offline", "days until the storage is full if no worker consumes"),
         double("days_offline_at_peak", "the same if every minute were the busiest"),
         double("growth_per_week", "trend of the messages a day: 0.1 is ten percent more a week"),
         double("backlog_growth", "trend of the backlog: messages a day"),
-        double("days_until_full", "days until the storage is full if that goes on; null: never"),
+        double("days_until_full", "days until the storage is full at that growth; null: never"),
     ),
 )
 
 
-def capacity(tables: Tables, settings: JobSettings) -> DataFrame:
+def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
     days = _days(tables["rollups"]).join(_samples(tables["backlog"]), on=[DT, "queue"], how="left")
     with_trend = days.withColumn("day", F.unix_date(F.to_date(DT))).select(
         "*",
@@ -88,7 +88,7 @@ def _days(rollups: DataFrame) -> DataFrame:
         "finished",
         "bytes",
         "backlog",
-        # In once, and out with every attempt.
+        # Once in, and out with every attempt.
         (F.col("bytes") * (1 + F.try_divide("attempts", "finished"))).alias("moved"),
     )
     together = minutes.groupBy(DT, "at").agg(
@@ -128,7 +128,7 @@ def _summed(*names: str) -> list[Column]:
 
 
 def _slope(of: str) -> Column:
-    """Change a day, over the last weeks; null with one day only."""
+    """Change per day over the last weeks; null with only one day."""
     return F.regr_slope(F.col(of).cast("double"), F.col("day").cast("double")).over(_weeks())
 
 
@@ -144,11 +144,11 @@ def _positive(column: Column) -> Column:
     return F.when(column < 0, F.lit(0.0)).otherwise(column)
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="capacity",
     summary="bandwidth, cost, peak and average, days until the storage is full, growth",
     inputs=("rollups", "backlog"),
-    outputs=(Output(CAPACITY, capacity),),
+    outputs=(JobOutput(CAPACITY, capacity),),
     lookback_days=TREND_DAYS - 1,
     settings=("cost_per_gib", "storage_bytes"),
 )

@@ -1,6 +1,6 @@
-"""One row per message that has ended: how long it waited, was worked on and took in all.
+"""One row per ending of a message: its wait, service and total time.
 
-A dead message that was brought back ends once more, and each of its endings is a row.
+A dead message that was brought back ends again, and each of its endings is a row.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import HISTORY
 from penstock.domain.message.lifecycle import State
-from penstock.pipeline.checks import sound
-from penstock.pipeline.job import Job, Output, Tables
-from penstock.pipeline.schemas import Derived, integer, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.checks import sound_rows
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.schemas import ComputedTable, integer, long, text
+from penstock.pipeline.settings import PipelineSettings
 
-LIFECYCLE = Derived(
+LIFECYCLE = ComputedTable(
     name="lifecycle",
     meaning="one row per ending of a message",
     is_large=True,
@@ -25,24 +25,24 @@ LIFECYCLE = Derived(
         text("id", "id of the message"),
         text("queue", "name of the queue"),
         text("kind", "picks the handler"),
-        text("route", "where it belongs, as its sender says"),
-        text("worker", "the worker that had it last"),
+        text("route", "the route that its sender set"),
+        text("worker", "the worker that claimed it last"),
         text("outcome", "done, dead or cancelled"),
         long("sent_at", "when it was sent"),
         long("finished_at", "when it ended"),
-        long("wait_ms", "from its sending to its first claim; null: it was never claimed"),
-        long("service_ms", "from its last claim to its end; null: it is not done"),
-        long("total_ms", "from its sending to its end"),
+        long("wait_ms", "from send to first claim; null: it was never claimed"),
+        long("service_ms", "from last claim to end; null: it is not done"),
+        long("total_ms", "from send to end"),
         integer("attempts", "claims that count"),
         integer("failures", "attempts that failed"),
-        integer("crashes", "workers that died with it"),
+        integer("crashes", "workers that crashed with it"),
         long("size", "bytes of the body"),
     ),
 )
 
 
-def lifecycle(tables: Tables, settings: JobSettings) -> DataFrame:
-    return sound(tables["history"], HISTORY).select(
+def lifecycle(tables: Tables, settings: PipelineSettings) -> DataFrame:
+    return sound_rows(tables["history"], HISTORY).select(
         "message_no",
         "history_no",
         "id",
@@ -54,7 +54,7 @@ def lifecycle(tables: Tables, settings: JobSettings) -> DataFrame:
         "sent_at",
         "finished_at",
         _between("sent_at", "first_leased_at").alias("wait_ms"),
-        # Whoever ends a message otherwise need not be its holder, and its last claim long ago.
+        # Other endings need not come from the lease holder; its last claim may be long ago.
         F.when(F.col("outcome") == State.DONE.value, _between("leased_at", "finished_at")).alias(
             "service_ms"
         ),
@@ -71,10 +71,10 @@ def _between(start: str, end: str) -> Column:
     return F.col(end) - F.col(start)
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="lifecycle",
     summary="one row per message: wait, service and total time, attempts, outcome",
     inputs=("history",),
     after=("quality",),
-    outputs=(Output(LIFECYCLE, lifecycle),),
+    outputs=(JobOutput(LIFECYCLE, lifecycle),),
 )

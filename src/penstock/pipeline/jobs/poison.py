@@ -1,11 +1,10 @@
-"""What makes trouble: messages and kinds that fail, crash, loop or flap; routes that flap; workers
-that fall silent.
+"""Finds messages and kinds that fail, crash, loop or flap, flapping routes, and silent workers.
 
-    fails     attempts of one message fail again and again
-    crashes   workers die with it
-    loops     it comes back again and again, without failing or ending: leases run out, or whoever
-              has it gives it back or postpones it
-    flaps     it dies, is brought back, and dies again
+fails     attempts of one message fail repeatedly
+crashes   workers crash with it
+loops     it comes back repeatedly without failing or ending: its lease expires, or the worker
+          releases or snoozes it
+flaps     it dies, is brought back, and dies again
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from pyspark.sql import functions as F
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
-from penstock.pipeline.checks import sound
-from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.checks import sound_rows
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.jobs.poison_facts import (
     FLAPPING_ROUTES,
     SILENT_WORKERS,
     flapping_routes,
     silent_workers,
 )
-from penstock.pipeline.schemas import DT, Derived, boolean, double, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, long, text
+from penstock.pipeline.settings import PipelineSettings
 
 _FAILED = (AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT)
 _RETURNED = (AttemptOutcome.EXPIRED, AttemptOutcome.RELEASED, AttemptOutcome.SNOOZED)
 
-MESSAGES = Derived(
+MESSAGES = ComputedTable(
     name="poison_messages",
     meaning="messages that fail, crash, loop or flap",
     fields=(
@@ -38,38 +37,38 @@ MESSAGES = Derived(
         text("id", "id of the message"),
         text("queue", "name of the queue"),
         text("kind", "picks the handler; null: it has not ended that day"),
-        text("route", "where it belongs; null: none, or it has not ended that day"),
-        text("patterns", "fails, crashes, loops, flaps: those that fit, separated by commas"),
-        long("failed", "attempts that failed or took too long"),
-        long("crashed", "workers that died with it"),
+        text("route", "its route; null: none, or it has not ended that day"),
+        text("patterns", "fails, crashes, loops, flaps: those that apply, separated by commas"),
+        long("failed", "attempts that failed or timed out"),
+        long("crashed", "workers that crashed with it"),
         long("returned", "times it came back without failing or ending"),
         long("died", "times it died"),
-        long("workers", "different workers that had it"),
-        text("last_error", "what was wrong last"),
-        long("first_at", "when this began"),
-        long("last_at", "when it happened last"),
+        long("workers", "distinct workers that claimed it"),
+        text("last_error", "its last error"),
+        long("first_at", "when the trouble began"),
+        long("last_at", "when it last happened"),
     ),
 )
 
-KINDS = Derived(
+KINDS = ComputedTable(
     name="poison_kinds",
-    meaning="kinds of which messages fail, crash or die",
+    meaning="kinds whose messages fail, crash workers or die",
     fields=(
         text("queue", "name of the queue"),
         text("kind", "picks the handler; null: none"),
-        long("messages", "that ended"),
-        long("failing", "of these, that failed, crashed or died"),
-        double("failing_ratio", "failing to messages"),
+        long("messages", "messages that ended"),
+        long("failing", "messages that failed, crashed a worker or died"),
+        double("failing_ratio", "failing divided by messages"),
         long("failures", "attempts that failed"),
-        long("crashes", "workers that died"),
-        long("dead", "that died"),
-        text("common_error", "the error most of them had last"),
-        boolean("is_poison", "more of them fail than is tolerable, or workers died"),
+        long("crashes", "workers that crashed"),
+        long("dead", "messages that died"),
+        text("common_error", "the most frequent last error"),
+        boolean("is_poison", "more of them fail than is tolerable, or workers crashed"),
     ),
 )
 
 
-def poison_messages(tables: Tables, settings: JobSettings) -> DataFrame:
+def poison_messages(tables: Tables, settings: PipelineSettings) -> DataFrame:
     trouble = _attempts(tables["attempts"]).unionByName(_deaths(tables["history"]))
     counted = trouble.groupBy(DT, "message_no").agg(
         F.max("id").alias("id"),
@@ -88,14 +87,14 @@ def poison_messages(tables: Tables, settings: JobSettings) -> DataFrame:
     return suspects.join(_labels(tables["history"], suspects), on=[DT, "message_no"], how="left")
 
 
-def poison_kinds(tables: Tables, settings: JobSettings) -> DataFrame:
+def poison_kinds(tables: Tables, settings: PipelineSettings) -> DataFrame:
     is_failing = (
         (F.col("failures") > 0) | (F.col("crashes") > 0) | (F.col("outcome") == State.DEAD.value)
     )
     ratio = F.col("failing") / F.col("messages")
     is_much = ratio * 100 >= settings.poison_ratio_percent
     return (
-        sound(tables["history"], HISTORY)
+        sound_rows(tables["history"], HISTORY)
         .groupBy(DT, "queue", "kind")
         .agg(
             F.count(F.lit(1)).alias("messages"),
@@ -114,7 +113,7 @@ def poison_kinds(tables: Tables, settings: JobSettings) -> DataFrame:
 
 
 def _attempts(attempts: DataFrame) -> DataFrame:
-    return sound(attempts, ATTEMPTS).select(
+    return sound_rows(attempts, ATTEMPTS).select(
         DT,
         "message_no",
         "id",
@@ -127,9 +126,9 @@ def _attempts(attempts: DataFrame) -> DataFrame:
 
 
 def _deaths(history: DataFrame) -> DataFrame:
-    """The attempt that a message died of is counted as an attempt already."""
+    """Without the attempt that a message died of, which is counted as an attempt already."""
     return (
-        sound(history, HISTORY)
+        sound_rows(history, HISTORY)
         .where(F.col("outcome") == State.DEAD.value)
         .select(
             DT,
@@ -145,7 +144,7 @@ def _deaths(history: DataFrame) -> DataFrame:
 
 
 def _labels(history: DataFrame, suspects: DataFrame) -> DataFrame:
-    """Kind and route of the suspects that have ended; there are few of them among very many."""
+    """Kind and route of the suspects that have ended: few among very many messages."""
     few = F.broadcast(suspects.select(DT, "message_no"))
     found = history.select(DT, "message_no", "kind", "route").join(few, on=[DT, "message_no"])
     return found.groupBy(DT, "message_no").agg(
@@ -153,7 +152,7 @@ def _labels(history: DataFrame, suspects: DataFrame) -> DataFrame:
     )
 
 
-def _patterns(settings: JobSettings) -> Column:
+def _patterns(settings: PipelineSettings) -> Column:
     rules = {
         "fails": F.col("failed") >= settings.poison_failures,
         "crashes": F.col("crashed") >= settings.poison_crashes,
@@ -167,15 +166,15 @@ def _count(outcomes: tuple[AttemptOutcome, ...]) -> Column:
     return F.count_if(F.col("outcome").isin([outcome.value for outcome in outcomes]))
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="poison",
     summary="messages and kinds that fail, flap, crash or loop; flapping routes; silent workers",
     inputs=("history", "attempts", "facts"),
     outputs=(
-        Output(MESSAGES, poison_messages),
-        Output(KINDS, poison_kinds),
-        Output(FLAPPING_ROUTES, flapping_routes),
-        Output(SILENT_WORKERS, silent_workers),
+        JobOutput(MESSAGES, poison_messages),
+        JobOutput(KINDS, poison_kinds),
+        JobOutput(FLAPPING_ROUTES, flapping_routes),
+        JobOutput(SILENT_WORKERS, silent_workers),
     ),
     after=("quality",),
     settings=(

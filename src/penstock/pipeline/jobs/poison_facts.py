@@ -1,4 +1,4 @@
-"""Routes whose circuits open and close all day, and workers whose beats were missed."""
+"""Routes whose circuits keep opening and closing, and workers whose beats were missed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from penstock.domain.circuit.circuit import CircuitState
 from penstock.domain.lake.layout import ATTEMPTS, FACTS
 from penstock.domain.limits import DAY
 from penstock.domain.message.history import AttemptOutcome
-from penstock.pipeline.checks import sound
+from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import Tables
-from penstock.pipeline.schemas import DT, Derived, boolean, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.schemas import DT, ComputedTable, boolean, long, text
+from penstock.pipeline.settings import PipelineSettings
 
 OPENED, REOPENED, HALF_OPENED, CLOSED = (
     "circuit_opened",
@@ -23,57 +23,57 @@ OPENED, REOPENED, HALF_OPENED, CLOSED = (
 )
 CHANGES = (OPENED, REOPENED, HALF_OPENED, CLOSED)
 
-FLAPPING_ROUTES = Derived(
+FLAPPING_ROUTES = ComputedTable(
     name="flapping_routes",
-    meaning="circuits that changed, and how often",
+    meaning="circuits that changed their state, and how often",
     fields=(
         text("circuit", "name of the circuit"),
         text("route", "the pattern it guards"),
         long("opened", "times it opened"),
-        long("reopened", "times a request that was let through failed"),
+        long("reopened", "times a probe failed"),
         long("closed", "times it closed"),
-        long("changes", "all of its changes"),
+        long("changes", "all changes"),
         long("open_ms", "how long it was open that day"),
         boolean("is_flapping", "it changed more often than is tolerable"),
     ),
 )
 
-SILENT_WORKERS = Derived(
+SILENT_WORKERS = ComputedTable(
     name="silent_workers",
-    meaning="workers that were not heard of in time, or whose leases ran out",
+    meaning="workers whose beats were missed, or whose leases expired",
     fields=(
         text("worker", "id of the worker"),
-        text("name", "what it calls itself"),
+        text("name", "its name"),
         text("host", "where it ran"),
-        long("lost", "times it was given up because no beat came"),
-        long("silent_ms", "how long it was silent before that, at most"),
-        long("expired", "leases of it that ran out"),
-        long("crashed", "messages it died with"),
-        long("last_at", "when something of this happened last"),
+        long("lost", "times it was marked as lost because no beat came"),
+        long("silent_ms", "the longest silence before that"),
+        long("expired", "its leases that expired"),
+        long("crashed", "messages it crashed with"),
+        long("last_at", "when one of these last happened"),
     ),
 )
 
 
-def flapping_routes(tables: Tables, settings: JobSettings) -> DataFrame:
-    facts = sound(tables["facts"], FACTS).where(F.col("kind").isin(list(CHANGES)))
+def flapping_routes(tables: Tables, settings: PipelineSettings) -> DataFrame:
+    facts = sound_rows(tables["facts"], FACTS).where(F.col("kind").isin(list(CHANGES)))
     by_circuit = Window.partitionBy(DT, "subject").orderBy("at", "fact_no")
     midnight = F.expr(f"at div {DAY} * {DAY}")
-    told = facts.select(
+    changes = facts.select(
         DT,
         "subject",
         "kind",
         "at",
-        _said("pattern").alias("pattern"),
+        _from_data("pattern").alias("pattern"),
         F.coalesce(F.lead("at").over(by_circuit), midnight + DAY).alias("until"),
-        # The first one of a day says how the circuit was since midnight.
+        # The first change of a day has the state since midnight.
         F.when(
-            F.lag("at").over(by_circuit).isNull() & (_said("was") == CircuitState.OPEN.value),
+            F.lag("at").over(by_circuit).isNull() & (_from_data("was") == CircuitState.OPEN.value),
             F.col("at") - midnight,
         ).alias("open_before"),
     )
     open_ms = F.when(F.col("kind").isin(OPENED, REOPENED), F.col("until") - F.col("at"))
     return (
-        told.groupBy(DT, F.col("subject").alias("circuit"))
+        changes.groupBy(DT, F.col("subject").alias("circuit"))
         .agg(
             F.max("pattern").alias("route"),
             F.count_if(F.col("kind") == OPENED).alias("opened"),
@@ -86,19 +86,19 @@ def flapping_routes(tables: Tables, settings: JobSettings) -> DataFrame:
     )
 
 
-def silent_workers(tables: Tables, settings: JobSettings) -> DataFrame:
-    lost = sound(tables["facts"], FACTS).where(F.col("kind") == workers.LOST)
+def silent_workers(tables: Tables, settings: PipelineSettings) -> DataFrame:
+    lost = sound_rows(tables["facts"], FACTS).where(F.col("kind") == workers.LOST)
     of_facts = lost.select(
         DT,
         F.col("subject").alias("worker"),
-        _said("name").alias("name"),
-        _said("host").alias("host"),
-        F.col("at") - _said("beat_at").cast("long"),
+        _from_data("name").alias("name"),
+        _from_data("host").alias("host"),
+        F.col("at") - _from_data("beat_at").cast("long"),
         "at",
         F.lit(workers.LOST).alias("what"),
     ).toDF(DT, "worker", "name", "host", "silent_ms", "at", "what")
     of_leases = (
-        sound(tables["attempts"], ATTEMPTS)
+        sound_rows(tables["attempts"], ATTEMPTS)
         .where(F.col("outcome").isin(AttemptOutcome.EXPIRED.value, AttemptOutcome.CRASHED.value))
         .where(F.col("leased_by").isNotNull())
         .select(
@@ -120,7 +120,7 @@ def silent_workers(tables: Tables, settings: JobSettings) -> DataFrame:
     )
 
 
-def _said(name: str) -> Column:
+def _from_data(name: str) -> Column:
     return F.get_json_object("data", f"$.{name}")
 
 

@@ -1,4 +1,4 @@
-"""Is what was loaded whole and sound?  A day that is not goes no further than this.
+"""Checks whether a day's rows are complete and sound; later jobs do not load a day that fails.
 
 rows        no value missing, no duration negative, every row in its day      quarantined
 uniqueness  no number twice, no message done twice                            stops the day
@@ -17,42 +17,42 @@ from pyspark.sql import functions as F
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Table
 from penstock.domain.message.lifecycle import State
-from penstock.pipeline.checks import doubled, problems_of, with_problems
-from penstock.pipeline.job import Job, Output, Tables
-from penstock.pipeline.lake import Lake
-from penstock.pipeline.schemas import DT, Derived, boolean, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.checks import duplicates, problems_of, with_problems
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.schemas import DT, ComputedTable, boolean, long, text
+from penstock.pipeline.settings import PipelineSettings
 
 CHECKED = (lake.HISTORY, lake.ATTEMPTS, lake.FACTS, lake.BACKLOG)
 ALWAYS_STOPS = ("out_of_balance",)
-SLACK_MS = 5_000  # an ending may be committed so long after the instant that it bears
+SLACK_MS = 5_000  # how long after its instant an ending may be committed
 
-QUALITY = Derived(
+QUALITY = ComputedTable(
     name="quality",
-    meaning="what the checks of a day have found",
+    meaning="the results of a day's checks",
     fields=(
         text("table", "the table that was checked"),
-        text("check", "what was looked for"),
+        text("check", "name of the check"),
         long("rows", "rows that were checked"),
         long("bad", "rows that did not pass"),
-        boolean("is_passed", "whether the day may be loaded as far as this goes"),
-        boolean("is_stopping", "whether the day is kept from being loaded if not"),
+        boolean("is_passed", "whether the check passed"),
+        boolean("is_stopping", "whether the day is not loaded if the check fails"),
     ),
 )
 
-QUARANTINE = Derived(
+QUARANTINE = ComputedTable(
     name="quarantine",
-    meaning="rows that no job reads, because something is wrong with them",
+    meaning="rows that no job reads because of their problems",
     fields=(
-        text("table", "the table they are in"),
+        text("table", "the table of the row"),
         long("number", "number of the row in its table and day"),
-        text("problems", "what is wrong, separated by commas"),
-        text("row", "all of it, as a JSON object"),
+        text("problems", "its problems, separated by commas"),
+        text("row", "the whole row as a JSON object"),
     ),
 )
 
 
-def quality(tables: Tables, settings: JobSettings) -> DataFrame:
+def quality(tables: Tables, settings: PipelineSettings) -> DataFrame:
     parts = [_rows(tables[table.name], table, settings) for table in CHECKED]
     parts += [_unique(tables[table.name], table.name, table.number) for table in CHECKED]
     done = tables["history"].where(F.col("outcome") == State.DONE.value)
@@ -61,22 +61,22 @@ def quality(tables: Tables, settings: JobSettings) -> DataFrame:
     return reduce(DataFrame.unionByName, parts)
 
 
-def quarantine(tables: Tables, settings: JobSettings) -> DataFrame:
+def quarantine(tables: Tables, settings: PipelineSettings) -> DataFrame:
     parts = [_bad_rows(tables[table.name], table) for table in CHECKED]
     return reduce(DataFrame.unionByName, parts)
 
 
-def refused(of: Lake, days: Collection[str]) -> dict[str, str]:
-    """The days that must not be loaded, each with what is wrong."""
+def refused_days(of: SparkLake, days: Collection[str]) -> dict[str, str]:
+    """The days that must not be loaded, with the reasons."""
     found = of.read(QUALITY.name, days).where("is_stopping AND NOT is_passed")
     notes: dict[str, list[str]] = {}
     for row in found.orderBy(DT, "table", "check").collect():
-        told = f"{row['table']}: {row['check']} ({row['bad']} of {row['rows']})"
-        notes.setdefault(row[DT], []).append(told)
-    return {day: ", ".join(told) for day, told in notes.items()}
+        note = f"{row['table']}: {row['check']} ({row['bad']} of {row['rows']})"
+        notes.setdefault(row[DT], []).append(note)
+    return {day: ", ".join(of_day) for day, of_day in notes.items()}
 
 
-def _rows(rows: DataFrame, table: Table, settings: JobSettings) -> DataFrame:
+def _rows(rows: DataFrame, table: Table, settings: PipelineSettings) -> DataFrame:
     problems = problems_of(table)
     counts = [F.count_if(is_bad).alias(name) for name, is_bad in problems.items()]
     counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"), *counts)
@@ -85,21 +85,21 @@ def _rows(rows: DataFrame, table: Table, settings: JobSettings) -> DataFrame:
     tolerated = F.when(is_always, 0.0).otherwise(
         F.col("rows") * F.lit(settings.max_bad_per_million) / 1_000_000
     )
-    return _told(found, table.name, is_passed=F.col("bad") <= tolerated)
+    return _findings(found, table.name, is_passed=F.col("bad") <= tolerated)
 
 
 def _unique(rows: DataFrame, table: str, number: str, check: str = "doubled") -> DataFrame:
-    """A number twice means that the load itself is broken: no share of it is tolerable."""
-    extra = doubled(rows, number).groupBy(DT).agg(F.sum("extra").alias("bad"))
+    """A duplicate number means that the lake itself is broken: none is tolerated."""
+    extra = duplicates(rows, number).groupBy(DT).agg(F.sum("extra").alias("bad"))
     counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
     found = counted.join(extra, on=DT, how="left").withColumn(
         "bad", F.coalesce("bad", F.lit(0).cast("long"))
     )
-    return _told(found.withColumn("check", F.lit(check)), table, is_passed=F.col("bad") == 0)
+    return _findings(found.withColumn("check", F.lit(check)), table, is_passed=F.col("bad") == 0)
 
 
 def _counted(history: DataFrame, backlog: DataFrame) -> DataFrame:
-    """Between the first and the last sample of a day, queue by queue."""
+    """Compare endings with counters between the first and last sample of a day, per queue."""
     samples = backlog.groupBy(F.col(DT).alias("sample_dt"), F.col("queue_no").alias("of")).agg(
         F.min("at").alias("first_at"),
         F.max("at").alias("last_at"),
@@ -115,8 +115,8 @@ def _counted(history: DataFrame, backlog: DataFrame) -> DataFrame:
     found = by_queue.groupBy(F.col("sample_dt").alias(DT)).agg(
         F.sum("counted").alias("rows"), F.count_if(is_off).alias("bad")
     )
-    told = found.withColumn("check", F.lit("counted"))
-    return _told(told, "history", is_passed=F.col("bad") == 0, is_stopping=False)
+    named = found.withColumn("check", F.lit("counted"))
+    return _findings(named, "history", is_passed=F.col("bad") == 0, is_stopping=False)
 
 
 def _within(slack: int) -> Column:
@@ -125,7 +125,7 @@ def _within(slack: int) -> Column:
     )
 
 
-def _told(
+def _findings(
     found: DataFrame, table: str, *, is_passed: Column, is_stopping: bool = True
 ) -> DataFrame:
     return found.select(
@@ -140,7 +140,7 @@ def _told(
 
 
 def _bad_rows(rows: DataFrame, table: Table) -> DataFrame:
-    twice = doubled(rows, table.number).select(
+    twice = duplicates(rows, table.number).select(
         F.col(DT).alias("double_dt"), F.col(table.number).alias("double_number")
     )
     on = (F.col(DT) == F.col("double_dt")) & (F.col(table.number) == F.col("double_number"))
@@ -157,10 +157,10 @@ def _bad_rows(rows: DataFrame, table: Table) -> DataFrame:
     )
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="quality",
     summary="checks that stop a bad day: balance, durations, uniqueness; quarantine of bad rows",
     inputs=tuple(table.name for table in CHECKED),
-    outputs=(Output(QUALITY, quality), Output(QUARANTINE, quarantine)),
+    outputs=(JobOutput(QUALITY, quality), JobOutput(QUARANTINE, quarantine)),
     settings=("max_bad_per_million",),
 )

@@ -1,8 +1,8 @@
-"""Throughput, times, failures and backlog: per minute, hour and day, of queues, kinds, routes and
+"""Throughput, times, failures and backlog per minute, hour and day of queues, kinds, routes and
 workers.
 
-The histograms stay in the table, so that any rows of it can be added up and percentiles read off
-the sum; see pipeline/histogram.py.
+The table keeps the histograms, so that any rows can be added up and percentiles read from the sum;
+see pipeline/histogram.py.
 """
 
 from __future__ import annotations
@@ -13,72 +13,72 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.limits import MINUTE, NUL
-from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.rolling import (
     DIMENSIONS,
     MEASURES,
-    NOBODY,
+    NO_NAME,
     OUTCOMES,
     PARTIAL,
     SUMS,
-    merged,
+    merge_partials,
     partials,
 )
-from penstock.pipeline.schemas import Derived, double, histogram, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.schemas import ComputedTable, double, histogram, long, text
+from penstock.pipeline.settings import PipelineSettings
 
-ROLLUPS = Derived(
+ROLLUPS = ComputedTable(
     name="rollups",
-    meaning="what ended in a minute, an hour or a day, by queue, kind, route or worker",
+    meaning="endings per minute, hour or day, by queue, kind, route or worker",
     fields=(
         text("grain", "minute, hour or day"),
-        long("at", "when it began"),
+        long("at", "start of the minute, hour or day"),
         text("dimension", "queue, kind, route or worker"),
-        text("name", "of which one"),
+        text("name", "name of the queue, kind, route or worker"),
         long("finished", "endings"),
         long("done", "endings as done"),
         long("dead", "endings as dead"),
         long("cancelled", "endings as cancelled"),
-        long("attempts", "claims that count, of what ended"),
-        long("failures", "attempts that failed, of what ended"),
-        long("crashes", "workers that died with a message, of what ended"),
-        long("bytes", "size of the bodies of what ended"),
+        long("attempts", "claims that count, of ended messages"),
+        long("failures", "attempts that failed, of ended messages"),
+        long("crashes", "workers that crashed, of ended messages"),
+        long("bytes", "size of the bodies of ended messages"),
         double("per_second", "throughput: endings per second"),
-        double("failure_ratio", "failures to attempts; null: there was no attempt"),
-        long("backlog", "of queues: the most that were ready; null: not known"),
+        double("failure_ratio", "failures divided by attempts; null: no attempts"),
+        long("backlog", "for queues: the most ready messages; null: unknown"),
         long("wait_p50_ms", "half waited no longer for their first claim"),
         long("wait_p95_ms", "the same for 95 of 100"),
         long("wait_p99_ms", "the same for 99 of 100"),
-        histogram("wait_histogram", "how many waited how long"),
-        long("service_p50_ms", "half of what is done took no longer"),
+        histogram("wait_histogram", "histogram of the wait"),
+        long("service_p50_ms", "half of the done messages took no longer"),
         long("service_p95_ms", "the same for 95 of 100"),
         long("service_p99_ms", "the same for 99 of 100"),
-        histogram("service_histogram", "how many took how long"),
+        histogram("service_histogram", "histogram of the service time"),
     ),
 )
 
 
-def rollups(tables: Tables, settings: JobSettings) -> DataFrame:
-    ended = narrowed(tables["lifecycle"]).mapInArrow(partials, from_arrow_schema(PARTIAL))
-    return rolled(ended.unionByName(sampled(tables["backlog"]), allowMissingColumns=True))
+def rollups(tables: Tables, settings: PipelineSettings) -> DataFrame:
+    ended = narrow(tables["lifecycle"]).mapInArrow(partials, from_arrow_schema(PARTIAL))
+    return roll_up(ended.unionByName(backlog_samples(tables["backlog"]), allowMissingColumns=True))
 
 
-def rolled(minutes: DataFrame) -> DataFrame:
-    """Sums per minute and name, as many as there are of each, to rollups."""
+def roll_up(minutes: DataFrame) -> DataFrame:
+    """From sums per minute and name, which may have several rows each, to rollups."""
     in_order = minutes.repartition("dimension", "name").sortWithinPartitions(
         "dimension", "name", "minute"
     )
-    return in_order.mapInArrow(merged, StructType(ROLLUPS.schema.fields[:-1])).withColumn(
+    return in_order.mapInArrow(merge_partials, StructType(ROLLUPS.schema.fields[:-1])).withColumn(
         "dt", F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd")
     )
 
 
-def narrowed(lifecycle: DataFrame) -> DataFrame:
-    """What is added up, as little as it can be: every row of it goes to Python.
+def narrow(lifecycle: DataFrame) -> DataFrame:
+    """Only the columns that are added up, as small as possible, because every row goes to Python.
 
-    The names go as one text: what each of four texts costs on the way is more than all the rest.
+    The four names go as one text: passing each separately would cost more than all the rest.
     """
-    names = [F.coalesce(F.col(name), F.lit(NOBODY)) for name in DIMENSIONS]
+    names = [F.coalesce(F.col(name), F.lit(NO_NAME)) for name in DIMENSIONS]
     outcome = F.lit(None).cast("byte")
     for number, name in enumerate(OUTCOMES):
         outcome = F.when(F.col("outcome") == name, F.lit(number).cast("byte")).otherwise(outcome)
@@ -96,8 +96,8 @@ def narrowed(lifecycle: DataFrame) -> DataFrame:
     )
 
 
-def sampled(backlog: DataFrame) -> DataFrame:
-    """As if they were endings, of which there are none: so a queue that stands still is seen."""
+def backlog_samples(backlog: DataFrame) -> DataFrame:
+    """Backlog samples as rows with 0 endings, so that a queue without endings has rollups too."""
     return backlog.select(
         F.lit("queue").alias("dimension"),
         F.col("queue").alias("name"),
@@ -107,9 +107,9 @@ def sampled(backlog: DataFrame) -> DataFrame:
     )
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="rollups",
     summary="per minute, hour and day: throughput, wait and service, failures, backlog",
     inputs=("lifecycle", "backlog"),
-    outputs=(Output(ROLLUPS, rollups),),
+    outputs=(JobOutput(ROLLUPS, rollups),),
 )

@@ -1,8 +1,8 @@
-"""What other profiles of the autoscaler would have done: a day's arrivals, worked on once more.
+"""Replays a day's arrivals under candidate profiles of the autoscaler, and recommends one.
 
-Of every queue and day each candidate is a row.  Messages that came before the day are there when it
-begins.  One that was tried several times is as much work as all its attempts; where its time is not
-known it is the usual one of its queue.
+Every candidate has a row per queue and day.  Messages that were sent before the day arrive when it
+begins.  A message with several attempts is as much work as all of them; if its service time is
+unknown, the median of its queue is used.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.frames import frame_of
-from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.replays.fleet import Arrival, backtest
-from penstock.pipeline.schemas import DT, Derived, boolean, double, integer, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
+from penstock.pipeline.settings import PipelineSettings
 
 NOW = "now"  # the profile that is in force
 
 _PROFILE = (
     text("candidate", "name of the profile; now: the one in force"),
-    integer("samples_needed", "looks between two decisions"),
-    long("backlog_goal_s", "in so many seconds a backlog is to be cleared"),
-    integer("most_up", "workers that are added at once at most"),
+    integer("samples_needed", "readings between two decisions"),
+    long("backlog_goal_s", "seconds in which a backlog is to be cleared"),
+    integer("most_up", "the most workers added at once"),
 )
 
-SCALING_BACKTEST = Derived(
+SCALING_BACKTEST = ComputedTable(
     name="scaling_backtest",
-    meaning="what each candidate of the autoscaler's profiles would have done",
+    meaning="what each candidate for the autoscaler's profile would have done",
     fields=(
-        text("queue", "whose workers"),
+        text("queue", "the queue of the workers"),
         *_PROFILE,
-        long("messages", "that arrived, or were there when the day began"),
-        long("unfinished", "not claimed a day after the end"),
+        long("messages", "messages that arrived, or were waiting when the day began"),
+        long("unfinished", "messages not claimed a day after the end"),
         long("age_p50_ms", "half were claimed no later after their arrival"),
         long("age_p99_ms", "the same for 99 of 100"),
         long("age_max_ms", "the same for all"),
-        long("clear_max_ms", "the longest time in which there was a backlog"),
-        long("backlog_max", "the most that waited"),
+        long("clear_max_ms", "the longest time with a backlog"),
+        long("backlog_max", "the largest backlog"),
         integer("workers_max", "the most workers"),
-        double("worker_hours", "what all workers together cost"),
+        double("worker_hours", "working hours of all workers together"),
         integer("changes", "decisions that changed the number of workers"),
-        integer("flaps", "changes that took back one of less than ten minutes before"),
+        integer("flaps", "changes that reversed one of the last ten minutes"),
         boolean("is_on_frontier", "no other is both cheaper and faster"),
         boolean("is_recommended", "the cheapest that is fast enough, or else the fastest"),
     ),
@@ -67,7 +67,7 @@ _PLAYED = StructType(
 )
 
 
-def scaling_backtest(tables: Tables, settings: JobSettings) -> DataFrame:
+def scaling_backtest(tables: Tables, settings: PipelineSettings) -> DataFrame:
     arrivals = _arrivals(tables["lifecycle"])
     grid = frame_of(arrivals.sparkSession, _grid(settings), _CANDIDATES)
     replays = arrivals.crossJoin(F.broadcast(grid)).groupBy(DT, "queue", "candidate")
@@ -75,7 +75,7 @@ def scaling_backtest(tables: Tables, settings: JobSettings) -> DataFrame:
 
 
 def _arrivals(lifecycle: DataFrame) -> DataFrame:
-    """What nobody ever claimed was no work."""
+    """Messages that were ever claimed; the others were not work."""
     worked = lifecycle.where("attempts > 0")
     usual = worked.groupBy(DT, "queue").agg(
         F.percentile_approx("service_ms", 0.5).alias("usual_ms")
@@ -90,7 +90,7 @@ def _arrivals(lifecycle: DataFrame) -> DataFrame:
     )
 
 
-def profiles(settings: JobSettings) -> Iterator[tuple[str, Profile]]:
+def profiles(settings: PipelineSettings) -> Iterator[tuple[str, Profile]]:
     yield NOW, Profile()
     for samples, goal_s, most_up in product(
         settings.backtest_samples, settings.backtest_goals_s, settings.backtest_most_up
@@ -100,14 +100,14 @@ def profiles(settings: JobSettings) -> Iterator[tuple[str, Profile]]:
             yield f"{goal_s}s/{samples}/+{most_up}", profile
 
 
-def _grid(settings: JobSettings) -> list[dict[str, Any]]:
+def _grid(settings: PipelineSettings) -> list[dict[str, Any]]:
     return [
         {"candidate": name} | {f: getattr(profile, f) for f in _CANDIDATES.names[1:]}
         for name, profile in profiles(settings)
     ]
 
 
-def _replaying(settings: JobSettings) -> Any:
+def _replaying(settings: PipelineSettings) -> Any:
     schema = to_arrow_schema(_PLAYED)
 
     def of_queue(table: pa.Table) -> pa.Table:
@@ -128,7 +128,7 @@ def _replaying(settings: JobSettings) -> Any:
     return of_queue
 
 
-def _fleet(queue: str, settings: JobSettings) -> Fleet:
+def _fleet(queue: str, settings: PipelineSettings) -> Fleet:
     return Fleet(
         queue=queue,
         min=settings.backtest_min,
@@ -138,9 +138,9 @@ def _fleet(queue: str, settings: JobSettings) -> Fleet:
     )
 
 
-def _compared(found: DataFrame, settings: JobSettings) -> DataFrame:
+def _compared(found: DataFrame, settings: PipelineSettings) -> DataFrame:
     of_queue = Window.partitionBy(DT, "queue")
-    # A window in order of something ends with all that are equal in it.
+    # An ordered window includes all rows that are equal to the current one.
     as_cheap, as_fast = of_queue.orderBy("worker_hours"), of_queue.orderBy("age_p99_ms")
     is_ahead = (F.col("age_p99_ms") == F.min("age_p99_ms").over(as_cheap)) & (
         F.col("worker_hours") == F.min("worker_hours").over(as_fast)
@@ -151,7 +151,7 @@ def _compared(found: DataFrame, settings: JobSettings) -> DataFrame:
         F.when(F.col("is_enough"), F.col("worker_hours")).otherwise(F.col("age_p99_ms")),
         "age_p99_ms",
         "flaps",
-        F.col("candidate") != NOW,  # without need nothing is changed
+        F.col("candidate") != NOW,  # no change without need
         "candidate",
     )
     compared = found.withColumn("is_enough", is_enough)
@@ -160,11 +160,11 @@ def _compared(found: DataFrame, settings: JobSettings) -> DataFrame:
     )
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="scaling_backtest",
     summary="replays arrivals through the autoscaler under candidate profiles",
     inputs=("lifecycle",),
-    outputs=(Output(SCALING_BACKTEST, scaling_backtest),),
+    outputs=(JobOutput(SCALING_BACKTEST, scaling_backtest),),
     settings=(
         "backtest_goals_s",
         "backtest_samples",

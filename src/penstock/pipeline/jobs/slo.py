@@ -1,7 +1,7 @@
-"""Targets of service: how many messages met them, how fast the budget burns, and who is behind it.
+"""Service-level targets: how many messages met them, how fast the budget burns, and the causes.
 
 A burn of 1 uses the budget up exactly: with a target of 99 percent, one message in a hundred missed
-it.  A burn of 10 for a day has used up ten days' worth.
+it.  A day with a burn of 10 uses up the budget of ten days.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from pyspark.sql import functions as F
 
 from penstock.domain.lake.slo_targets import Objective, Target
 from penstock.domain.message.lifecycle import State
-from penstock.pipeline.job import Job, Output, Tables
-from penstock.pipeline.schemas import DT, Derived, double, integer, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
+from penstock.pipeline.settings import PipelineSettings
 
-WORST = 10  # offenders that are named, of each queue, objective and dimension
+WORST = 10  # offenders listed per queue, objective and dimension
 DIMENSIONS = ("kind", "route", "worker")
 
 _TARGET = (
     text("queue", "name of the queue"),
     text("objective", "wait, service, total or success"),
     long("limit_ms", "how long it may take; null: success"),
-    double("percent", "so many shall meet it"),
+    double("percent", "percentage that shall meet it"),
 )
 
-SLO = Derived(
+SLO = ComputedTable(
     name="slo",
-    meaning="targets of a day: how many messages met them",
+    meaning="how many messages met the targets, per day",
     fields=(
         *_TARGET,
-        long("messages", "that the target is about"),
-        long("bad", "that missed it"),
-        double("good_percent", "that met it"),
-        double("burn", "share of the budget of the day that was used; 1: exactly all of it"),
-        long("worst_hour_at", "the hour with most that missed it"),
+        long("messages", "messages that the target applies to"),
+        long("bad", "messages that missed it"),
+        double("good_percent", "percentage that met it"),
+        double("burn", "share of the day's budget that was used; 1: exactly all of it"),
+        long("worst_hour_at", "the hour with the most misses"),
         double("worst_hour_burn", "the burn of that hour"),
     ),
 )
 
-OFFENDERS = Derived(
+OFFENDERS = ComputedTable(
     name="slo_offenders",
-    meaning="who is behind most of the messages that missed a target",
+    meaning="kinds, routes and workers behind most of the messages that missed a target",
     fields=(
         text("queue", "name of the queue"),
         text("objective", "wait, service, total or success"),
         text("dimension", "kind, route or worker"),
-        text("name", "of which one"),
+        text("name", "name of the kind, route or worker"),
         long("bad", "its messages that missed the target"),
-        double("share", "of all that missed it"),
+        double("share", "its share of all misses"),
         integer("rank", "1 is the worst"),
     ),
 )
 
 
-def slo(tables: Tables, settings: JobSettings) -> DataFrame:
+def slo(tables: Tables, settings: PipelineSettings) -> DataFrame:
     hours = _judged(tables["lifecycle"], settings).groupBy(
         DT, *_names(), F.expr("finished_at div 3600000 * 3600000").alias("hour_at")
     )
@@ -79,7 +79,7 @@ def slo(tables: Tables, settings: JobSettings) -> DataFrame:
     )
 
 
-def offenders(tables: Tables, settings: JobSettings) -> DataFrame:
+def offenders(tables: Tables, settings: PipelineSettings) -> DataFrame:
     missed = _judged(tables["lifecycle"], settings).where("is_bad")
     by = Window.partitionBy(DT, "queue", "objective", "dimension")
     parts = [
@@ -96,7 +96,7 @@ def offenders(tables: Tables, settings: JobSettings) -> DataFrame:
         reduce(DataFrame.unionByName, parts)
         .groupBy(DT, "queue", "objective", "dimension", "name")
         .agg(F.count(F.lit(1)).alias("bad"))
-        # Its share is of all, also of those that have no such name.
+        # The share is of all misses, including those without such a name.
         .withColumn("share", F.col("bad") / F.sum("bad").over(by))
         .where(F.col("name").isNotNull())
     )
@@ -106,12 +106,12 @@ def offenders(tables: Tables, settings: JobSettings) -> DataFrame:
 
 
 def burn(bad: Column, messages: Column) -> Column:
-    """Share of the budget that is used, where `percent` is the target."""
+    """The share of the budget that is used; the column `percent` is the target."""
     return bad * 100 / (messages * (100 - F.col("percent")))
 
 
-def _judged(lifecycle: DataFrame, settings: JobSettings) -> DataFrame:
-    """A row for each message and objective that it is about, and whether it missed it."""
+def _judged(lifecycle: DataFrame, settings: PipelineSettings) -> DataFrame:
+    """A row for each message and objective that applies to it, and whether it missed it."""
     parts = [
         _of_objective(
             lifecycle, objective, [t for t in settings.targets if t.objective is objective]
@@ -139,7 +139,7 @@ def _of_objective(lifecycle: DataFrame, objective: Objective, targets: list[Targ
 
 
 def _first(targets: list[Target], field: str) -> Column:
-    """Of the first target that fits the queue; null where none does."""
+    """A field of the first target that matches the queue; null if none does."""
     found = F.lit(None)
     for target in reversed(targets):
         fits = F.col("queue").rlike(target.pattern)
@@ -163,15 +163,15 @@ def _measures() -> dict[Objective, tuple[Column, Column]]:
         Objective.WAIT: _limit("wait"),
         Objective.SERVICE: _limit("service"),
         Objective.TOTAL: (about_total & is_done, late),
-        # Whoever cancels a message wants it to go.
+        # A cancelled message is not a failure: its sender wanted it gone.
         Objective.SUCCESS: (F.col("outcome") != State.CANCELLED.value, ~is_done),
     }
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="slo",
-    summary="targets of service: how many messages met them, burn, worst offenders",
+    summary="service-level targets: how many messages met them, burn, worst offenders",
     inputs=("lifecycle",),
-    outputs=(Output(SLO, slo), Output(OFFENDERS, offenders)),
+    outputs=(JobOutput(SLO, slo), JobOutput(OFFENDERS, offenders)),
     settings=("targets",),
 )

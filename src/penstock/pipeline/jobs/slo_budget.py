@@ -1,35 +1,35 @@
-"""What is left of the error budget: 30 days up to each day."""
+"""What is left of the error budget over the 30 days up to each day."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from penstock.pipeline.job import Job, Output, Tables
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.jobs.slo import burn
-from penstock.pipeline.schemas import DT, Derived, double, integer, long, text
-from penstock.pipeline.settings import JobSettings
+from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
+from penstock.pipeline.settings import PipelineSettings
 
 WINDOW_DAYS = 30
 
-BUDGET = Derived(
+BUDGET = ComputedTable(
     name="slo_budget",
-    meaning="the budget of 30 days, as it stands at the end of each",
+    meaning="the error budget of 30 days, at the end of each day",
     fields=(
         text("queue", "name of the queue"),
         text("objective", "wait, service, total or success"),
-        double("percent", "so many shall meet it"),
-        integer("days", "days there is anything of"),
-        long("messages", "of these days, that the target is about"),
-        long("bad", "that missed it"),
+        double("percent", "percentage that shall meet it"),
+        integer("days", "days with data"),
+        long("messages", "messages of these days that the target applies to"),
+        long("bad", "messages that missed it"),
         double("burn", "share of the budget that is used"),
         double("left", "share of the budget that is left; below 0: overdrawn"),
     ),
 )
 
 
-def budget(tables: Tables, settings: JobSettings) -> DataFrame:
-    """By the target as it was last set: an earlier day's counts stay those of its own target."""
+def budget(tables: Tables, settings: PipelineSettings) -> DataFrame:
+    """Uses the latest target; the counts of earlier days stay those of their own target."""
     day = F.unix_date(F.to_date(DT)).alias("day")
     window = (
         Window.partitionBy("queue", "objective")
@@ -53,10 +53,10 @@ def budget(tables: Tables, settings: JobSettings) -> DataFrame:
     return summed.withColumn("burn", used).withColumn("left", 1 - F.col("burn"))
 
 
-JOB = Job(
+JOB = PipelineJob(
     name="slo_budget",
-    summary="what is left of the error budgets of 30 days",
+    summary="what is left of the error budgets over 30 days",
     inputs=("slo",),
-    outputs=(Output(BUDGET, budget),),
+    outputs=(JobOutput(BUDGET, budget),),
     lookback_days=WINDOW_DAYS - 1,
 )

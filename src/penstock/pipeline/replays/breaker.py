@@ -1,10 +1,10 @@
-"""Calls of a route, played through domain/circuit/circuit.py under some settings.
+"""Replays the calls of a route through domain/circuit/circuit.py under given settings.
 
-A call is an attempt that came to an end: when, of which message, and whether it failed.  One that
-comes while the circuit is open is held, and is not tried later in the replay; the first one after
-it has become half-open decides.
+A call is an attempt that ended: when, of which message, and whether it failed.  A call while the
+circuit is open is held and not tried later in the replay; the first call after the circuit became
+half-open is the probe.
 
-Whether an opening was right is seen with hindsight: an outage is a time in which at least half of
+Whether an opening was right is judged in hindsight: an outage is a period in which at least half of
 the calls of every minute failed (minutes without calls do not end it), from its first failure to
 its last, if that is long enough.
 """
@@ -24,13 +24,13 @@ from penstock.domain.limits import MINUTE
 OUTAGE_PERCENT = 50
 
 
-class Call(msgspec.Struct, frozen=True):
+class RouteCall(msgspec.Struct, frozen=True):
     at: int
     message_no: int
     is_failure: bool
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class Interval(msgspec.Struct, frozen=True):
     from_at: int
     to_at: int
 
@@ -38,12 +38,12 @@ class Stretch(msgspec.Struct, frozen=True):
     def ms(self) -> int:
         return self.to_at - self.from_at
 
-    def overlap(self, other: Stretch) -> int:
+    def overlap(self, other: Interval) -> int:
         return max(0, min(self.to_at, other.to_at) - max(self.from_at, other.from_at))
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    opens: tuple[Stretch, ...] = ()  # from opening to closing, half-open times among them
+    opens: tuple[Interval, ...] = ()  # from opening to closing, half-open times among them
     reopened: int = 0
     held: int = 0  # calls that would not have been tried
     failed: int = 0  # calls that were tried and failed
@@ -51,20 +51,20 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     outages: int
-    missed: int  # never open in the outage
-    unsafe: int  # the server would not have lived until it opened
+    missed: int  # the circuit never opened in the outage
+    unsafe: int  # the server would not have survived until it opened
     opens: int
     false_opens: int  # began outside of outages
     open_ms: int
     false_open_ms: int  # outside of outages
-    delays_ms: tuple[int, ...]  # of each outage that was not missed
+    delays_ms: tuple[int, ...]  # for each outage that was not missed
 
 
-class Window:
-    """Samples by the rules of circuit.note, tally and trim, without looking at all of them.
+class ReplayWindow:
+    """The outcome window with the rules of circuit.note, tally and trim, in less time.
 
-    Time only goes on, so those too old to count never count again and need not be kept: of those
-    kept by `trim` they would be the first to go.
+    Time only advances, so outcomes that are too old never count again and need not be kept: `trim`
+    would drop them first.
     """
 
     def __init__(self, settings: BreakerSettings) -> None:
@@ -72,8 +72,8 @@ class Window:
         self._most = settings.max_queue_sample_count
         self._kept: dict[bool, OrderedDict[int, int]] = {False: OrderedDict(), True: OrderedDict()}
 
-    def note(self, call: Call) -> Tally:
-        """As they count once this one is among them."""
+    def note(self, call: RouteCall) -> Tally:
+        """Add a call; returns the tally that includes it."""
         kept = self._kept[call.is_failure]
         kept.pop(call.message_no, None)
         kept[call.message_no] = call.at
@@ -93,10 +93,10 @@ class Window:
             line.clear()
 
 
-def replay(calls: Iterable[Call], settings: BreakerSettings, within: Stretch) -> Replay:
-    """Calls in order of time; those before `within` only prepare, and are not counted."""
-    circuit, window = Circuit(pattern=""), Window(settings)
-    opens: list[Stretch] = []
+def replay(calls: Iterable[RouteCall], settings: BreakerSettings, within: Interval) -> Replay:
+    """Calls are in order of time; those before `within` only fill the window."""
+    circuit, window = Circuit(pattern=""), ReplayWindow(settings)
+    opens: list[Interval] = []
     opened_at, reopened, held, failed = 0, 0, 0, 0
     for call in calls:
         is_counted = call.at >= within.from_at
@@ -117,19 +117,19 @@ def replay(calls: Iterable[Call], settings: BreakerSettings, within: Stretch) ->
             opened_at = call.at
         if before.state is not CircuitState.CLOSED and circuit.state is CircuitState.CLOSED:
             window.clear()
-            opens.append(Stretch(opened_at, call.at))
+            opens.append(Interval(opened_at, call.at))
     if circuit.state is not CircuitState.CLOSED:
-        opens.append(Stretch(opened_at, within.to_at))
+        opens.append(Interval(opened_at, within.to_at))
     counted = tuple(one for one in opens if one.to_at >= within.from_at)
     return Replay(opens=counted, reopened=reopened, held=held, failed=failed)
 
 
-def outages(calls: Sequence[Call], *, least_ms: int) -> list[Stretch]:
-    found: list[Stretch] = []
-    begun: Stretch | None = None
+def outages(calls: Sequence[RouteCall], *, least_ms: int) -> list[Interval]:
+    found: list[Interval] = []
+    begun: Interval | None = None
     for failures, total in _minutes(calls):
         if len(failures) * 100 >= total * OUTAGE_PERCENT:
-            begun = Stretch(begun.from_at if begun else failures[0], failures[-1])
+            begun = Interval(begun.from_at if begun else failures[0], failures[-1])
         elif begun is not None:
             found.append(begun)
             begun = None
@@ -137,16 +137,16 @@ def outages(calls: Sequence[Call], *, least_ms: int) -> list[Stretch]:
     return [one for one in found if one.ms >= least_ms]
 
 
-def judged(
-    replayed: Replay, real: Sequence[Stretch], within: Stretch, *, survival_ms: int | None
+def evaluate(
+    replayed: Replay, real: Sequence[Interval], within: Interval, *, survival_ms: int | None
 ) -> Verdict:
-    """What happened within a day; outages that began before it belong to the day before."""
+    """Compare a replay with the real outages of a day; earlier ones belong to the day before."""
     own = [one for one in real if within.from_at <= one.from_at < within.to_at]
     begun = [one for one in replayed.opens if within.from_at <= one.from_at < within.to_at]
     delays = [_delay(one, replayed.opens) for one in own]
     lived = [one.ms if d is None else d for one, d in zip(own, delays, strict=True)]
     days = [
-        Stretch(max(o.from_at, within.from_at), min(o.to_at, within.to_at)) for o in replayed.opens
+        Interval(max(o.from_at, within.from_at), min(o.to_at, within.to_at)) for o in replayed.opens
     ]
     rightly = sum(day.overlap(one) for day in days for one in real)
     open_ms = sum(day.ms for day in days)
@@ -163,7 +163,7 @@ def judged(
 
 
 def _ticked(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit:
-    """The duty's ticks, once in each interval, since the circuit was opened."""
+    """Half-open the circuit if a tick of the duty fell due, once per interval since it opened."""
     if circuit.state is not CircuitState.OPEN or circuit.opened_at is None:
         return circuit
     every = settings.open_to_half_open.interval_ms
@@ -172,8 +172,8 @@ def _ticked(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit
     return circuits.half_open(circuit, settings, now=tick) if tick <= now else circuit
 
 
-def _minutes(calls: Iterable[Call]) -> Iterator[tuple[list[int], int]]:
-    """Of each minute with calls, the instants of failures, and how many calls."""
+def _minutes(calls: Iterable[RouteCall]) -> Iterator[tuple[list[int], int]]:
+    """For each minute with calls: the instants of its failures, and the number of calls."""
     minute, failures, total = None, list[int](), 0
     for call in calls:
         if call.at // MINUTE != minute:
@@ -187,11 +187,11 @@ def _minutes(calls: Iterable[Call]) -> Iterator[tuple[list[int], int]]:
         yield failures, total
 
 
-def _delay(outage: Stretch, opens: Iterable[Stretch]) -> int | None:
-    """From the first failure to the opening; 0: it was open already."""
+def _delay(outage: Interval, opens: Iterable[Interval]) -> int | None:
+    """From the first failure to the opening; 0: it was already open."""
     in_time = [o for o in opens if o.from_at <= outage.to_at and o.to_at > outage.from_at]
     return max(0, min(o.from_at for o in in_time) - outage.from_at) if in_time else None
 
 
-def _is_in(at: int, outage: Stretch) -> bool:
+def _is_in(at: int, outage: Interval) -> bool:
     return outage.from_at <= at <= outage.to_at

@@ -1,9 +1,8 @@
-"""Arrivals of a queue, worked on by a fleet that the autoscaler's own functions make larger and
-smaller.
+"""Simulates a fleet that handles a queue's arrivals, scaled by the autoscaler's own functions.
 
-Messages are claimed in the order in which they came, each takes as long as it took, and a worker
-that is let go finishes what it has.  At each interval the fleet is looked at as the autoscaler
-does: domain/scaling/fleet_run.py (scaling, steadiness, governor) decides.
+Messages are claimed in the order of arrival, each takes as long as it took, and a worker that is
+stopped finishes its messages.  At each interval domain/scaling/fleet_run.py decides, as in the
+autoscaler.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.fleet_run import FleetState, Reading, run, scaled
 from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
-FLAP_MS = 10 * MINUTE  # larger and then smaller within that, or the other way round
+FLAP_MS = 10 * MINUTE  # a reversed change within this time is a flap
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -31,11 +30,11 @@ class Arrival(msgspec.Struct, frozen=True):
 
 class Backtest(msgspec.Struct, frozen=True, kw_only=True):
     messages: int
-    unfinished: int  # not claimed a day after the end
+    unfinished: int  # messages not claimed a day after the end
     age_p50_ms: int | None  # of messages, when they were claimed
     age_p99_ms: int | None
     age_max_ms: int | None
-    clear_max_ms: int  # the longest time from the first message that waits until none does
+    clear_max_ms: int  # the longest time from the first waiting message until none waits
     backlog_max: int
     workers_max: int
     worker_hours: float
@@ -44,14 +43,14 @@ class Backtest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crew:
-    """The workers of the fleet and what waits for them, at one instant."""
+    """The simulated workers and their backlog at one instant."""
 
     def __init__(self, arrivals: Sequence[Arrival], *, from_at: int, slots: int) -> None:
         self.now = from_at
         self.running = 0  # workers
-        self.starting: list[int] = []  # when they are there
-        self.line: deque[Arrival] = deque()
-        self.busy: list[int] = []  # when each is through
+        self.starting: list[int] = []  # heap of instants at which they are running
+        self.backlog: deque[Arrival] = deque()
+        self.busy: list[int] = []  # heap of instants at which each finishes
         self.ages: list[int] = []
         self.arrived = self.finished = self.backlog_max = self.clear_max_ms = 0
         self.slot_ms = 0
@@ -62,7 +61,7 @@ class Crew:
 
     @property
     def is_through(self) -> bool:
-        return not self._arrivals and not self.line and not self.busy
+        return not self._arrivals and not self.backlog and not self.busy
 
     def advance(self, to: int) -> None:
         while (at := self._next()) <= to:
@@ -76,7 +75,7 @@ class Crew:
             heapq.heappush(self.starting, self.now + start_ms)
 
     def shrink(self, by: int) -> None:
-        """Those that have not begun go first, then the idle, then the busy once through."""
+        """Stop starting workers first, then idle ones, then busy ones once they finish."""
         unborn = min(by, len(self.starting))
         self.starting = sorted(self.starting)[: len(self.starting) - unborn]
         gone = min(by - unborn, self.running)
@@ -111,17 +110,17 @@ class Crew:
             self.running += 1
             self._free += self._slots
         else:
-            self.line.append(self._arrivals.popleft())
+            self.backlog.append(self._arrivals.popleft())
             self.arrived += 1
 
     def _claim(self, at: float) -> None:
-        while self._free and self.line:
-            taken = self.line.popleft()
+        while self._free and self.backlog:
+            taken = self.backlog.popleft()
             self.ages.append(self.now - taken.at)
             heapq.heappush(self.busy, self.now + taken.work_ms)
             self._free -= 1
-        self.backlog_max = max(self.backlog_max, len(self.line))
-        if not self.line:
+        self.backlog_max = max(self.backlog_max, len(self.backlog))
+        if not self.backlog:
             since, self._waits_since = self._waits_since, None
         elif self._waits_since is None:
             since = self._waits_since = self.now
@@ -141,11 +140,11 @@ def backtest(
     slots: int = 1,
     start_ms: int = 0,
 ) -> Backtest:
-    """From an empty fleet until the end, and on until all is through, but not for ever."""
+    """Run from an empty fleet until the end, then until all is finished, for at most a day."""
     crew = Crew(sorted(arrivals, key=attrgetter("at")), from_at=from_at, slots=slots)
     crew.grow(fleet.min, start_ms=0)
     state = FleetState()
-    turns = _Turns()
+    changes = _Changes()
     arrived = finished = 0
     while crew.now < to_at or not (crew.is_through or crew.now >= to_at + DAY):
         crew.advance(crew.now + fleet.interval_ms)
@@ -153,7 +152,7 @@ def backtest(
         reading = Reading(
             replicas=_replicas(crew),
             sample=Sample(
-                ready=len(crew.line),
+                ready=len(crew.backlog),
                 leased=len(crew.busy),
                 consume_rate=(crew.finished - finished) * per_s,
                 publish_rate=(crew.arrived - arrived) * per_s,
@@ -164,12 +163,12 @@ def backtest(
         if decision.change:
             _scale(crew, decision.change, start_ms)
             state = scaled(state, decision, fleet, now=crew.now)
-            turns.note(decision.change, now=crew.now)
-        turns.workers_max = max(turns.workers_max, crew.running + len(crew.starting))
-    return _told(crew, turns, slots)
+            changes.note(decision.change, now=crew.now)
+        changes.workers_max = max(changes.workers_max, crew.running + len(crew.starting))
+    return _result(crew, changes, slots)
 
 
-class _Turns:
+class _Changes:
     def __init__(self) -> None:
         self.changes = self.flaps = self.workers_max = 0
         self._last: tuple[bool, int] | None = None
@@ -194,20 +193,20 @@ def _scale(crew: Crew, change: int, start_ms: int) -> None:
         crew.shrink(-change)
 
 
-def _told(crew: Crew, turns: _Turns, slots: int) -> Backtest:
+def _result(crew: Crew, changes: _Changes, slots: int) -> Backtest:
     ages = sorted(crew.ages)
     return Backtest(
         messages=crew.arrived,
-        unfinished=len(crew.line),
+        unfinished=len(crew.backlog),
         age_p50_ms=_share(ages, 0.5),
         age_p99_ms=_share(ages, 0.99),
         age_max_ms=ages[-1] if ages else None,
         clear_max_ms=crew.clear_max_ms,
         backlog_max=crew.backlog_max,
-        workers_max=turns.workers_max,
+        workers_max=changes.workers_max,
         worker_hours=crew.slot_ms / slots / HOUR,
-        changes=turns.changes,
-        flaps=turns.flaps,
+        changes=changes.changes,
+        flaps=changes.flaps,
     )
 
 

@@ -1,11 +1,11 @@
-"""How a circuit breaker is set: the thoughts of the seed's chapter, as formulas.
+"""Formulas for the settings of a circuit breaker, from gateleen's documentation.
 
-    a server dies at 10,000 active queues and has 2,000; a route of 600 a minute goes down
+    a server fails at 10,000 active queues and has 2,000; a route of 600 a minute goes down
     survival    (10,000 - 2,000) / 600: 13 whole minutes, with 9,800 active queues by then
     age         about half of that time: 5 minutes
     samples     more than arrive within the age, with 15 % to spare: 4,000
 
-How many must fail the formulas do not tell; history does, by replaying it (pipeline/replays).
+The formulas do not give the failure threshold; replaying history does (pipeline/replays).
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from msgspec.structs import replace
 from penstock.domain.circuit.settings import MAX_INT, BreakerSettings, BreakerTask
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
-SPARE = 1.15  # the seed reckons with 15 % more than is expected
+SPARE = 1.15  # gateleen adds 15 % to what is expected
 THRESHOLDS = (50, 70, 80, 90)  # percent
-USUAL_THRESHOLD = 80  # the seed's, where history says nothing: not too aggressive
+USUAL_THRESHOLD = 80  # gateleen's recommendation, for lack of history: not too aggressive
 NOW = "now"  # the candidate that is in force
 _AGES = (
     *(n * SECOND for n in (10, 30)),
     *(n * MINUTE for n in (1, 2, 5, 10, 15, 30)),
     *(n * HOUR for n in (1, 2, 4, 8, 12)),
     DAY,
-)  # nobody sets 397,482 ms
+)  # round values, as people set them
 
 
 class Survival(msgspec.Struct, frozen=True):
-    """How long a server lives while the requests of a route pile up, as nothing stops them."""
+    """How long a server survives while the requests of a broken route pile up."""
 
     ms: int
     minutes: int  # whole ones
@@ -42,11 +42,11 @@ class Survival(msgspec.Struct, frozen=True):
 class Candidate(msgspec.Struct, frozen=True):
     name: str
     settings: BreakerSettings
-    off_by: int  # how many steps its age is from the formula's; that in force is off by most
+    off_by: int  # steps between its age and the formula's; the most for the settings in force
 
 
 def survival(*, capacity: int, load: float, per_minute: float) -> Survival | None:
-    """None: nothing arrives, so it lives for ever."""
+    """None: nothing arrives, so the server survives."""
     if per_minute <= 0:
         return None
     room = max(0.0, capacity - load)
@@ -56,12 +56,12 @@ def survival(*, capacity: int, load: float, per_minute: float) -> Survival | Non
 
 
 def entries_max_age_ms(lives: Survival | None) -> int:
-    """About half of it: the longest usual age that is not longer."""
+    """About half of the survival: the longest round age that is not longer."""
     return _AGES[_age_no(lives)]
 
 
 def max_queue_sample_count(per_minute: float, age_ms: int, *, least: int) -> int:
-    """More than arrive within the age, as a round number."""
+    """A round number greater than the arrivals within the age."""
     expected = max(1.0, per_minute * SPARE * age_ms / MINUTE)
     digit: int = 10 ** int(math.log10(expected))
     return min(max(math.ceil(expected / digit) * digit, least), MAX_INT)
@@ -70,7 +70,7 @@ def max_queue_sample_count(per_minute: float, age_ms: int, *, least: int) -> int
 def candidates(
     now: BreakerSettings, lives: Survival | None, *, per_minute: float
 ) -> Iterator[Candidate]:
-    """The one in force, and ages about the formula's with each of the thresholds."""
+    """The settings in force, and ages near the formula's with each threshold."""
     watched = replace(now, circuit_check_enabled=True, statistics_update_enabled=True)
     ticking = replace(
         watched, open_to_half_open=BreakerTask(True, now.open_to_half_open.interval_ms)

@@ -1,4 +1,4 @@
-"""From what was read to the sections of the page."""
+"""The sections of the report, from the rows that were read."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 from penstock.domain.datetimes import instant_of
 from penstock.domain.limits import DAY
-from penstock.pipeline.lake import Lake
+from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.report import plots, svg
 from penstock.pipeline.report.page import Section, figure, page, table
-from penstock.pipeline.report.plots import Band, Point, Spot, Stretch
+from penstock.pipeline.report.plots import Band, Spot, TimelineBar, ValueAt
 from penstock.pipeline.report.tables import (
     CIRCUIT_STATES,
     GRAINS,
     TOP,
     Readings,
     Rows,
-    share_of,
+    percentile_of,
 )
-from penstock.pipeline.runner import Span
+from penstock.pipeline.runner import DaySpan
 
 _MEASURES = {"wait": "wait for the first claim", "service": "work"}
 _NONE = "–"
 
 
-def report(lake: Lake, span: Span) -> str:
+def report(lake: SparkLake, span: DaySpan) -> str:
     """The whole page."""
     readings = Readings(lake, span)
     queues = readings.queues()
@@ -36,7 +36,7 @@ def report(lake: Lake, span: Span) -> str:
     days = readings.days
     return page(
         title="Penstock: what the queues did",
-        says=f"{days[0]} to {days[-1]}" if days else "There is nothing in these days.",
+        says=f"{days[0]} to {days[-1]}" if days else "No data for these days.",
         tiles=_tiles(queues, days),
         sections=[
             _latency(rolled, top, times, step_ms, readings.grain),
@@ -63,7 +63,7 @@ def _tiles(queues: Rows, days: list[str]) -> list[tuple[str, str]]:
     ended = sum(row["finished"] for row in queues)
     attempts = sum(row["attempts"] for row in queues)
     failures = sum(row["failures"] for row in queues)
-    waits = share_of([one for row in queues for one in row["wait_histograms"]], 0.99)
+    waits = percentile_of([one for row in queues for one in row["wait_histograms"]], 0.99)
     return [
         ("days", str(len(days))),
         ("queues", str(len(queues))),
@@ -85,8 +85,8 @@ def _latency(rows: Rows, top: list[str], span: tuple[int, int], step: int, grain
                 if row["name"] == name and row[keys[0]] is not None
             ]
             if found:
-                told = f"{meaning} in {name}, per {grain}"
-                drawn = plots.bands(found, span, step_ms=step, told=told)
+                label = f"{meaning} in {name}, per {grain}"
+                drawn = plots.bands(found, span, step_ms=step, label=label)
                 figures.append(figure(f"{name}: {meaning}", drawn))
     return Section(
         title="Latency",
@@ -100,7 +100,7 @@ def _latency(rows: Rows, top: list[str], span: tuple[int, int], step: int, grain
 def _backlog(rows: Rows, top: list[str], span: tuple[int, int], step_ms: int) -> Section:
     series = {
         name: [
-            Point(row["at"], row["backlog"])
+            ValueAt(row["at"], row["backlog"])
             for row in rows
             if row["name"] == name and row["backlog"] is not None
         ]
@@ -108,11 +108,11 @@ def _backlog(rows: Rows, top: list[str], span: tuple[int, int], step_ms: int) ->
     }
     known = {name: points for name, points in series.items() if points}
     drawn = plots.lines(
-        known, span, step_ms=step_ms, label=svg.count_label, told="messages that were ready"
+        known, span, step_ms=step_ms, format_value=svg.count_label, label="messages that were ready"
     )
     return Section(
         title="Backlog",
-        says="The most messages that were ready and had nobody, at each moment.",
+        says="The most messages that were ready and unclaimed, over time.",
         figures=[figure("Ready messages", drawn)] if known else [],
         keys=[(f"s{number}", name) for number, name in enumerate(known, start=1)],
         is_wide=True,
@@ -136,36 +136,36 @@ def _targets(rows: Rows) -> Section:
     ]
     return Section(
         title="Targets",
-        says="Of the last day. A burn of 1 uses the budget up exactly; more is too much.",
-        figures=[figure("Targets of service", table(heads, cells))] if cells else [],
+        says="On the last day. A burn of 1 uses the budget up exactly; more is too much.",
+        figures=[figure("Service-level targets", table(heads, cells))] if cells else [],
         is_wide=True,
     )
 
 
 def _circuits(facts: Rows, span: tuple[int, int]) -> Section:
     lanes = circuit_stretches(facts, span)
-    drawn = plots.timeline(lanes, span, told="when circuits were open")
+    drawn = plots.timeline(lanes, span, label="when circuits were open")
     return Section(
         title="Circuits",
-        says="When requests of a route were stopped, and when one was let through to try.",
+        says="When requests of a route were held, and when single probes were let through.",
         figures=[figure("Open and half-open times", drawn)] if lanes else [],
         keys=[("closed", "closed"), ("open", "open"), ("half_open", "half-open")],
         is_wide=True,
     )
 
 
-def circuit_stretches(facts: Rows, span: tuple[int, int]) -> dict[str, list[Stretch]]:
-    """By route, those that were open longest first; facts are in order of time."""
+def circuit_stretches(facts: Rows, span: tuple[int, int]) -> dict[str, list[TimelineBar]]:
+    """Open and half-open periods by route, the longest open first; facts are in order of time."""
     begun: dict[str, tuple[str, int]] = {}
-    lanes: dict[str, list[Stretch]] = {}
+    lanes: dict[str, list[TimelineBar]] = {}
     ends = [{"route": route, "at": span[1], "kind": "circuit_closed"} for route in _routes(facts)]
     for fact in (*facts, *ends):
         route, at, state = fact["route"], fact["at"], CIRCUIT_STATES[fact["kind"]]
         lane = lanes.setdefault(route, [])
         if route in begun and begun[route][0] != "closed":
             kind, since = begun[route]
-            told = f"{kind.replace('_', '-')} for {svg.ms_label(at - since)}"
-            lane.append(Stretch(since, at, kind, f"{route}: {told}"))
+            period = f"{kind.replace('_', '-')} for {svg.ms_label(at - since)}"
+            lane.append(TimelineBar(since, at, kind, f"{route}: {period}"))
         begun[route] = state, at
     total = {route: sum(s.to_at - s.from_at for s in lane) for route, lane in lanes.items()}
     return {route: lanes[route] for route in sorted(lanes, key=lambda r: (-total[r], r))}
@@ -200,9 +200,8 @@ def _tuning(rows: Rows) -> Section:
     ]
     best = [n for n, row in enumerate(chosen) if row["is_recommended"]]
     return Section(
-        title="Settings of the circuit breaker",
-        says="The last day, replayed: what the settings in force would have done, and what those "
-        "would have done that are recommended.",
+        title="Circuit breaker settings",
+        says="The last day, replayed under the settings in force and under the recommended ones.",
         figures=[figure("Replays", table(heads, cells, best=best))] if cells else [],
         is_wide=True,
     )
@@ -219,20 +218,20 @@ def _frontiers(rows: Rows, top: list[str]) -> Section:
                 spots,
                 x_label="worker hours a day",
                 y_label="age of 99 of 100 when claimed",
-                told=f"profiles of the autoscaler for {name}",
+                label=f"profiles of the autoscaler for {name}",
             )
             figures.append(figure(name, drawn))
     return Section(
-        title="Profiles of the autoscaler",
-        says="The last day's arrivals, worked on under each profile: further left is cheaper, "
-        "further down is faster. The dashed line joins those that no other beats.",
+        title="Autoscaler profiles",
+        says="The last day's arrivals, replayed under each profile: further left is cheaper, "
+        "further down is faster. The dashed line joins the profiles that no other beats.",
         figures=figures,
         keys=[("bar", "on the frontier"), ("s2", "in force"), ("s3", "recommended (ring)")],
     )
 
 
 def _spot(row: dict[str, Any]) -> Spot:
-    told = (
+    label = (
         f"{row['candidate']}: {row['worker_hours']:.3g} worker hours, "
         f"99 of 100 claimed after {_ms(row['age_p99_ms'])}, "
         f"backlog cleared in {_ms(row['clear_max_ms'])}, {row['flaps']} flaps"
@@ -241,7 +240,7 @@ def _spot(row: dict[str, Any]) -> Spot:
         x=row["worker_hours"],
         y=row["age_p99_ms"],
         name=row["candidate"],
-        told=told,
+        label=label,
         is_on_frontier=row["is_on_frontier"],
         is_recommended=row["is_recommended"],
         is_now=row["candidate"] == "now",
@@ -256,16 +255,18 @@ def _capacity(rows: Rows) -> Section:
     if together:
         loads = [(row["dt"], float(row["messages"])) for row in together]
         peaks = [(row["dt"], row["per_second_peak"]) for row in together]
-        drawn = plots.bars(loads, label=svg.count_label, told="messages a day")
+        drawn = plots.bars(loads, format_value=svg.count_label, label="messages a day")
         figures.append(figure("Messages a day", drawn))
-        drawn = plots.bars(peaks, label=svg.count_label, told="messages a second in the peak")
+        drawn = plots.bars(
+            peaks, format_value=svg.count_label, label="messages a second in the peak"
+        )
         figures.append(figure("Messages a second, in the busiest minute", drawn))
     if last:
         inner = _capacity_table(last[: TOP + 1])
         figures.append(figure(f"Queues on {rows[-1]['dt']}", inner, is_wide=True))
     return Section(
         title="Capacity",
-        says="Load and peak, what is moved, and how long the storage lasts.",
+        says="Load and peak, bytes moved, and how long the storage lasts.",
         figures=figures,
     )
 

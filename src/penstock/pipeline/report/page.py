@@ -1,4 +1,4 @@
-"""The page around the pictures: one file, its style within, light and dark."""
+"""The report's HTML page around the charts: one file with its style, light and dark."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ tr.best td { font-weight: 650; }
 tr:last-child td { border-bottom: 0; }
 footer { margin-top: 48px; color: var(--soft); font-size: 13px; }
 """
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # there a long name may be broken
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a long name may be broken
 _SERIES = "".join(
     f".line.s{n} {{ stroke: var(--s{n}); }} i.s{n} {{ background: var(--s{n}); }}\n"
     for n in range(1, 7)
@@ -78,7 +78,7 @@ _SERIES = "".join(
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     title: str
-    says: str  # what is to be seen
+    says: str  # explains the figures
     figures: Sequence[str] = ()
     keys: Sequence[tuple[str, str]] = ()  # class and what it stands for
     is_wide: bool = False
@@ -90,7 +90,7 @@ def figure(title: str, inner: str, *, is_wide: bool = False) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, best: Sequence[int] = ()) -> str:
-    """`best`: rows to be stressed."""
+    """`best`: indices of rows to highlight."""
     head = "".join(f"<th>{_HUMP.sub('<wbr>', escape(one))}</th>" for one in heads)
     body = "".join(
         f"<tr{' class=best' if n in best else ''}>"
@@ -126,7 +126,7 @@ def _section(section: Section) -> str:
     )
     keyed = f'<div class="key">{keys}</div>' if keys else ""
     wide = " one" if section.is_wide else ""
-    inner = "".join(section.figures) or figure("Nothing yet", "<p>There is no such data.</p>")
+    inner = "".join(section.figures) or figure("Nothing yet", "<p>No data.</p>")
     return (
         f"<section><h2>{escape(section.title)}</h2><p>{escape(section.says)}</p>{keyed}"
         f'<div class="plots{wide}">{inner}</div></section>'

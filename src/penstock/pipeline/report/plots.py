@@ -1,4 +1,4 @@
-"""The kinds of plots there are: bands, lines, stretches of time, points with a frontier, bars."""
+"""The report's charts: bands, lines, timelines, points with a frontier, bars."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ import msgspec
 from penstock.pipeline.report import svg
 from penstock.pipeline.report.svg import Box, Scale
 
-Label = Callable[[float], str]
-GAP = 2.5  # steps without a value: there the line is broken
+FormatValue = Callable[[float], str]
+GAP = 2.5  # a line is broken after this many steps without a value
 
 
 class Band(msgspec.Struct, frozen=True):
-    """A value and those above it, at an instant: p50, p95, p99."""
+    """Ascending values at an instant: p50, p95, p99."""
 
     at: int
     values: tuple[float, ...]
 
 
-class Point(msgspec.Struct, frozen=True):
+class ValueAt(msgspec.Struct, frozen=True):
     at: int
     value: float
 
 
-Row = TypeVar("Row", Band, Point)
+Row = TypeVar("Row", Band, ValueAt)
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class TimelineBar(msgspec.Struct, frozen=True):
     from_at: int
     to_at: int
     kind: str  # a class: open, half_open
-    told: str
+    label: str
 
 
 class Spot(msgspec.Struct, frozen=True, kw_only=True):
     x: float
     y: float
     name: str
-    told: str
+    label: str
     is_on_frontier: bool = False
     is_recommended: bool = False
     is_now: bool = False
 
 
-def bands(rows: Sequence[Band], span: tuple[int, int], *, step_ms: int, told: str) -> str:
-    """The middle as a line, what is above as two shades; the scale is logarithmic."""
+def bands(rows: Sequence[Band], span: tuple[int, int], *, step_ms: int, label: str) -> str:
+    """The first value as a line, the others as shades above it, on a logarithmic scale."""
     box = Box()
     high = max((max(row.values) for row in rows), default=10)
     y = Scale(low=1, high=max(high * 1.3, 10), from_px=box.bottom, to_px=box.top, is_log=True)
@@ -59,30 +59,32 @@ def bands(rows: Sequence[Band], span: tuple[int, int], *, step_ms: int, told: st
             base = [(x(r.at), y(r.values[upper - 1])) for r in reversed(part)]
             parts.append(svg.path([*top, *base], kind, is_closed=True))
         parts.append(svg.path([(x(r.at), y(r.values[0])) for r in part], "line s1"))
-    return svg.picture(box, parts, told=told)
+    return svg.picture(box, parts, label=label)
 
 
 def lines(
-    series: Mapping[str, Sequence[Point]],
+    series: Mapping[str, Sequence[ValueAt]],
     span: tuple[int, int],
     *,
     step_ms: int,
-    label: Label,
-    told: str,
+    format_value: FormatValue,
+    label: str,
 ) -> str:
     box = Box(width=svg.WIDE, bottom=220, height=248)
     high = max((p.value for points in series.values() for p in points), default=1)
     y = Scale(low=0, high=max(high * 1.05, 1), from_px=box.bottom, to_px=box.top)
     x = _time_scale(span, box)
-    parts = _frame(box, x, y, label, ticks=svg.linear_ticks(y.low, y.high))
+    parts = _frame(box, x, y, format_value, ticks=svg.linear_ticks(y.low, y.high))
     for number, points in enumerate(series.values(), start=1):
         for part in _unbroken(points, step_ms):
             parts.append(svg.path([(x(p.at), y(p.value)) for p in part], f"line s{number}"))
-    return svg.picture(box, parts, told=told)
+    return svg.picture(box, parts, label=label)
 
 
-def timeline(rows: Mapping[str, Sequence[Stretch]], span: tuple[int, int], *, told: str) -> str:
-    """One lane for each name."""
+def timeline(
+    rows: Mapping[str, Sequence[TimelineBar]], span: tuple[int, int], *, label: str
+) -> str:
+    """One lane per name."""
     lane, left = 28, 230
     box = Box(
         width=svg.WIDE, left=left, top=8, bottom=8 + lane * len(rows), height=36 + lane * len(rows)
@@ -95,13 +97,13 @@ def timeline(rows: Mapping[str, Sequence[Stretch]], span: tuple[int, int], *, to
         parts.append(svg.rect(left, top, box.right - left, lane - 12, "closed", round_px=3))
         for one in stretches:
             from_x, to_x = x(one.from_at), x(one.to_at)
-            width = max(to_x - from_x, 1.5)  # also a short one is seen
-            parts.append(svg.rect(from_x, top, width, lane - 12, one.kind, told=one.told))
-    return svg.picture(box, parts, told=told)
+            width = max(to_x - from_x, 1.5)  # so that a short one is visible
+            parts.append(svg.rect(from_x, top, width, lane - 12, one.kind, label=one.label))
+    return svg.picture(box, parts, label=label)
 
 
-def frontier(spots: Sequence[Spot], *, x_label: str, y_label: str, told: str) -> str:
-    """The cheaper to the left, the faster below; a line joins those that no other beats."""
+def frontier(spots: Sequence[Spot], *, x_label: str, y_label: str, label: str) -> str:
+    """Cheaper is left, faster is below; a line joins the spots that no other beats."""
     box = Box(bottom=210, height=252)
     xs, ys = [s.x for s in spots], [max(s.y, 1) for s in spots]
     beside = max(max(xs) - min(xs), max(xs) / 10, 1) / 3
@@ -123,11 +125,11 @@ def frontier(spots: Sequence[Spot], *, x_label: str, y_label: str, told: str) ->
     parts.append(svg.path([(x(s.x), y(s.y)) for s in ahead], "frontier"))
     for spot in sorted(spots, key=lambda s: (s.is_recommended, s.is_now)):
         parts += _spot(spot, x(spot.x), y(max(spot.y, 1)), box)
-    return svg.picture(box, parts, told=told)
+    return svg.picture(box, parts, label=label)
 
 
-def bars(days: Sequence[tuple[str, float]], *, label: Label, told: str) -> str:
-    """One for each day."""
+def bars(days: Sequence[tuple[str, float]], *, format_value: FormatValue, label: str) -> str:
+    """One bar per day."""
     box = Box(bottom=150, height=178)
     y = Scale(
         low=0,
@@ -135,7 +137,7 @@ def bars(days: Sequence[tuple[str, float]], *, label: Label, told: str) -> str:
         from_px=box.bottom,
         to_px=box.top,
     )
-    parts = _grid(box, y, svg.linear_ticks(0, y.high, about=3), label)
+    parts = _grid(box, y, svg.linear_ticks(0, y.high, about=3), format_value)
     room = (box.right - box.left) / max(len(days), 1)
     every = -(-len(days) // 10)
     for number, (day, value) in enumerate(days):
@@ -144,24 +146,26 @@ def bars(days: Sequence[tuple[str, float]], *, label: Label, told: str) -> str:
         place = left + (room - width) / 2
         height = max(box.bottom - top, 0.5)
         parts.append(
-            svg.rect(place, top, width, height, "bar", told=f"{day}: {label(value)}", round_px=2)
+            svg.rect(
+                place, top, width, height, "bar", label=f"{day}: {format_value(value)}", round_px=2
+            )
         )
         if number % every == 0:
             parts.append(svg.text(left + room / 2, box.bottom + 16, day[5:], anchor="middle"))
-    return svg.picture(box, parts, told=told)
+    return svg.picture(box, parts, label=label)
 
 
 def _spot(spot: Spot, x: float, y: float, box: Box) -> list[str]:
     kind = "spot ahead" if spot.is_on_frontier else "spot"
-    parts = [svg.dot(x, y, 5, f"{kind} now" if spot.is_now else kind, told=spot.told)]
+    parts = [svg.dot(x, y, 5, f"{kind} now" if spot.is_now else kind, label=spot.label)]
     if spot.is_recommended:
-        parts.append(svg.dot(x, y, 9, "ring", told=spot.told))
+        parts.append(svg.dot(x, y, 9, "ring", label=spot.label))
     if spot.is_recommended or spot.is_now:
         is_left = x > (box.left + box.right) / 2
-        said = f"{spot.name}, recommended" if spot.is_recommended else spot.name
-        # On different sides: the two are often close to each other.
+        name = f"{spot.name}, recommended" if spot.is_recommended else spot.name
+        # Above and below: the two are often close to each other.
         beside = -14 if spot.is_recommended else 22
-        parts.append(svg.text(x, y + beside, said, "named", anchor="end" if is_left else "start"))
+        parts.append(svg.text(x, y + beside, name, "named", anchor="end" if is_left else "start"))
     return parts
 
 
@@ -169,15 +173,17 @@ def _time_scale(span: tuple[int, int], box: Box) -> Scale:
     return Scale(low=span[0], high=span[1], from_px=box.left, to_px=box.right)
 
 
-def _frame(box: Box, x: Scale, y: Scale, label: Label, *, ticks: Sequence[float]) -> list[str]:
-    return [*_grid(box, y, ticks, label), *_time_axis(box, x)]
+def _frame(
+    box: Box, x: Scale, y: Scale, format_value: FormatValue, *, ticks: Sequence[float]
+) -> list[str]:
+    return [*_grid(box, y, ticks, format_value), *_time_axis(box, x)]
 
 
-def _grid(box: Box, y: Scale, ticks: Sequence[float], label: Label) -> list[str]:
+def _grid(box: Box, y: Scale, ticks: Sequence[float], format_value: FormatValue) -> list[str]:
     parts = []
     for tick in ticks:
         parts.append(svg.line(box.left, y(tick), box.right, y(tick), "grid"))
-        parts.append(svg.text(box.left - 8, y(tick) + 4, label(tick), anchor="end"))
+        parts.append(svg.text(box.left - 8, y(tick) + 4, format_value(tick), anchor="end"))
     return parts
 
 
@@ -191,7 +197,7 @@ def _time_axis(box: Box, x: Scale) -> list[str]:
 
 
 def _unbroken(rows: Sequence[Row], step_ms: int) -> list[list[Row]]:
-    """Where nothing is known for long, nothing is drawn."""
+    """Parts without long gaps: nothing is drawn across a gap."""
     parts: list[list[Row]] = []
     for row in rows:
         if parts and row.at - parts[-1][-1].at <= step_ms * GAP:

@@ -1,6 +1,6 @@
-"""Drawing: scales, ticks and the few shapes that the plots are made of.
+"""SVG: scales, ticks and the few shapes that the charts consist of.
 
-Colours are classes, so that the page chooses them for light and for dark.
+Colours are classes, so that the page can define them for light and dark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from penstock.domain.datetimes import moment_of
 from penstock.domain.limits import DAY, HOUR, MINUTE
 
-PANEL = 540  # as wide as pictures are drawn: two beside each other, or one
+PANEL = 540  # widths of a chart: two side by side, or one
 WIDE = 1120
 _DURATIONS = (1, 10, 100, 1000, 10_000, MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, 4 * DAY, 40 * DAY)
 _STEPS = (
@@ -25,7 +25,7 @@ _STEPS = (
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """From values to places; logarithmic if so said."""
+    """Maps values to pixels, linearly or logarithmically."""
 
     low: float
     high: float
@@ -43,7 +43,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a plot is drawn within its picture."""
+    """The area of a chart within its picture."""
 
     left: float = 58
     top: float = 12
@@ -67,7 +67,7 @@ def linear_ticks(low: float, high: float, *, about: int = 4) -> list[float]:
 
 
 def duration_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten of the units that people use."""
+    """Round durations in common units."""
     return [float(tick) for tick in _DURATIONS if low <= tick <= high]
 
 
@@ -95,9 +95,9 @@ def ms_label(ms: float) -> str:
     return f"{ms:.3g} ms"
 
 
-def text(x: float, y: float, said: str, kind: str = "", *, anchor: str = "start") -> str:
+def text(x: float, y: float, words: str, kind: str = "", *, anchor: str = "start") -> str:
     cls = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:g}" y="{y:g}"{cls} text-anchor="{anchor}">{escape(said)}</text>'
+    return f'<text x="{x:g}" y="{y:g}"{cls} text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
@@ -111,18 +111,18 @@ def rect(
     height: float,
     kind: str,
     *,
-    told: str = "",
+    label: str = "",
     round_px: float = 0,
 ) -> str:
     corners = f' rx="{round_px:g}"' if round_px else ""
     shape = (
         f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="{kind}"{corners}'
     )
-    return f"{shape}>{_title(told)}</rect>" if told else f"{shape}/>"
+    return f"{shape}>{_title(label)}</rect>" if label else f"{shape}/>"
 
 
-def dot(x: float, y: float, radius: float, kind: str, *, told: str = "") -> str:
-    return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" class="{kind}">{_title(told)}</circle>'
+def dot(x: float, y: float, radius: float, kind: str, *, label: str = "") -> str:
+    return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" class="{kind}">{_title(label)}</circle>'
 
 
 def path(points: Iterable[tuple[float, float]], kind: str, *, is_closed: bool = False) -> str:
@@ -130,12 +130,12 @@ def path(points: Iterable[tuple[float, float]], kind: str, *, is_closed: bool = 
     return f'<path d="{steps}{" Z" if is_closed else ""}" class="{kind}"/>' if steps else ""
 
 
-def picture(box: Box, parts: Sequence[str], *, told: str) -> str:
+def picture(box: Box, parts: Sequence[str], *, label: str) -> str:
     return (
-        f'<svg viewBox="0 0 {box.width:g} {box.height:g}" role="img" aria-label="{escape(told)}">'
+        f'<svg viewBox="0 0 {box.width:g} {box.height:g}" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
     )
 
 
-def _title(told: str) -> str:
-    return f"<title>{escape(told)}</title>" if told else ""
+def _title(label: str) -> str:
+    return f"<title>{escape(label)}</title>" if label else ""

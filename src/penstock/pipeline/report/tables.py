@@ -1,4 +1,4 @@
-"""What the report draws, read from the lake: few rows, however many messages there were."""
+"""Reads the rows that the report shows: few, however many messages there were."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.pipeline.histogram import Histograms, merge, percentile
-from penstock.pipeline.lake import Lake
-from penstock.pipeline.runner import Span
+from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.runner import DaySpan
 
-TOP = 6  # queues and routes that are drawn: the busiest
-_MOST_HOURLY = 21  # days; with more a line is drawn by days
+TOP = 6  # the number of queues and routes shown: the busiest
+_MOST_HOURLY = 21  # days; more are shown by day
 GRAINS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
 CIRCUIT_STATES = {
     "circuit_opened": "open",
@@ -29,22 +29,22 @@ Rows = Sequence[dict[str, Any]]
 
 
 class Readings:
-    """`days`: those of the span of which there is anything."""
+    """`days`: the days of the span that have data."""
 
-    def __init__(self, lake: Lake, span: Span) -> None:
+    def __init__(self, lake: SparkLake, span: DaySpan) -> None:
         self._lake = lake
         found = {day for table in ("rollups", "facts", "capacity") for day in lake.files(table)}
         self.days = sorted(day for day in found if day in span)
 
     @property
     def grain(self) -> str:
-        """The finest with which a line has not too many points."""
+        """The finest grain with which a line does not have too many points."""
         if len(self.days) <= 1:
             return "minute"
         return "hour" if len(self.days) <= _MOST_HOURLY else "day"
 
     def queues(self) -> Rows:
-        """Of the whole span, the busiest first."""
+        """Totals of the whole span, the busiest first."""
         days = self._read("rollups").where("grain = 'day' AND dimension = 'queue'")
         rows = _rows(
             days.select(
@@ -78,7 +78,7 @@ class Readings:
         )
 
     def tuning(self) -> Rows:
-        """Of the last day that was replayed."""
+        """The last replayed day."""
         return self._last("breaker_tuning", "route", "rank")
 
     def backtests(self, names: Collection[str]) -> Rows:
@@ -104,7 +104,7 @@ def _rows(table: DataFrame) -> Rows:
 
 
 def _added(rows: Rows) -> Rows:
-    """Days of the same name in one row, their histograms added up."""
+    """One row per name, with the sums of its days."""
     by_name: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_name.setdefault(row["name"], []).append(row)
@@ -115,7 +115,7 @@ def _added(rows: Rows) -> Rows:
             for key in ("finished", "done", "dead", "attempts", "failures")
         }
         shares = {
-            f"{measure}_p99_ms": share_of([d[f"{measure}_histogram"] for d in days], 0.99)
+            f"{measure}_p99_ms": percentile_of([d[f"{measure}_histogram"] for d in days], 0.99)
             for measure in ("wait", "service")
         }
         together = {f"{m}_histograms": [d[f"{m}_histogram"] for d in days] for m in ("wait",)}
@@ -123,8 +123,8 @@ def _added(rows: Rows) -> Rows:
     return sorted(added, key=lambda row: (-row["finished"], row["name"]))
 
 
-def share_of(histograms: Sequence[dict[int, int] | None], share: float) -> int | None:
-    """A percentile of all of them together."""
+def percentile_of(histograms: Sequence[dict[int, int] | None], share: float) -> int | None:
+    """A percentile of all histograms together; None if they are empty."""
     known = [one for one in histograms if one]
     if not known:
         return None

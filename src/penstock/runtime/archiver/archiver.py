@@ -1,7 +1,7 @@
-"""Writes history, attempts, facts and counters out to the lake, each row once.
+"""Writes history, attempts, facts and counters to the lake, each row exactly once.
 
-How that stays true whatever is killed: domain/lake/progress.py.  How far it is safe to read:
-domain/lake/contiguous.py.  Reads are short pages, each in a transaction of its own.
+domain/lake/progress.py explains why that survives a kill at any point, domain/lake/contiguous.py
+how far it is safe to read.  Reads are short pages, each in a transaction of its own.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from penstock.ports.store import Session, Store
 from penstock.runtime.minute_counters import Sampler
 
 PAGE = 2_000  # rows of one read
-LOOKS = 10  # so often a run looks whether those that were writing have ended: about 3 s
-LOOK_MS = 20  # at first; then more and more
+LOOKS = 10  # checks per run whether earlier writers have ended: about 3 s in all
+LOOK_MS = 20  # before the second check; doubled each time
 _MOST_LOOK_MS = 500
 _log = logging.getLogger("penstock.archive")
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]  # done, in all
-Pause = Callable[[int], object]  # milliseconds; true: stop
+Progress = Callable[[int, int], None]  # done, total
+Pause = Callable[[int], object]  # takes milliseconds; a true result means stop
 
 
-class Archived(msgspec.Struct, frozen=True):
-    """What a run has written."""
+class ArchiveRun(msgspec.Struct, frozen=True):
+    """What a run wrote."""
 
     rows: dict[str, int]
     files: int
-    is_settled: bool  # False: transactions that go on hold back what is newer
+    is_settled: bool  # False: long-running transactions held back newer rows
 
 
 class Archiver:
@@ -65,8 +65,8 @@ class Archiver:
         self._most = rows_per_file
         self._settling: Settling[Cut] = Settling()
 
-    def run(self, progress: Progress = lambda done, total: None) -> Archived:
-        """Everything that was there when it began, unless a transaction holds it back."""
+    def run(self, progress: Progress = lambda done, total: None) -> ArchiveRun:
+        """Write everything that existed at the start, unless a transaction holds it back."""
         open_lake(self._store, self._lake)
         self._sampler.take(self._clock.now())
         cut = self.settled()
@@ -79,22 +79,22 @@ class Archiver:
                 self._write_out(marks.get(place) or Mark(*place), upto, report)
             self._close_days(cut)
         self._lake.tidy(older_ms=DAY)
-        return Archived(report.rows, report.files, cut is not None)
+        return ArchiveRun(report.rows, report.files, cut is not None)
 
     def settled(self, settling: Settling[Cut] | None = None, *, looks: int = LOOKS) -> Cut | None:
-        """The numbers of one moment below which nothing can appear any more.
+        """The row numbers of one instant below which no new row can appear; None: not yet known.
 
-        Of an earlier moment, perhaps: unless `settling` is a new one.
+        The instant may lie before this call, unless `settling` is a new one.
         """
         settling = settling or self._settling
-        for turn in range(looks):
+        for step in range(looks):
             look = self._read(lambda s: s.archive.look())
             cut = settling.look(look.cut, look.writers)
             if cut is not None:
                 return cut
-            if self._pause(min(LOOK_MS << turn, _MOST_LOOK_MS)):
+            if self._pause(min(LOOK_MS << step, _MOST_LOOK_MS)):
                 raise ShuttingDown("the archiver was stopped")
-        _log.warning("transactions that go on hold back the archive")
+        _log.warning("archive is waiting for long-running transactions")
         return None
 
     def _write_out(self, mark: Mark, upto: int, report: _Report) -> None:
@@ -136,7 +136,7 @@ class Archiver:
                 raise ShuttingDown("the archiver was stopped")
 
     def _close_days(self, cut: Cut) -> None:
-        """Days that are over, and were written out to the end."""
+        """Close days that are over and completely written."""
         now = self._clock.now()
         for source, day in cut:
             if source.is_by_day and archive.is_over(day, today=now // DAY):
@@ -160,7 +160,7 @@ class _Written(NamedTuple):
 
 
 class _Report:
-    """How far it is goes by numbers, of which some may have no row."""
+    """Counts rows and files.  Progress is measured in row numbers, which may have gaps."""
 
     def __init__(self, total: int = 0, progress: Progress = lambda done, total: None) -> None:
         self.rows = {source.value: 0 for source in Source}
@@ -181,7 +181,7 @@ class _Report:
 
 
 class _Files:
-    """The files of one plan: one of each day, and beside history the bodies."""
+    """The files of one plan: one per day, plus one with the bodies for history."""
 
     def __init__(self, lake_: Lake, source: Source, day: int, rows: Range) -> None:
         self._lake = lake_
@@ -205,7 +205,8 @@ class _Files:
             self._file(self._table, dt).add(rows)
 
     def keep(self) -> int:
-        """Bodies are opened first and so named first: whoever finds an ending finds its body."""
+        """Publish the files.  Bodies were opened first and are published first, so a reader that
+        sees an ending also sees its body."""
         for file in self._open.values():
             file.keep()
         return len(self._open)
@@ -223,7 +224,7 @@ class _Files:
 
 
 def open_lake(store: Store, lake_: Lake) -> None:
-    """Raises LakeRefused unless the lake is this store's own; makes it if there is none yet."""
+    """Create the lake if there is none yet; raises LakeRefused if it belongs to another store."""
     lake_id = store.write(lambda s: s.archive.make_lake_id()).result()
     found = lake_.id()
     if found is None:
@@ -241,12 +242,12 @@ def open_lake(store: Store, lake_: Lake) -> None:
 
 
 def refuse_ahead(lake_: Lake, table: lake.Table, dt: str, rows: Range) -> None:
-    """A store that was put back to an earlier state would write other rows of the same numbers."""
+    """Raise LakeRefused if the lake is ahead: a restored store would reuse row numbers."""
     for there in lake_.files(table, dt):
         if there.to_no >= rows.from_no and there != rows:
             raise LakeRefused(
                 f"the lake in {lake_.place} has rows of {table.name} that this store has not "
-                "written yet: the store is an earlier one, put back from a copy; begin a new lake "
+                "written yet: the store was restored from an older copy; begin a new lake "
                 "in another folder with penstock archive run --anew"
             )
 

@@ -1,6 +1,6 @@
-"""The duties of the archive.  Every node runs them; the store lets one node do each per interval.
+"""The archiver's duties.  Every node runs them; the store lets one node run each per interval.
 
-They have a loop of their own: to write a file takes longer than the other duties can wait.
+They have their own loop: writing a file takes longer than the other duties can wait.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from penstock.ports.store import Store
 from penstock.runtime.archiver.archiver import Archiver
 from penstock.runtime.archiver.snapshots import Snapshots
 
-_LOOK_MS = 1_000  # so long after its time another node takes over
+_LOOK_MS = 1_000  # another node takes over at most this long after a missed run
 
 _log = logging.getLogger("penstock.archive")
 
@@ -52,6 +52,6 @@ class SnapshotDuty:
 
 
 def take(store: Store, name: str, *, for_ms: int, now: int) -> bool:
-    """Whether it is this node's turn."""
+    """True if this node is to run the duty in this interval."""
     taken = store.write(lambda s: s.duties.take(name, for_ms=for_ms, now=now)).result()
     return taken is not None

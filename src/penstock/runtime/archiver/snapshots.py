@@ -1,11 +1,11 @@
-"""Takes snapshots of all messages that have not ended, without one long look at the store.
+"""Takes snapshots of all live messages without one long read transaction.
 
 Pages are read one after the other, each in a transaction of its own, while sends and completions
-go on.  What is read is then made to be of one instant, `taken_at`: messages sent later are left
-out, and those that ended after it, before their page was read, are taken from history.  So the
-snapshot holds every message with `sent_at <= taken_at < finished_at`, and each of them once; only
-what was being committed at that very instant may be in it or not.  What changes about a message in
-the meantime (attempts, leases) is as it was when its page was read.
+continue.  The result is then adjusted to one instant, `taken_at`: messages sent later are left
+out, and those that ended after it but before their page was read are taken from history.  So the
+snapshot holds every message with `sent_at <= taken_at < finished_at` exactly once; only messages
+that were being committed at that very instant may or may not be in it.  Attempts and leases are
+those at the time the message's page was read.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Snapshots:
         return taken
 
     def keep_only(self, count: int) -> None:
-        """The latest so many; older ones are removed."""
+        """Keep the latest `count` snapshots; remove older ones."""
         self._lake.remove_snapshots(self._lake.snapshots()[:-count])
 
     def _write_queues(self, files: LakeSnapshot, taken_at: int) -> None:
@@ -85,7 +85,7 @@ class Snapshots:
     def _write_live(
         self, files: LakeSnapshot, last_no: int, taken_at: int, progress: Progress
     ) -> array[int]:
-        """The numbers of those that were found, in their order."""
+        """Returns the numbers of the messages found, in ascending order."""
         seen: array[int] = array("q")
         with _Files(files, last_no) as out:
             for page in self._live(last_no, taken_at):
@@ -108,9 +108,9 @@ class Snapshots:
                 raise ShuttingDown("the snapshot was stopped")
 
     def _ended(self, before: Cut, seen: Sequence[int], taken_at: int) -> list[LakeRow]:
-        """Those that were there at that instant and ended before they were read.
+        """Messages that were live at `taken_at` and ended before their page was read.
 
-        Of several endings the first says where it was.
+        Of several endings the first one after `taken_at` counts.
         """
         first: dict[int, LakeRow] = {}
         for (source, day), upto in self._settled().items():
@@ -135,7 +135,9 @@ class Snapshots:
     def _settled(self) -> Cut:
         cut = self._archiver.settled(Settling(), looks=_LOOKS)
         if cut is None:
-            raise StoreUnavailable("a transaction that goes on keeps snapshots from being taken")
+            raise StoreUnavailable(
+                "no snapshot can be taken while a long-running transaction writes"
+            )
         return cut
 
     def _read(self, what: Callable[[Session], T]) -> T:
@@ -143,7 +145,7 @@ class Snapshots:
 
 
 class _Files:
-    """Files of messages, one after the other, none too large."""
+    """Files of messages, one after the other, with a limited number of rows each."""
 
     def __init__(self, files: LakeSnapshot, last_no: int) -> None:
         self._files = files
@@ -185,7 +187,7 @@ _CONTENT = ("body", "attributes", "trace")
 
 
 def _as_it_was(ending: LakeRow, body: LakeRow, taken_at: int) -> LakeRow:
-    """A message of a snapshot, from the ending that came after it."""
+    """A message as it was at `taken_at`, reconstructed from its later ending."""
     values = {name: ending[place] for name, place in _H.items()}
     values |= dict(zip(_CONTENT, body[-3:], strict=True))
     leased_at = values["leased_at"]

@@ -1,8 +1,8 @@
-"""The duty that looks after all fleets.
+"""The duty that scales all fleets.
 
-A tick never waits for a source or a manager: it asks aside, takes the answers that have come, and
-drops those that come too late.  Of all autoscalers of a group one acts, the one that holds the
-lease in the store; in a dry run nobody acts, and no lease is needed.
+A tick never waits for a load source or a replica manager: it calls them in the background, collects
+the answers that have arrived, and drops those that arrive too late.  Of all autoscalers of a group
+only the one that holds the lease in the store acts; a dry run does not act and needs no lease.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
 from penstock.domain.scaling.governor import Standing, who_makes_room
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.runtime.autoscaler.background import Aside
-from penstock.runtime.autoscaler.fleet_list import Roster
-from penstock.runtime.autoscaler.fleet_watch import UnderWay, Watch, answer_of, outcome_of
-from penstock.runtime.autoscaler.leadership import Leading
-from penstock.runtime.autoscaler.questions import (
+from penstock.runtime.autoscaler.background import Background
+from penstock.runtime.autoscaler.fleet_access import (
     ANSWERS,
     COUNT,
     PRESSURE,
     REPLICAS,
     SCALING,
     SOURCE,
-    Answer,
-    Wrong,
+    Observation,
+    PartFailure,
 )
+from penstock.runtime.autoscaler.fleet_list import FleetList
+from penstock.runtime.autoscaler.fleet_watch import FleetWatch, PendingCall, answer_of, outcome_of
+from penstock.runtime.autoscaler.leadership import Leadership
 from penstock.services.scaling import Scaling
 
-LOOK_MS = 20  # how soon to look again while something is asked
-MOST_ASKED = 32  # fleets at one time; those that hang do not count
+LOOK_MS = 20  # how soon to check again while a call is pending
+MOST_PENDING = 32  # fleets observed at a time; calls that are late do not count
 
-_PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # what a look tells about
+_PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # what an observation covers
 _log = logging.getLogger("penstock.scaling")
 
 
@@ -47,126 +47,128 @@ class Autoscaler:
 
     def __init__(
         self,
-        roster: Roster,
+        fleet_list: FleetList,
         scaling: Scaling,
-        aside: Aside,
+        background: Background,
         *,
         ways: Callable[[Sequence[str]], Way],
         holder: str,
         is_dry: bool = False,
     ) -> None:
-        self._roster = roster
+        self._fleet_list = fleet_list
         self._scaling = scaling
-        self._aside = aside
+        self._background = background
         self._ways = ways
         self._is_dry = is_dry
-        self._leading = Leading(scaling, holder=holder, is_dry=is_dry)
+        self._leadership = Leadership(scaling, holder=holder, is_dry=is_dry)
         self._holder = holder
         self.is_leading = False  # as of the last tick
         self._refresh_at = 0
-        self._pressures: dict[str, Pressure] = {}  # by source, as they were told last
+        self._pressures: dict[str, Pressure] = {}  # by source, as last reported
         self._alerted: dict[str, dict[str, int]] = {}
-        self._notes: list[Note] = []  # to be kept with the next tick that can
+        self._notes: list[Note] = []  # stored by the next tick that can
         self._gone: set[str] = set()
-        self._short: dict[str, Standing] = {}  # those that wait for room
+        self._short: dict[str, Standing] = {}  # fleets that wait for room
 
     @property
     def runs(self) -> dict[str, int]:
-        """How often each fleet has been looked after."""
-        return {watch.name: watch.runs for watch in self._roster}
+        """The number of completed runs per fleet."""
+        return {watch.name: watch.runs for watch in self._fleet_list}
 
     def tick(self, now: int) -> int:
         self._refresh(now)
-        group = self._roster.fleets.group
-        self.is_leading = self._leading.is_leading(group, self._roster, now=now)
+        group = self._fleet_list.fleets.group
+        self.is_leading = self._leadership.is_leading(group, self._fleet_list, now=now)
         if not self.is_leading:
-            return min(self._leading.next_at, self._refresh_at)
-        for watch in self._roster:
+            return min(self._leadership.next_at, self._refresh_at)
+        for watch in self._fleet_list:
             self._begin(watch, now)
-        # Twice: an answer that came at once may have something done that is done at once.
+        # Twice: an answer that came at once may start a call that also completes at once.
         for _ in range(2):
-            for watch in self._roster:
+            for watch in self._fleet_list:
                 self._collect(watch, now)
         self._make_room(now)
         self._keep(now)
         return self._next_at(now)
 
     def close(self) -> None:
-        self._leading.leave()
-        self._roster.close()
+        self._leadership.leave()
+        self._fleet_list.close()
 
-    # ---- asking, and taking answers
+    # ---- calling in the background, and collecting answers
 
     def _refresh(self, now: int) -> None:
         if now < self._refresh_at:
             return
-        self._refresh_at = now + self._roster.fleets.refresh_ms
-        self._gone |= self._roster.refresh() or set()
+        self._refresh_at = now + self._fleet_list.fleets.refresh_ms
+        self._gone |= self._fleet_list.refresh() or set()
 
-    def _begin(self, watch: Watch, now: int) -> None:
-        if watch.under_way is not None or now < watch.next_at:
+    def _begin(self, watch: FleetWatch, now: int) -> None:
+        if watch.pending is not None or now < watch.next_at:
             return
-        asked = sum(1 for each in self._roster if each.under_way and not each.under_way.is_late)
-        if asked < MOST_ASKED:
+        pending = sum(1 for each in self._fleet_list if each.pending and not each.pending.is_late)
+        if pending < MOST_PENDING:
             watch.next_at = now + watch.fleet.interval_ms
-            watch.ask(self._aside, is_dry=self._is_dry, now=now)
+            watch.observe(self._background, is_dry=self._is_dry, now=now)
 
-    def _collect(self, watch: Watch, now: int) -> None:
-        under_way = watch.under_way
-        if under_way is None:
+    def _collect(self, watch: FleetWatch, now: int) -> None:
+        pending = watch.pending
+        if pending is None:
             return
-        if not under_way.future.done():
-            if now - under_way.since >= self._roster.fleets.deadline_ms:
-                self._is_late(watch, under_way, now)
+        if not pending.future.done():
+            if now - pending.since >= self._fleet_list.fleets.deadline_ms:
+                self._is_late(watch, pending, now)
             return
-        watch.under_way = None
-        if under_way.is_late:
-            watch.next_at = now  # what it says is old; ask anew
-        elif under_way.decision is not None:
-            self._scaled(watch, under_way.decision, outcome_of(under_way), now)
+        watch.pending = None
+        if pending.is_late:
+            watch.next_at = now  # its answer is out of date; observe again
+        elif pending.decision is not None:
+            self._scaled(watch, pending.decision, outcome_of(pending), now)
         else:
-            self._answered(watch, answer_of(under_way), now)
+            self._answered(watch, answer_of(pending), now)
 
-    def _is_late(self, watch: Watch, under_way: UnderWay, now: int) -> None:
-        """Told once.  It is not asked again before it has answered; the answer will be dropped."""
-        if under_way.is_late:
+    def _is_late(self, watch: FleetWatch, pending: PendingCall, now: int) -> None:
+        """Report it once.  The fleet is observed again once this answer came and was dropped."""
+        if pending.is_late:
             return
-        under_way.is_late = True
-        text = f"no answer within {self._roster.fleets.deadline_ms} ms"
-        part = ANSWERS if under_way.decision is None else SCALING
-        if under_way.decision is not None:
-            watch.know(state=fleet_run.attempted(watch.state, under_way.decision))
-            self._note_decision(watch, under_way.decision, error="slow")
+        pending.is_late = True
+        text = f"no answer within {self._fleet_list.fleets.deadline_ms} ms"
+        part = ANSWERS if pending.decision is None else SCALING
+        if pending.decision is not None:
+            watch.update(state=fleet_run.attempted(watch.state, pending.decision))
+            self._note_decision(watch, pending.decision, error="slow")
         else:
             watch.is_counted = False
-        self._notes += watch.settle((part,), [Wrong(part, "slow", text)], now=now)
+        self._notes += watch.set_troubles((part,), [PartFailure(part, "slow", text)], now=now)
         watch.runs += 1
 
     # ---- deciding
 
-    def _answered(self, watch: Watch, answer: Answer, now: int) -> None:
+    def _answered(self, watch: FleetWatch, answer: Observation, now: int) -> None:
         self._take_pressure(watch, answer, now)
         watch.is_counted = answer.replicas is not None
-        watch.know(seen_at=now, sample=answer.sample)
+        watch.update(seen_at=now, sample=answer.sample)
         if answer.replicas is None:
-            self._notes += watch.settle(_PARTS, answer.wrong, now=now)
+            self._notes += watch.set_troubles(_PARTS, answer.failures, now=now)
             watch.runs += 1
             return
         self._find_short(watch, answer, answer.replicas, now)
         decision = self._decide(watch, answer, answer.replicas, now)
         if not decision.change:
-            self._notes += watch.settle((SCALING,), (), now=now)
+            self._notes += watch.set_troubles((SCALING,), (), now=now)
         if decision.change and not self._is_dry:
-            watch.scale(self._aside, decision, now=now)
+            watch.scale(self._background, decision, now=now)
             return
         watch.runs += 1
         if decision.change or decision.recommended:
             self._note_decision(watch, decision)
         if decision.change:
-            watch.took(decision, is_done=False, now=now)
+            watch.record_decision(decision, is_done=False, now=now)
 
-    def _decide(self, watch: Watch, answer: Answer, replicas: Replicas, now: int) -> Decision:
-        limits, fleet = self._roster.fleets.pressure, watch.fleet.at(now)
+    def _decide(
+        self, watch: FleetWatch, answer: Observation, replicas: Replicas, now: int
+    ) -> Decision:
+        limits, fleet = self._fleet_list.fleets.pressure, watch.fleet.at(now)
         pressure = self._pressures.get(watch.fleet.source)
         level = level_of(pressure, limits)
         watch.is_yielding = yields(watch.fleet.yield_order, level, limits)
@@ -178,57 +180,61 @@ class Autoscaler:
             yields=watch.is_yielding,
             way=self._ways(watch.fleet.routes) if watch.fleet.routes else Way.FREE,
         )
-        others = [each.standing for each in self._roster if each is not watch]
+        others = [each.standing for each in self._fleet_list if each is not watch]
         state, decision = fleet_run.run(
             watch.state, reading, fleet, watch.plan.profile, others, now=now
         )
-        watch.know(min=fleet.min, max=fleet.max)
-        wrong = [*answer.wrong, *_flapping(state.odd_counts, replicas)]
-        self._notes += watch.settle(_PARTS, wrong, now=now)
-        watch.know(
+        watch.update(min=fleet.min, max=fleet.max)
+        failures = [*answer.failures, *_flapping(state.odd_counts, replicas)]
+        self._notes += watch.set_troubles(_PARTS, failures, now=now)
+        watch.update(
             state=state, replicas=replicas, decision=decision, level=level, pressure=pressure
         )
         return decision
 
-    def _scaled(self, watch: Watch, decision: Decision, wrong: tuple[Wrong, ...], now: int) -> None:
+    def _scaled(
+        self, watch: FleetWatch, decision: Decision, failures: tuple[PartFailure, ...], now: int
+    ) -> None:
         watch.runs += 1
-        failed = [msgspec.structs.replace(one, part=SCALING) for one in wrong]
-        self._notes += watch.settle((SCALING,), failed, now=now)
+        failed = [msgspec.structs.replace(one, part=SCALING) for one in failures]
+        self._notes += watch.set_troubles((SCALING,), failed, now=now)
         if failed:
-            watch.know(state=fleet_run.attempted(watch.state, decision))
+            watch.update(state=fleet_run.attempted(watch.state, decision))
         else:
-            watch.know(state=fleet_run.scaled(watch.state, decision, watch.fleet, now=now))
-        watch.took(decision, is_done=not failed, now=now)
+            watch.update(state=fleet_run.scaled(watch.state, decision, watch.fleet, now=now))
+        watch.record_decision(decision, is_done=not failed, now=now)
         self._note_decision(watch, decision, error=failed[0].code if failed else None)
 
-    def _find_short(self, watch: Watch, answer: Answer, replicas: Replicas, now: int) -> None:
-        """Workers that were asked for do not appear: another fleet may give one of its own."""
+    def _find_short(
+        self, watch: FleetWatch, answer: Observation, replicas: Replicas, now: int
+    ) -> None:
+        """If requested workers do not appear, another fleet may have to give one up."""
         if not fleet_run.is_short(watch.state, replicas, watch.fleet, now=now):
             return
         if not answer.trouble_of(REPLICAS):  # such as a crash loop, which more room does not end
             self._notes.append(watch.report_short())
             if not self._is_dry:
-                self._short[watch.name] = watch.standing  # with what it desired when it asked
-        watch.know(state=fleet_run.found_short(watch.state))
+                self._short[watch.name] = watch.standing  # with the count it desires now
+        watch.update(state=fleet_run.found_short(watch.state))
 
     def _make_room(self, now: int) -> None:
-        """As soon as the one that is to give is not being asked about itself."""
+        """Take a worker from another fleet, as soon as no call to that fleet is pending."""
         for name, asking in list(self._short.items()):
-            found = who_makes_room(asking, [watch.standing for watch in self._roster])
-            giver = next((w for w in self._roster if found and w.name == found.fleet), None)
-            if giver is not None and giver.under_way is not None:
+            found = who_makes_room(asking, [watch.standing for watch in self._fleet_list])
+            giver = next((w for w in self._fleet_list if found and w.name == found.fleet), None)
+            if giver is not None and giver.pending is not None:
                 continue
             del self._short[name]
             if giver is not None:
                 state, decision = fleet_run.gives_one(giver.state)
-                giver.know(state=state, decision=decision)
-                giver.scale(self._aside, decision, now=now)
+                giver.update(state=state, decision=decision)
+                giver.scale(self._background, decision, now=now)
                 self._collect(giver, now)
 
-    def _take_pressure(self, watch: Watch, answer: Answer, now: int) -> None:
+    def _take_pressure(self, watch: FleetWatch, answer: Observation, now: int) -> None:
         if answer.pressure is None:
             return
-        source, fleets = watch.fleet.source, self._roster.fleets
+        source, fleets = watch.fleet.source, self._fleet_list.fleets
         self._pressures[source] = answer.pressure
         if not fleets.alerts.enabled:
             return
@@ -239,19 +245,21 @@ class Autoscaler:
             source, answer.pressure, fleets.pressure, last=last, every_ms=every_ms, now=now
         ):
             last[alert.what] = now
-            self._roster.alerts.send(alert)
+            self._fleet_list.alerts.send(alert)
             self._notes.append(Note(ALERT, source, msgspec.to_builtins(alert)))
 
-    # ---- telling
+    # ---- recording
 
-    def _note_decision(self, watch: Watch, decision: Decision, error: str | None = None) -> None:
-        """What is done is a fact each time; what is not, when it is something new."""
+    def _note_decision(
+        self, watch: FleetWatch, decision: Decision, error: str | None = None
+    ) -> None:
+        """Record every change as a fact; a decision without effect only if it is new."""
         is_acted = bool(decision.change) and error is None and not self._is_dry
         noted = (decision.change, decision.wanted, decision.reason, error)
         if not is_acted and noted == watch.noted:
             return
         watch.noted = noted
-        _log.info("fleet %s: %s", watch.name, _line(decision, error, is_dry=self._is_dry))
+        _log.info("fleet %s: %s", watch.name, _decision_text(decision, error, is_dry=self._is_dry))
         data = {
             "acted": is_acted,
             "dry_run": self._is_dry,
@@ -263,11 +271,13 @@ class Autoscaler:
         self._notes.append(Note(DECISION, watch.name, data))
 
     def _keep(self, now: int) -> None:
-        changed = [watch for watch in self._roster if watch.is_changed]
+        changed = [watch for watch in self._fleet_list if watch.is_changed]
         if not changed and not self._notes and not self._gone:
             return
-        # What a dry run sees must not take the place of what the real one has kept.
-        is_shown = not self._is_dry or not self._scaling.is_led(self._roster.fleets.group, now=now)
+        # A dry run must not overwrite the status kept by an autoscaler that acts.
+        is_shown = not self._is_dry or not self._scaling.is_led(
+            self._fleet_list.fleets.group, now=now
+        )
         statuses = [watch.status for watch in changed] if is_shown else []
         gone = self._gone if is_shown else ()
         self._scaling.keep(statuses, self._notes, gone=gone, now=now).result()
@@ -276,9 +286,9 @@ class Autoscaler:
         self._notes, self._gone = [], set()
 
     def _next_at(self, now: int) -> int:
-        due = [self._refresh_at, self._leading.next_at]
-        for watch in self._roster:
-            waiting = watch.under_way
+        due = [self._refresh_at, self._leadership.next_at]
+        for watch in self._fleet_list:
+            waiting = watch.pending
             if waiting is None:
                 due.append(max(watch.next_at, now + 1))
             else:
@@ -286,15 +296,15 @@ class Autoscaler:
         return max(min(due), now + 1)
 
 
-def _flapping(odd_counts: int, replicas: Replicas) -> list[Wrong]:
+def _flapping(odd_counts: int, replicas: Replicas) -> list[PartFailure]:
     if odd_counts < FLAPPING:
         return []
-    text = f"the count of replicas changes by itself all the time; now it is {replicas.total}"
-    return [Wrong(COUNT, "replicas_flapping", text)]
+    text = f"the number of replicas keeps changing by itself; now it is {replicas.total}"
+    return [PartFailure(COUNT, "replicas_flapping", text)]
 
 
-def _line(decision: Decision, error: str | None, *, is_dry: bool) -> str:
+def _decision_text(decision: Decision, error: str | None, *, is_dry: bool) -> str:
     before = decision.wanted - decision.change
     what = f"{before} → {decision.wanted} workers" if decision.change else f"{before} workers stay"
     how = "would be " if is_dry else ""
-    return f"{how}{what} ({decision.reason})" + (f", which failed: {error}" if error else "")
+    return f"{how}{what} ({decision.reason})" + (f", failed: {error}" if error else "")

@@ -1,7 +1,7 @@
-"""Questions that may take long are asked aside, each in a thread of its own.
+"""Calls that may take long run in the background, each in a thread of its own.
 
-Not a pool: in one, those that hang would keep all others waiting.  There are never more than one
-per fleet, and they end with the process.
+Not in a pool, where calls that hang would block all others.  There is at most one thread per fleet,
+and it ends with the process.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Aside(Protocol):
+class Background(Protocol):
     def begin(self, name: str, what: Callable[[], T]) -> Future[T]: ...
 
 
-class Threads:
+class BackgroundThreads:
     def begin(self, name: str, what: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
         thread = threading.Thread(

@@ -1,4 +1,4 @@
-"""The fleets of the file and whom to ask about them; the file may change at any time."""
+"""The fleets of the fleets file with their sources and managers; follows changes of the file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from penstock.domain.scaling.fleet import DEFAULT, Fleet, Fleets
 from penstock.domain.scaling.fleet_sources import OWN, SourceSpec
 from penstock.domain.scaling.pressure import Alert
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
-from penstock.runtime.autoscaler.fleet_watch import Plan, Watch
-from penstock.runtime.autoscaler.questions import Fleetside
+from penstock.runtime.autoscaler.fleet_access import FleetAccess
+from penstock.runtime.autoscaler.fleet_watch import FleetPlan, FleetWatch
 
 _log = logging.getLogger("penstock.scaling")
 
 
-class File(Protocol):
+class FleetsReader(Protocol):
     def is_changed(self) -> bool:
-        """Since it was read last."""
+        """True if the file has changed since it was last read."""
         ...
 
     def read(self) -> Fleets:
@@ -27,59 +27,61 @@ class File(Protocol):
         ...
 
 
-class Outfit(Protocol):
-    """Makes what the file names.  All of it may raise FleetsRefused."""
+class PartsFactory(Protocol):
+    """Creates what the file names.  Every method may raise FleetsRefused."""
 
     def source(self, name: str, spec: SourceSpec) -> LoadSource: ...
     def manager(self, fleet: Fleet) -> ReplicaManager: ...
     def alerts(self, fleets: Fleets) -> Alerts: ...
 
 
-class Roster:
-    def __init__(self, file: File, outfit: Outfit, *, seen_by: str, is_dry: bool) -> None:
-        """Raises FleetsRefused: without a file that can be understood nothing begins."""
+class FleetList:
+    def __init__(
+        self, file: FleetsReader, factory: PartsFactory, *, seen_by: str, is_dry: bool
+    ) -> None:
+        """Raises FleetsRefused if the file is not valid."""
         self._file = file
-        self._outfit = outfit
+        self._factory = factory
         self._seen_by = seen_by
         self._is_dry = is_dry
         self._sources: dict[str, tuple[SourceSpec, LoadSource]] = {}
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, FleetWatch] = {}
         self.fleets = Fleets()
-        self.alerts: Alerts = _Silence()
+        self.alerts: Alerts = _NoAlerts()
         self._apply(file.read())
 
-    def __iter__(self) -> Iterator[Watch]:
+    def __iter__(self) -> Iterator[FleetWatch]:
         return iter(self._watches.values())
 
     def refresh(self) -> set[str] | None:
-        """The names of fleets that are gone, if the file has changed; else None."""
+        """Read the file if it has changed; returns the names of removed fleets, None: no change."""
         if not self._file.is_changed():
             return None
         try:
             return self._apply(self._file.read())
         except FleetsRefused as error:
-            _log.error("the file of fleets is not taken, the old one holds: %s", error)
+            _log.error("the fleets file is not valid, so the previous one stays in use: %s", error)
             return None
 
     def close(self) -> None:
         for watch in self:
-            watch.side.manager.close()
+            watch.access.manager.close()
         for _, source in self._sources.values():
             source.close()
 
     def _apply(self, fleets: Fleets) -> set[str]:
         old_sources, old_watches = self._sources, self._watches
-        alerts = self._outfit.alerts(fleets)
+        alerts = self._factory.alerts(fleets)
         sources = {name: self._source(name, spec) for name, spec in _named(fleets).items()}
         watches = {
             name: self._watch(fleet, fleets, sources) for name, fleet in fleets.fleets.items()
         }
         self.fleets, self.alerts = fleets, alerts
         self._sources, self._watches = sources, watches
-        kept = {id(watch.side.manager) for watch in watches.values()}
+        kept = {id(watch.access.manager) for watch in watches.values()}
         for watch in old_watches.values():
-            if id(watch.side.manager) not in kept:
-                watch.side.manager.close()
+            if id(watch.access.manager) not in kept:
+                watch.access.manager.close()
         for name, (_, source) in old_sources.items():
             if name not in sources or sources[name][1] is not source:
                 source.close()
@@ -90,44 +92,44 @@ class Roster:
         known = self._sources.get(name)
         if known is not None and known[0] == spec:
             return known
-        return spec, self._outfit.source(name, spec)
+        return spec, self._factory.source(name, spec)
 
     def _watch(
         self, fleet: Fleet, fleets: Fleets, sources: dict[str, tuple[SourceSpec, LoadSource]]
-    ) -> Watch:
-        """The same as before if nothing has changed for it, else one that begins anew."""
+    ) -> FleetWatch:
+        """The existing watch if nothing has changed for the fleet, else a new one."""
         if fleet.profile not in fleets.profiles:
             _log.warning(
-                "fleet %s: there is no profile %s; %s is taken", fleet.name, fleet.profile, DEFAULT
+                "fleet %s: profile %s does not exist; using %s", fleet.name, fleet.profile, DEFAULT
             )
         spec, source = sources[fleet.source]
-        plan = Plan(fleets.group, fleet, fleets.profile_of(fleet), spec)
+        plan = FleetPlan(fleets.group, fleet, fleets.profile_of(fleet), spec)
         known = self._watches.get(fleet.name)
-        if known is not None and known.plan == plan and known.side.source is source:
+        if known is not None and known.plan == plan and known.access.source is source:
             return known
-        manager = _as_before(known, fleet) or self._outfit.manager(fleet)
-        side = Fleetside(fleet.all_queues, spec, source, manager)
-        return Watch(plan, side, seen_by=self._seen_by, is_dry=self._is_dry)
+        manager = _as_before(known, fleet) or self._factory.manager(fleet)
+        access = FleetAccess(fleet.all_queues, spec, source, manager)
+        return FleetWatch(plan, access, seen_by=self._seen_by, is_dry=self._is_dry)
 
 
-def _as_before(known: Watch | None, fleet: Fleet) -> ReplicaManager | None:
-    """Other limits are no reason to stop and start its workers."""
+def _as_before(known: FleetWatch | None, fleet: Fleet) -> ReplicaManager | None:
+    """The existing manager, unless the work has changed: new limits must not restart workers."""
     if known is None:
         return None
     is_same = _work(known.fleet) == _work(fleet)
-    return known.side.manager if is_same else None
+    return known.access.manager if is_same else None
 
 
 def _work(fleet: Fleet) -> tuple[object, ...]:
     return fleet.all_queues, fleet.replicas
 
 
-class _Silence:
+class _NoAlerts:
     def send(self, alert: Alert) -> None:
-        """Until the file has been read."""
+        """Drop it: the file has not been read yet."""
 
 
 def _named(fleets: Fleets) -> dict[str, SourceSpec]:
-    """Those that fleets use; our own queues need not be declared."""
+    """The sources that fleets use; our own queues need not be declared."""
     used = {fleet.source: fleets.source_of(fleet) for fleet in fleets.fleets.values()}
     return dict(sorted(used.items(), key=lambda pair: pair[0] != OWN))

@@ -1,4 +1,4 @@
-"""One fleet under the eyes of the autoscaler: what is asked just now, and what is known."""
+"""One fleet as the autoscaler sees it: the pending call, and the current status."""
 
 from __future__ import annotations
 
@@ -22,14 +22,20 @@ from penstock.domain.scaling.fleet_status import (
 )
 from penstock.domain.scaling.governor import Standing
 from penstock.domain.scaling.recommendation import Profile
-from penstock.runtime.autoscaler.background import Aside
-from penstock.runtime.autoscaler.questions import REPLICAS, SCALING, Answer, Fleetside, Wrong
+from penstock.runtime.autoscaler.background import Background
+from penstock.runtime.autoscaler.fleet_access import (
+    REPLICAS,
+    SCALING,
+    FleetAccess,
+    Observation,
+    PartFailure,
+)
 
 _log = logging.getLogger("penstock.scaling")
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """All that the file says about a fleet: a watch lasts as long as this stays the same."""
+class FleetPlan(msgspec.Struct, frozen=True):
+    """Everything the file says about a fleet; a watch is kept as long as this does not change."""
 
     group: str
     fleet: Fleet
@@ -37,25 +43,25 @@ class Plan(msgspec.Struct, frozen=True):
     source: SourceSpec
 
 
-class UnderWay(msgspec.Struct):
+class PendingCall(msgspec.Struct):
     future: Future[Any]
     since: int
-    decision: Decision | None = None  # None: it is being asked
+    decision: Decision | None = None  # that it carries out; None: the call observes
     is_late: bool = False
 
 
-class Watch:
-    def __init__(self, plan: Plan, side: Fleetside, *, seen_by: str, is_dry: bool) -> None:
+class FleetWatch:
+    def __init__(self, plan: FleetPlan, access: FleetAccess, *, seen_by: str, is_dry: bool) -> None:
         self.plan = plan
         self.fleet = plan.fleet
-        self.side = side
+        self.access = access
         self.next_at = 0
         self.runs = 0
-        self.under_way: UnderWay | None = None
-        self.is_counted = False  # its replicas are known
+        self.pending: PendingCall | None = None
+        self.is_counted = False  # the number of replicas is known
         self.is_yielding = False
         self.noted: tuple[object, ...] = ()  # the last decision that became a fact
-        self.is_changed = False  # since it was kept
+        self.is_changed = False  # since the status was stored
         self.status = _fresh(plan, seen_by=seen_by, is_dry=is_dry)
 
     @property
@@ -78,7 +84,7 @@ class Watch:
         )
 
     def adopt(self, left: FleetStatus | None, *, now: int) -> None:
-        """Go on where another one has ended, unless that is too long ago to mean anything."""
+        """Continue from the status of the previous leader, unless it is out of date."""
         window_ms = self.plan.profile.samples_needed * self.fleet.interval_ms
         if (
             left is None
@@ -95,34 +101,34 @@ class Watch:
         )
 
     def forget(self) -> None:
-        """Somebody else looks after it."""
+        """Start over: another autoscaler has become the leader."""
         fresh = _fresh(self.plan, seen_by=self.status.seen_by, is_dry=self.status.is_dry)
         self.status, self.is_counted, self.is_yielding = fresh, False, False
         self.is_changed, self.noted, self.next_at = False, (), 0
-        if self.under_way is not None:
-            self.under_way.is_late = True  # what it says is of no use any more
+        if self.pending is not None:
+            self.pending.is_late = True  # its answer is not needed any more
 
-    # ---- asking
+    # ---- calls
 
-    def ask(self, aside: Aside, *, is_dry: bool, now: int) -> None:
-        self._begin(aside, lambda: self.side.look(is_dry=is_dry, now=now), None, now)
+    def observe(self, background: Background, *, is_dry: bool, now: int) -> None:
+        self._begin(background, lambda: self.access.observe(is_dry=is_dry, now=now), None, now)
 
-    def scale(self, aside: Aside, decision: Decision, *, now: int) -> None:
+    def scale(self, background: Background, decision: Decision, *, now: int) -> None:
         wanted = decision.wanted
-        self._begin(aside, lambda: self.side.scale_to(wanted, now=now), decision, now)
+        self._begin(background, lambda: self.access.scale_to(wanted, now=now), decision, now)
 
     def _begin(
-        self, aside: Aside, what: Callable[[], Any], decision: Decision | None, now: int
+        self, background: Background, what: Callable[[], Any], decision: Decision | None, now: int
     ) -> None:
-        self.under_way = UnderWay(aside.begin(self.name, what), now, decision)
+        self.pending = PendingCall(background.begin(self.name, what), now, decision)
 
-    # ---- knowing
+    # ---- status
 
-    def know(self, **changes: Any) -> None:
+    def update(self, **changes: Any) -> None:
         self.status = msgspec.structs.replace(self.status, **changes)
         self.is_changed = True
 
-    def took(self, decision: Decision, *, is_done: bool, now: int) -> None:
+    def record_decision(self, decision: Decision, *, is_done: bool, now: int) -> None:
         made = Made(
             at=now,
             change=decision.change,
@@ -130,17 +136,19 @@ class Watch:
             reason=decision.reason,
             is_done=is_done,
         )
-        self.know(made=made)
+        self.update(made=made)
 
     def has_trouble(self, *parts: str) -> bool:
         return any(trouble.part in parts for trouble in self.status.troubles)
 
-    def settle(self, parts: Sequence[str], wrong: Iterable[Wrong], *, now: int) -> list[Note]:
-        """Of these parts these are in trouble now, and no others; what is new is told once."""
+    def set_troubles(
+        self, parts: Sequence[str], failures: Iterable[PartFailure], *, now: int
+    ) -> list[Note]:
+        """Replace the troubles of these parts; new ones and recoveries become facts, once each."""
         before = {trouble.part: trouble for trouble in self.status.troubles}
         after = {part: trouble for part, trouble in before.items() if part not in parts}
         notes = []
-        for one in wrong:
+        for one in failures:
             known = before.get(one.part)
             is_new = known is None or known.code != one.code
             since = now if is_new or known is None else known.since
@@ -152,39 +160,41 @@ class Watch:
         for part in before.keys() - after.keys():
             notes.append(self._recovered(before[part], now))
         if after != before:
-            self.know(troubles=tuple(after.values()))
+            self.update(troubles=tuple(after.values()))
         return notes
 
     def report_short(self) -> Note:
-        text = f"{self.state.expected} workers were asked for and have not all appeared"
+        text = f"{self.state.expected} workers were requested, and not all have appeared"
         _log.warning("fleet %s: %s", self.name, text)
         data = {"part": REPLICAS, "code": Cause.REPLICAS_MISSING.value, "text": text}
         return Note(TROUBLE, self.name, data)
 
     def _recovered(self, trouble: Trouble, now: int) -> Note:
-        _log.info("fleet %s: %s is well again", self.name, trouble.part)
+        _log.info("fleet %s: %s has recovered", self.name, trouble.part)
         lasted_ms = now - trouble.since
         data = {"part": trouble.part, "code": trouble.code, "lasted_ms": lasted_ms}
         return Note(RECOVERED, self.name, data)
 
 
-def answer_of(under_way: UnderWay) -> Answer:
+def answer_of(pending: PendingCall) -> Observation:
     try:
-        answer = under_way.future.result()
-    except BaseException as error:  # the thread itself has died
-        return Answer(wrong=(Wrong(REPLICAS, "internal", f"{type(error).__name__}: {error}"),))
-    assert isinstance(answer, Answer)
+        answer = pending.future.result()
+    except BaseException as error:  # the thread itself has failed
+        return Observation(
+            failures=(PartFailure(REPLICAS, "internal", f"{type(error).__name__}: {error}"),)
+        )
+    assert isinstance(answer, Observation)
     return answer
 
 
-def outcome_of(under_way: UnderWay) -> tuple[Wrong, ...]:
+def outcome_of(pending: PendingCall) -> tuple[PartFailure, ...]:
     try:
-        return tuple(under_way.future.result())
+        return tuple(pending.future.result())
     except BaseException as error:
-        return (Wrong(SCALING, "internal", f"{type(error).__name__}: {error}"),)
+        return (PartFailure(SCALING, "internal", f"{type(error).__name__}: {error}"),)
 
 
-def _fresh(plan: Plan, *, seen_by: str, is_dry: bool) -> FleetStatus:
+def _fresh(plan: FleetPlan, *, seen_by: str, is_dry: bool) -> FleetStatus:
     fleet = plan.fleet
     return FleetStatus(
         name=fleet.name,

@@ -1,4 +1,4 @@
-"""Of all autoscalers of a group one acts: the one that holds the lease in the store."""
+"""Leader election: of all autoscalers of a group only the holder of the lease in the store acts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from penstock.domain.limits import SECOND
-from penstock.runtime.autoscaler.fleet_watch import Watch
+from penstock.runtime.autoscaler.fleet_watch import FleetWatch
 from penstock.services.scaling import Scaling
 
 LEASE_MS = 30 * SECOND
@@ -15,18 +15,18 @@ RENEW_MS = 10 * SECOND
 _log = logging.getLogger("penstock.scaling")
 
 
-class Leading:
+class Leadership:
     def __init__(self, scaling: Scaling, *, holder: str, is_dry: bool) -> None:
         self._scaling = scaling
         self._holder = holder
         self._is_dry = is_dry
-        self._group: str | None = None  # of which the lease is held, or was
+        self._group: str | None = None  # the group whose lease is or was held
         self._until = 0
-        self._is_told = False  # that another one leads
+        self._is_standby_logged = False
         self.next_at = 0
 
-    def is_leading(self, group: str, watches: Iterable[Watch], *, now: int) -> bool:
-        """Renews the lease; whoever comes to lead goes on with what was left by the one before."""
+    def is_leading(self, group: str, watches: Iterable[FleetWatch], *, now: int) -> bool:
+        """Renew the lease when due; a new leader continues from its predecessor's status."""
         if self._is_dry:
             self.next_at = now + RENEW_MS
             return True
@@ -41,27 +41,27 @@ class Leading:
         if is_leading and not was_leading:
             self._take_over(group, watches, now)
         elif not is_leading:
-            self._stand_back(group, watches, was_leading=was_leading)
+            self._stand_by(group, watches, was_leading=was_leading)
         return is_leading
 
     def leave(self) -> None:
-        """So that another one need not wait."""
+        """Give up the lease, so that another autoscaler need not wait for its end."""
         if self._group is not None and self._until:
             self._scaling.leave(self._group, holder=self._holder)
         self._group, self._until, self.next_at = None, 0, 0
 
-    def _take_over(self, group: str, watches: Iterable[Watch], now: int) -> None:
+    def _take_over(self, group: str, watches: Iterable[FleetWatch], now: int) -> None:
         _log.info("this autoscaler leads group %s", group)
-        self._is_told = False
+        self._is_standby_logged = False
         left = self._scaling.of_group(group)
         for watch in watches:
             watch.forget()
             watch.adopt(left.get(watch.name), now=now)
 
-    def _stand_back(self, group: str, watches: Iterable[Watch], *, was_leading: bool) -> None:
+    def _stand_by(self, group: str, watches: Iterable[FleetWatch], *, was_leading: bool) -> None:
         if was_leading:
             for watch in watches:
                 watch.forget()
-        if was_leading or not self._is_told:
+        if was_leading or not self._is_standby_logged:
             _log.info("another autoscaler leads group %s; this one stands by", group)
-            self._is_told = True
+            self._is_standby_logged = True

@@ -1,4 +1,4 @@
-"""How long a delivery that failed waits, and with it all behind it in its queue."""
+"""How long a failed delivery waits, and with it the rest of its queue."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import msgspec
 
 from penstock.domain.limits import HOUR, SECOND
 
-SHORTEST_MS = SECOND  # between two attempts, where an endpoint has a say in it
+SHORTEST_MS = SECOND  # between two attempts if the endpoint sends Retry-After
 
 
-class Waits(msgspec.Struct, frozen=True, kw_only=True):
-    retry_ms: int = 10 * SECOND  # where the route does not say
+class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):
+    retry_ms: int = 10 * SECOND  # for routes without intervals
     honours_retry_after: bool = False
     max_retry_after_ms: int = HOUR
 
 
 def delay_ms(
-    waits: Waits,
+    waits: BackoffSettings,
     intervals_ms: Sequence[int],
     *,
     failures: int,
     retry_after: str | None = None,
     now: int,
 ) -> int:
-    """`failures`: in a row, this one included.  The last interval holds for all that follow.
+    """`failures`: in a row, including this one.  The last interval applies to all later failures.
 
-    `retry_after` may only lengthen the wait: an endpoint that says 0 must not be asked in a loop.
+    `retry_after` can only lengthen the delay: an endpoint that returns 0 must not cause a hot loop.
     """
     own = intervals_ms[min(failures, len(intervals_ms)) - 1] if intervals_ms else waits.retry_ms
     asked = None
@@ -40,7 +40,7 @@ def delay_ms(
 
 
 def retry_after_ms(text: str, *, now: int) -> int | None:
-    """Seconds, or an instant as HTTP writes it; None if it is neither."""
+    """Parse seconds or an HTTP date; None if it is neither."""
     text = text.strip()
     if text.isascii() and text.isdigit():
         return int(text[:12]) * SECOND

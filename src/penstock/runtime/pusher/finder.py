@@ -1,8 +1,8 @@
-"""Which queues may have a delivery to push: by wake-ups, and by a look once in a while.
+"""Finds queues that may have a delivery to push: by wake-ups, and by a periodic scan.
 
-A wake-up is only a hint.  What it missed (another node's, or from before the start) is found by a
-look at the counters of all queues, which costs the same whatever they hold.  Leases that ran out
-and delays that are over, of other nodes, are brought back by the reaper, which every node has.
+A wake-up is only a hint.  Messages it missed (sent through another node, or before the start) are
+found by scanning the counters of all queues, whose cost does not depend on their contents.  Expired
+leases and delays of other nodes are handled by the reaper, which every node runs.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from penstock.domain.limits import MINUTE
 from penstock.ports.store import Session, Store
 
 
-class Found(msgspec.Struct, frozen=True):
-    heard: list[int]  # something has become ready just now
-    seen: list[int]  # something is ready, maybe behind one that is not
+class FoundQueues(msgspec.Struct, frozen=True):
+    heard: list[int]  # a wake-up came: a message has just become ready
+    seen: list[int]  # the scan saw a ready message, maybe behind one that is not
 
 
-class Finder:
+class QueueFinder:
     def __init__(self, store: Store, *, scan_ms: int, ring: Callable[[], None]) -> None:
         self._store = store
         self._scan_ms = scan_ms
         self._ring = ring
         self._heard: deque[list[int]] = deque()
         self._ours: set[int] = set()
-        self._others: set[int] = set()  # with an end: somebody may change what a queue is for
+        self._others: set[int] = set()  # cleared now and then: a queue's purpose may change
         self._forget_at = 0
         self.scan_at = 0
 
     def heard(self, woken: Mapping[int, int]) -> None:
-        """From any thread, after every commit: others' queues must cost next to nothing.
+        """Called from any thread after every commit: queues without deliveries must cost little.
 
-        A count of nothing tells of a due date, which is known here for what was sent from here.
+        A count of 0 announces a due date, which the pusher knows for the messages it sent.
         """
         news = [no for no, count in woken.items() if count and no not in self._others]
         if news:
             self._heard.append(news)
             self._ring()
 
-    def look(self, *, now: int) -> Found:
-        """Since the last time; raises PenstockError, and then nothing is lost."""
+    def look(self, *, now: int) -> FoundQueues:
+        """Queues found since the last call; raises PenstockError without losing a wake-up."""
         heard: set[int] = set()
         for _ in range(len(self._heard)):
             heard.update(self._heard.popleft())
@@ -54,10 +54,10 @@ class Finder:
         except BaseException:
             self._heard.append(list(heard))
             raise
-        return Found(sorted(heard & self._ours), [no for no in seen if no in self._ours])
+        return FoundQueues(sorted(heard & self._ours), [no for no in seen if no in self._ours])
 
     def forget(self, queue_no: int) -> None:
-        """It is no more."""
+        """The queue was removed."""
         self._ours.discard(queue_no)
 
     def _scan(self, now: int) -> list[int]:

@@ -1,9 +1,9 @@
-"""What goes out: of claimed messages those that have a route, room on it, and a permit.
+"""Admits claimed messages that have a route, room on it, and a permit of its circuit.
 
-The others go back: what makes no sense or leads nowhere fails and is tried again later (rules may
-come), what finds no room waits for it, what is not permitted stays in its queue, which a circuit
-holds, and what is too old is cancelled, but only when it would be permitted, as in the seed.  Only
-failures count as attempts.
+The others go back: a delivery that is malformed or matches no route fails and is retried later
+(rules may be added), one without room waits for it, one without a permit stays in its queue, which
+the circuit holds, and one that has expired is cancelled, but only once it would be permitted, as in
+gateleen.  Only failures count as attempts.
 """
 
 from __future__ import annotations
@@ -17,35 +17,37 @@ from penstock.domain.delivery import delivery as deliveries
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import EXPIRED, Content, Message
-from penstock.runtime.pusher.backoff import Waits, delay_ms
-from penstock.runtime.pusher.in_flight import UnderWay, act_on
+from penstock.runtime.pusher.backoff import BackoffSettings, delay_ms
+from penstock.runtime.pusher.in_flight import InFlight, act_on
 from penstock.runtime.pusher.outgoing import request_of
-from penstock.runtime.pusher.round_robin import Line
+from penstock.runtime.pusher.round_robin import RoundRobin
 from penstock.services.circuits.circuits import Circuits, Wanted
 from penstock.services.routes import Routes
 
 
 class Admitted(msgspec.Struct):
-    go: list[UnderWay] = []
+    go: list[InFlight] = []
     back: list[LeaseAct] = []
-    dropped: list[UnderWay] = []  # of those that go back: too old, although they might go
+    dropped: list[InFlight] = []  # of those in `back`: permitted, but expired
 
 
-class Gate:
-    def __init__(self, routes: Routes, circuits: Circuits, line: Line, waits: Waits) -> None:
+class PushGate:
+    def __init__(
+        self, routes: Routes, circuits: Circuits, round_robin: RoundRobin, waits: BackoffSettings
+    ) -> None:
         self._routes = routes
         self._circuits = circuits
-        self._line = line
+        self._round_robin = round_robin
         self._waits = waits
 
     def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admitted:
-        """Raises PenstockError if the store does not say what is permitted."""
+        """Raises PenstockError if the store cannot be asked for permits."""
         found = Admitted()
         for message, content in heads:
             ready = self._ready(message, content, now=now)
             if isinstance(ready, LeaseAct):
                 found.back.append(ready)
-            elif self._line.enter(
+            elif self._round_robin.enter(
                 message.queue_no, ready.route.pattern, timeout_ms=ready.request.timeout_ms
             ):
                 found.go.append(ready)
@@ -54,7 +56,7 @@ class Gate:
         self._ask(found, now=now)
         return found
 
-    def _ready(self, message: Message, content: Content, *, now: int) -> UnderWay | LeaseAct:
+    def _ready(self, message: Message, content: Content, *, now: int) -> InFlight | LeaseAct:
         try:
             delivery = deliveries.from_body(content.body)
             is_expired = delivery.is_expired(now=now)
@@ -65,13 +67,13 @@ class Gate:
         except PenstockError as error:
             wait_ms = delay_ms(self._waits, (), failures=message.failures + 1, now=now)
             return act_on(message, Verb.FAIL, now=now, delay_ms=wait_ms, text=str(error))
-        return UnderWay(message, delivery, route, request, is_expired=is_expired)
+        return InFlight(message, delivery, route, request, is_expired=is_expired)
 
     def _ask(self, found: Admitted, *, now: int) -> None:
-        """Whoever may not go is told so for all: its queue is held when this returns."""
-        told = self._permits(found.go)
+        """Ask for permits.  The queue of a delivery without one is held when this returns."""
+        permits = self._permits(found.go)
         go, found.go = found.go, []
-        for one, permitted in zip(go, told, strict=True):
+        for one, permitted in zip(go, permits, strict=True):
             one.permitted = permitted
             if permitted.permit is Permit.HOLD:
                 found.back.append(act_on(one.message, Verb.RELEASE, now=now))
@@ -81,13 +83,13 @@ class Gate:
             else:
                 found.go.append(one)
 
-    def _permits(self, wanted: Sequence[UnderWay]) -> Sequence[Permitted]:
+    def _permits(self, wanted: Sequence[InFlight]) -> Sequence[Permitted]:
         circuits = self._circuits
         if not wanted or not circuits.is_checking:
             return [circuits.unchecked(one.route.pattern, one.queue_no) for one in wanted]
         asked = [Wanted(one.route.pattern, one.queue_no) for one in wanted]
-        told = circuits.permits(asked).result()
-        return told if circuits.is_final(told) else circuits.secure(told).result()
+        permits = circuits.permits(asked).result()
+        return permits if circuits.is_final(permits) else circuits.secure(permits).result()
 
 
 def _cancel(message: Message, *, now: int) -> LeaseAct:

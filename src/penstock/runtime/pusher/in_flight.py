@@ -1,4 +1,4 @@
-"""A request that somebody is being asked, and what may be done with the lease behind it."""
+"""A push request in flight, and the acts on its lease."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from penstock.domain.message.lifecycle import Message
 from penstock.ports.sender import Request
 from penstock.services.circuits.circuits import Reported
 
-_MOST_CHARS = 4_000  # kept of what a backend said
+_MOST_CHARS = 4_000  # kept of an endpoint's answer
 
 
-class UnderWay(msgspec.Struct):
+class InFlight(msgspec.Struct):
     message: Message
     delivery: Delivery
     route: Route
@@ -30,7 +30,7 @@ class UnderWay(msgspec.Struct):
         return self.message.queue_no
 
     def reported(self, outcome: Outcome | None) -> Reported:
-        assert self.permitted is not None, "nothing is sent without having asked"
+        assert self.permitted is not None, "a request is sent only with a permit"
         return Reported(self.permitted, self.delivery.counted_as(self.message.id), outcome)
 
 
@@ -43,6 +43,6 @@ def act_on(
         now=now,
         delay_ms=delay_ms,
         text=text and text[:_MOST_CHARS].replace(NUL, "\ufffd"),
-        # Late is as good: nobody else has begun with it, or it would be refused.
+        # Late is fine: had another node claimed it, the store would reject the act.
         is_late_ok=verb in (Verb.COMPLETE, Verb.EXTEND),
     )

@@ -1,4 +1,4 @@
-"""A delivery as it goes out: the request that its route makes of it, and the words for its end."""
+"""The HTTP request of a delivery, and the text that history keeps of the response."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from penstock.domain.limits import DAY
 from penstock.ports.sender import Request, Response
 
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone
-# Said between two neighbours on the way, or made anew for every connection.
+# Hop-by-hop headers, and those that every connection sets itself.
 _NOT_PASSED_ON = OF_THE_CONNECTION | {"x-queue"}
 
 
 def request_of(delivery: Delivery, route: Route, *, message_id: str, now: int) -> Request:
-    """Raises InvalidRequest if the route leads nowhere, or its secrets are none."""
+    """Raises InvalidRequest if the route has no valid target or its secrets are not valid."""
     passed_on = (pair for pair in delivery.headers if pair[0].lower() not in _NOT_PASSED_ON)
     headers = route.headers_for(passed_on)
     if route.signing_secrets:
@@ -31,12 +31,12 @@ def request_of(delivery: Delivery, route: Route, *, message_id: str, now: int) -
     )
 
 
-def told(response: Response) -> str:
-    """What history says of it."""
+def response_text(response: Response) -> str:
+    """The response in one line, for history."""
     if response.status is None:
         return f"{response.error} ({response.took_ms} ms)"
-    said = f": {response.excerpt}" if response.excerpt else ""
-    return f"status {response.status} in {response.took_ms} ms{said}"
+    excerpt = f": {response.excerpt}" if response.excerpt else ""
+    return f"status {response.status} in {response.took_ms} ms{excerpt}"
 
 
 def _timeout_ms(delivery: Delivery) -> int | None:

@@ -1,10 +1,11 @@
-"""One step of pushing: what came back is settled, what is held is kept, what is next goes out.
+"""One step of pushing: finish answered requests, extend leases, send what is next.
 
-    find ─▶ line ─▶ claim ─▶ gate ─▶ send ─▶ … ─▶ settle ─▶ line
+    find ─▶ round robin ─▶ claim ─▶ gate ─▶ send ─▶ … ─▶ finish ─▶ round robin
 
-Each step takes all that has gathered since the last one: few transactions, whatever the number of
-queues.  Requests are under way outside; a step neither waits for them nor knows threads.  Whoever
-dies in between loses nothing: a lease runs out, and the request is sent again, with the same id.
+Each step handles everything that has come up since the last one, in few transactions whatever the
+number of queues.  Requests run outside; a step neither waits for them nor knows threads.  A node
+that is killed in between loses nothing: the lease expires, and the request is sent again with the
+same id.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.ports.sender import Response, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
-from penstock.runtime.pusher.backoff import Waits, delay_ms
-from penstock.runtime.pusher.finder import Finder
-from penstock.runtime.pusher.gate import Admitted, Gate
-from penstock.runtime.pusher.in_flight import UnderWay, act_on
-from penstock.runtime.pusher.outgoing import told
-from penstock.runtime.pusher.round_robin import Line
-from penstock.runtime.pusher.tally import Ended, Tally
+from penstock.runtime.pusher.backoff import BackoffSettings, delay_ms
+from penstock.runtime.pusher.finder import QueueFinder
+from penstock.runtime.pusher.gate import Admitted, PushGate
+from penstock.runtime.pusher.in_flight import InFlight, act_on
+from penstock.runtime.pusher.outgoing import response_text
+from penstock.runtime.pusher.round_robin import RoundRobin
+from penstock.runtime.pusher.tally import PushResult, PushTally
 from penstock.services.circuits.circuits import Circuits, Reported
 from penstock.services.routes import Routes
 
@@ -36,17 +37,17 @@ _log = logging.getLogger("penstock.push")
 _AFTER_ERROR_MS = 1_000
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """How much, how long, how often."""
+class PusherSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Concurrency, lease, scan interval and back-off of a pusher."""
 
     concurrency: int
     lease_ms: int
     scan_ms: int
-    waits: Waits = Waits()
+    waits: BackoffSettings = BackoffSettings()
 
     @property
     def extend_ms(self) -> int:
-        """Soon enough for one extension to be late."""
+        """Extend soon enough that one extension may fail."""
         return self.lease_ms // 3
 
 
@@ -58,30 +59,30 @@ class Pusher:
         routes: Routes,
         circuits: Circuits,
         *,
-        pace: Pace,
+        settings: PusherSettings,
         holder: str,
         ring: Callable[[], None] = lambda: None,
-        tally: Tally | None = None,
+        tally: PushTally | None = None,
     ) -> None:
-        """`ring` is called, from any thread, when there is something for a step to do."""
+        """`ring` is called, from any thread, when a step has something to do."""
         self._store = store
         self._sender = sender
         self._routes = routes
         self._circuits = circuits
-        self._pace = pace
+        self._settings = settings
         self._holder = holder
         self._ring = ring
-        self._tally = tally or Tally()
-        self._finder = Finder(store, scan_ms=pace.scan_ms, ring=ring)
-        self._line = Line(
-            most=pace.concurrency,
+        self._tally = tally or PushTally()
+        self._finder = QueueFinder(store, scan_ms=settings.scan_ms, ring=ring)
+        self._round_robin = RoundRobin(
+            most=settings.concurrency,
             limit_of=self._limit_of,
             is_shared=lambda: len(routes.table.routes) > 1,
         )
-        self._gate = Gate(routes, circuits, self._line, pace.waits)
-        self._under_way: dict[int, UnderWay] = {}  # by queue: one at a time
-        self._inbox: deque[tuple[UnderWay, Response]] = deque()
-        self._answered: list[tuple[UnderWay, Response]] = []
+        self._gate = PushGate(routes, circuits, self._round_robin, settings.waits)
+        self._in_flight: dict[int, InFlight] = {}  # by queue: one at a time
+        self._inbox: deque[tuple[InFlight, Response]] = deque()
+        self._answered: list[tuple[InFlight, Response]] = []
         self._reports: list[Reported] = []
         self._is_stopping = False
         self._table: RouteTable | None = None
@@ -89,20 +90,20 @@ class Pusher:
         self.heard = self._finder.heard  # for the store to call after commits
 
     @property
-    def under_way(self) -> int:
-        """Requests that were sent and are not settled yet."""
-        return len(self._under_way)
+    def in_flight(self) -> int:
+        """The number of requests that were sent and are not finished yet."""
+        return len(self._in_flight)
 
     def stop_claiming(self) -> None:
         self._is_stopping = True
 
     def tick(self, now: int) -> int:
-        """Returns when the next step is due, if nothing rings before.
+        """Returns when the next step is due, unless `ring` is called before.
 
-        Raises PenstockError if the store fails; what came back is settled by the next step then.
+        Raises PenstockError if the store fails; then the next step finishes what was answered.
         """
-        self._line.begin_step(now=now)
-        self._settle(now)
+        self._round_robin.begin_step(now=now)
+        self._finish(now)
         self._report()
         self._extend(now)
         if not self._is_stopping:
@@ -110,7 +111,7 @@ class Pusher:
             self._push(now)
         return self._next_at(now)
 
-    def _settle(self, now: int) -> None:
+    def _finish(self, now: int) -> None:
         while self._inbox:
             self._answered.append(self._inbox.popleft())
         if not self._answered:
@@ -121,12 +122,12 @@ class Pusher:
         for (one, response), (act, _), answer in zip(
             self._answered, verdicts, answers, strict=True
         ):
-            del self._under_way[one.queue_no]
+            del self._in_flight[one.queue_no]
             self._note(one, response, act.verb)
-            self._go_on(one.queue_no, answer)
+            self._return_queue(one.queue_no, answer)
         self._answered = []
 
-    def _verdict(self, one: UnderWay, response: Response, now: int) -> tuple[LeaseAct, Reported]:
+    def _verdict(self, one: InFlight, response: Response, now: int) -> tuple[LeaseAct, Reported]:
         if response.is_broken_off:
             return act_on(one.message, Verb.RELEASE, now=now), one.reported(None)
         status = None if response.status is None else one.route.status_of(response.status)
@@ -137,28 +138,30 @@ class Pusher:
             settings=self._circuits.settings_of(one.route.hash),
         )
         if is_done:
-            act = act_on(one.message, Verb.COMPLETE, now=now, text=told(response))
+            act = act_on(one.message, Verb.COMPLETE, now=now, text=response_text(response))
         else:
             act = self._failure(one, response, now)
         return act, one.reported(outcome)
 
-    def _failure(self, one: UnderWay, response: Response, now: int) -> LeaseAct:
+    def _failure(self, one: InFlight, response: Response, now: int) -> LeaseAct:
         wait_ms = delay_ms(
-            self._pace.waits,
+            self._settings.waits,
             one.route.retry_intervals_ms,
             failures=one.message.failures + 1,
             retry_after=response.retry_after,
             now=now,
         )
-        return act_on(one.message, Verb.FAIL, now=now, delay_ms=wait_ms, text=told(response))
+        return act_on(
+            one.message, Verb.FAIL, now=now, delay_ms=wait_ms, text=response_text(response)
+        )
 
-    def _note(self, one: UnderWay, response: Response, verb: Verb) -> None:
+    def _note(self, one: InFlight, response: Response, verb: Verb) -> None:
         if verb is Verb.RELEASE:
             return
-        ended = Ended.FAILURE
+        ended = PushResult.FAILURE
         if verb is Verb.COMPLETE:
             status = one.route.status_of(response.status or 0)
-            ended = Ended.SUCCESS if is_success(status) else Ended.GIVEN_UP
+            ended = PushResult.SUCCESS if is_success(status) else PushResult.GIVEN_UP
         self._tally.note(one.route.pattern, ended, took_ms=response.took_ms)
 
     def _report(self) -> None:
@@ -168,23 +171,23 @@ class Pusher:
             self._reports = []
 
     def _extend(self, now: int) -> None:
-        """A backend may take longer than a lease; nobody else is to begin with it meanwhile."""
-        due = [one for one in self._under_way.values() if one.extend_at <= now]
+        """Extend leases of requests in flight: an endpoint may take longer than one lease."""
+        due = [one for one in self._in_flight.values() if one.extend_at <= now]
         if due:
-            lease_ms = self._pace.lease_ms
+            lease_ms = self._settings.lease_ms
             self._act([act_on(one.message, Verb.EXTEND, now=now, delay_ms=lease_ms) for one in due])
             for one in due:
-                one.extend_at = now + self._pace.extend_ms
+                one.extend_at = now + self._settings.extend_ms
 
     def _find(self, now: int) -> None:
-        self._line.wake_parked(now=now)
+        self._round_robin.wake_parked(now=now)
         found = self._finder.look(now=now)
         for queue_no in found.heard:
-            self._line.hint(queue_no)
-        self._line.suggest(found.seen)
+            self._round_robin.hint(queue_no)
+        self._round_robin.suggest(found.seen)
 
     def _push(self, now: int) -> None:
-        heads = self._claim(self._line.take(), now)
+        heads = self._claim(self._round_robin.take(), now)
         if not heads:
             return
         try:
@@ -198,15 +201,15 @@ class Pusher:
             raise
 
     def _leave_alone(self, messages: Sequence[Message]) -> None:
-        """The store does not answer: leases of what did not go out run out by themselves."""
+        """The store does not answer: the leases of messages that were not sent expire."""
         for message in messages:
             queue_no = message.queue_no
-            if queue_no not in self._under_way and not self._line.is_waiting(queue_no):
-                self._line.park(queue_no, message.due_at)
+            if queue_no not in self._in_flight and not self._round_robin.is_waiting(queue_no):
+                self._round_robin.park(queue_no, message.due_at)
 
     def _claim(self, queue_nos: Sequence[int], now: int) -> list[tuple[Message, Content]]:
-        """The first message of each; the store does all that wait in one transaction."""
-        lease_ms, holder = self._pace.lease_ms, self._holder
+        """Claim the first message of each queue; the store batches the claims."""
+        lease_ms, holder = self._settings.lease_ms, self._holder
         asked = self._store.claim_all(
             [
                 Claim(queue_no=queue_no, now=now, lease_ms=lease_ms, claimed_by=holder)
@@ -219,10 +222,10 @@ class Pusher:
                 claimed = ticket.result()
             except QueueNotFound:
                 self._finder.forget(queue_no)
-                self._line.forget(queue_no)
+                self._round_robin.forget(queue_no)
             except PenstockError as error:
-                _log.warning("queue %s could not be looked at: %s", queue_no, error)
-                self._line.park(queue_no, now + _AFTER_ERROR_MS)
+                _log.warning("queue %s could not be claimed from: %s", queue_no, error)
+                self._round_robin.park(queue_no, now + _AFTER_ERROR_MS)
             else:
                 heads += claimed.messages
                 self._leave_if_empty(queue_no, claimed, now)
@@ -232,13 +235,13 @@ class Pusher:
         if claimed.messages:
             return
         if claimed.next_due_at is None:
-            self._line.rest(queue_no)
+            self._round_robin.rest(queue_no)
         else:
-            self._line.park(queue_no, max(claimed.next_due_at, now + 1))
+            self._round_robin.park(queue_no, max(claimed.next_due_at, now + 1))
 
-    def _begin(self, one: UnderWay, now: int) -> None:
-        one.extend_at = now + self._pace.extend_ms
-        self._under_way[one.queue_no] = one
+    def _begin(self, one: InFlight, now: int) -> None:
+        one.extend_at = now + self._settings.extend_ms
+        self._in_flight[one.queue_no] = one
 
         def then(response: Response) -> None:
             self._inbox.append((one, response))
@@ -246,7 +249,7 @@ class Pusher:
 
         try:
             self._sender.send(one.request, then)
-        except Exception as error:  # without an answer its queue would wait for ever
+        except Exception as error:  # without a response its queue would wait for ever
             _log.exception("a request could not be sent")
             then(Response(error=str(error)))
 
@@ -254,15 +257,15 @@ class Pusher:
         for act, answer in zip(admitted.back, self._act(admitted.back), strict=True):
             queue_no = act.lease.queue_no
             if act.verb is not Verb.RELEASE:
-                self._go_on(queue_no, answer)
-            elif not self._line.is_waiting(queue_no):
-                self._line.rest(queue_no)  # it is held: to be let go is a hint
+                self._return_queue(queue_no, answer)
+            elif not self._round_robin.is_waiting(queue_no):
+                self._round_robin.rest(queue_no)  # it is held; its release will be a hint
 
-    def _go_on(self, queue_no: int, answer: Acted | PenstockError) -> None:
+    def _return_queue(self, queue_no: int, answer: Acted | PenstockError) -> None:
         if isinstance(answer, Acted) and answer.state is State.WAITING:
-            self._line.park(queue_no, answer.due_at)
+            self._round_robin.park(queue_no, answer.due_at)
         else:
-            self._line.back(queue_no)
+            self._round_robin.back(queue_no)
 
     def _act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
         if not acts:
@@ -281,11 +284,11 @@ class Pusher:
         return self._limits.get(pattern)
 
     def _next_at(self, now: int) -> int:
-        instants = [one.extend_at for one in self._under_way.values()]
+        instants = [one.extend_at for one in self._in_flight.values()]
         if self._is_stopping:
             return min(instants, default=now)
-        if not self._line.is_empty and self._line.room:
+        if not self._round_robin.is_empty and self._round_robin.room:
             return now
         instants.append(self._finder.scan_at)
-        parked = self._line.next_instant()
+        parked = self._round_robin.next_instant()
         return min(instants) if parked is None else min(parked, *instants)

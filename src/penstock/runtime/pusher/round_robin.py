@@ -1,14 +1,14 @@
-"""Which queue is next: a line of those that may have something, each once per round.
+"""Which queue is next: queues that may have a delivery, each once per round.
 
                  hint                take
-    (unknown) ─────────▶ in line ───────────▶ taken ──▶ back, in line again
+    (unknown) ─────────▶ queued ────────────▶ taken ──▶ back: queued again, behind the others
                           ▲    ▲                 ├────▶ parked until an instant: it backs off
               its instant │    │ its route has   ├────▶ waiting until its route has room
-              or a hint   │    │ room again      └────▶ forgotten: nothing is there
+              or a hint   │    │ room again      └────▶ forgotten: it is empty
                         parked waiting
 
-Pure, and it knows numbers of queues and names of routes only.  A queue is in one of these places at
-a time, so nothing is looked at twice at once, and whoever has been served goes behind the others.
+Pure; it knows only queue numbers and route names.  A queue is in one of these places at a time, so
+no queue is claimed from twice at once, and a queue that was served goes behind the others.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from penstock.domain.delivery.route import DEFAULT_TIMEOUT_MS
 
 _MOST_KNOWN = 100_000  # queues whose routes are remembered
 
-LimitOf = Callable[[str], int | None]  # how many requests of a route may be under way
+LimitOf = Callable[[str], int | None]  # how many requests of a route may be in flight
 
 
-class Line:
+class RoundRobin:
     def __init__(
         self, *, most: int, limit_of: LimitOf, is_shared: Callable[[], bool] = lambda: False
     ) -> None:
-        """`most`: queues that may be taken at one time; `is_shared`: by more than one route."""
+        """`most`: queues that may be taken at a time; `is_shared`: there is more than one route."""
         self._most = most
         self._limit_of = limit_of
         self._is_shared = is_shared
         self._bulkhead = Bulkhead(most)
-        self._line: OrderedDict[int, None] = OrderedDict()  # in order of their turns
-        self._taken: dict[int, bool] = {}  # did a hint come meanwhile?
+        self._queue: OrderedDict[int, None] = OrderedDict()  # the next one first
+        self._taken: dict[int, bool] = {}  # True: a hint came meanwhile
         self._parked: dict[int, int] = {}
-        self._instants: list[tuple[int, int]] = []  # heap of those parked; some are out of date
+        self._instants: list[tuple[int, int]] = []  # heap of parked queues; some out of date
         self._waiting: dict[str, deque[int]] = {}  # by route
         self._waits: set[int] = set()
-        self._routes: dict[int, str] = {}  # what a queue's last message went to
+        self._routes: dict[int, str] = {}  # the route of a queue's last message
 
     @property
     def room(self) -> int:
@@ -48,22 +48,22 @@ class Line:
 
     @property
     def is_empty(self) -> bool:
-        """Nobody is in line now; others may be parked, or wait."""
-        return not self._line
+        """True if no queue is queued; some may be parked or waiting for a route."""
+        return not self._queue
 
     def begin_step(self, *, now: int) -> None:
         self._bulkhead.begin_step(now=now)
 
     def hint(self, queue_no: int) -> None:
-        """It may have something now, whatever was known of it."""
+        """The queue may have a delivery now, even if it was parked."""
         if queue_no in self._taken:
             self._taken[queue_no] = True
         elif queue_no not in self._waits:
             self._parked.pop(queue_no, None)
-            self._line.setdefault(queue_no)
+            self._queue.setdefault(queue_no)
 
     def suggest(self, queue_nos: Iterable[int]) -> None:
-        """A look from afar: whoever is parked has its reasons."""
+        """The scan saw ready messages in these queues; parked ones stay parked."""
         for queue_no in queue_nos:
             if queue_no not in self._parked and queue_no not in self._taken:
                 self.hint(queue_no)
@@ -75,18 +75,18 @@ class Line:
                 self.hint(queue_no)
 
     def next_instant(self) -> int | None:
-        """When the next parked one has its turn."""
+        """The instant at which the next parked queue is due."""
         while self._instants and self._parked.get(self._instants[0][1]) != self._instants[0][0]:
             heapq.heappop(self._instants)
         return self._instants[0][0] if self._instants else None
 
     def take(self) -> list[int]:
-        """As many as there is room for; those whose route has none go aside and wait for it."""
+        """Take as many queues as there is room for; those whose route is full wait for it."""
         self._let_in()
         taken: list[int] = []
         wanted: Counter[str] = Counter()
-        while self._line and len(taken) < self.room:
-            queue_no, _ = self._line.popitem(last=False)
+        while self._queue and len(taken) < self.room:
+            queue_no, _ = self._queue.popitem(last=False)
             route = self._routes.get(queue_no)
             if route is None:
                 taken.append(queue_no)
@@ -99,7 +99,7 @@ class Line:
         return taken
 
     def enter(self, queue_no: int, route: str, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> bool:
-        """A taken one wants to go to that route; False: there is no room, and it waits for it."""
+        """Reserve room on the route for a taken queue; False: it is full, and the queue waits."""
         if len(self._routes) >= _MOST_KNOWN:
             self._routes.clear()
         self._routes[queue_no] = route
@@ -111,39 +111,39 @@ class Line:
         return True
 
     def is_waiting(self, queue_no: int) -> bool:
-        """For room on its route."""
+        """True if the queue waits for room on its route."""
         return queue_no in self._waits
 
     def back(self, queue_no: int) -> None:
-        """Served: behind all others, because there may be more."""
+        """The queue was served and may have more: put it behind all others."""
         self._leave(queue_no)
-        self._line.setdefault(queue_no)
+        self._queue.setdefault(queue_no)
 
     def park(self, queue_no: int, until: int) -> None:
-        """Nothing before that instant, unless a hint has come or comes."""
+        """Park the queue until that instant, unless a hint has come or comes."""
         if self._leave(queue_no):
-            self._line.setdefault(queue_no)
+            self._queue.setdefault(queue_no)
         else:
             self._parked[queue_no] = until
             heapq.heappush(self._instants, (until, queue_no))
 
     def rest(self, queue_no: int) -> None:
-        """Nothing is there, or nothing may go, unless a hint has come meanwhile."""
+        """The queue is empty or held: drop it, unless a hint has come meanwhile."""
         if self._leave(queue_no, is_ended=False):
-            self._line.setdefault(queue_no)
+            self._queue.setdefault(queue_no)
 
     def forget(self, queue_no: int) -> None:
-        """It is no more."""
+        """The queue was removed."""
         self._leave(queue_no, is_ended=False)
         self._routes.pop(queue_no, None)
 
     def _leave(self, queue_no: int, *, is_ended: bool = True) -> bool:
-        """Tells whether a hint came while it was taken."""
+        """Returns whether a hint came while the queue was taken."""
         self._bulkhead.leave(queue_no, is_ended=is_ended)
         return self._taken.pop(queue_no, False)
 
     def _let_in(self) -> None:
-        """Whoever waits for a route has waited its turn already: it goes to the front."""
+        """Queues that waited for a route go to the front: they were next before."""
         total = 0
         for route in list(self._waiting):
             waiting = self._waiting[route]
@@ -152,8 +152,8 @@ class Line:
             first = [waiting.popleft() for _ in range(count)]
             for queue_no in reversed(first):
                 self._waits.discard(queue_no)
-                self._line[queue_no] = None
-                self._line.move_to_end(queue_no, last=False)
+                self._queue[queue_no] = None
+                self._queue.move_to_end(queue_no, last=False)
             if not waiting:
                 del self._waiting[route]
 

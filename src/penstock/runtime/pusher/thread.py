@@ -1,4 +1,4 @@
-"""The thread that steps: whenever something rings, and when a step is due."""
+"""The thread that runs the pusher's steps: when the bell rings, and when a step is due."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.supervision.threads import SupervisedThread
 _log = logging.getLogger("penstock.push")
 _AFTER_ERROR_MS = 1_000
 _DRAIN_STEP_MS = 100
-_LONGEST_MS = 60_000  # a clock may be set forward
+_LONGEST_MS = 60_000  # the clock may be set forward
 
 
 class Bell:
-    """Rung from any thread, heard by one."""
+    """Rung from any thread; one thread waits for it."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -45,7 +45,7 @@ class PusherThread:
         health: Health | None = None,
         stuck_ms: int | None = None,
     ) -> None:
-        """`drain_ms`: how long requests that are under way may take at a stop.
+        """`drain_ms`: how long a stop waits for requests in flight.
 
         `stuck_ms`: how long one step may take before the pusher counts as stuck.
         """
@@ -65,9 +65,9 @@ class PusherThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Nothing new is sent; what is under way is waited for, then broken off and given back.
+        """Send nothing new; wait for requests in flight, then abort them and release their leases.
 
-        Twice does no harm.
+        May be called twice.
         """
         self._stopped.set()
         self._bell.ring()
@@ -80,19 +80,19 @@ class PusherThread:
         self.pusher.stop_claiming()
         until = self._clock.now() + self._drain_ms
         self._step()
-        while self.pusher.under_way and self._clock.now() < until:
+        while self.pusher.in_flight and self._clock.now() < until:
             self._bell.wait(_DRAIN_STEP_MS)
             self._step()
         self._sender.close()
-        self._step()  # what was broken off is given back
+        self._step()  # releases the leases of aborted requests
 
     def _step(self) -> int:
-        """Returns how long nothing is to be done, at most."""
+        """Returns the longest time until the next step, in milliseconds."""
         self._is_stepping = True
         try:
             pause_ms = self.pusher.tick(self._clock.now()) - self._clock.now()
         except PenstockError as error:
-            _log.warning("the pusher could not go on: %s", error)
+            _log.warning("the pusher could not take a step: %s", error)
             pause_ms = _AFTER_ERROR_MS
         finally:
             self._is_stepping = False

@@ -13,14 +13,14 @@ PATIENCE_S = 60.0
 
 
 def message(app: Penstock, message_id: str) -> Message | None:
-    backing: Any = app._opening.get()
-    found: Message | None = backing.broker.messages.find(message_id).result()
+    backend: Any = app._opening.get()
+    found: Message | None = backend.broker.messages.find(message_id).result()
     return found
 
 
 def view(app: Penstock, message_id: str) -> MessageView:
-    backing: Any = app._opening.get()
-    found: MessageView = backing.broker.messages.get(message_id).result()
+    backend: Any = app._opening.get()
+    found: MessageView = backend.broker.messages.get(message_id).result()
     return found
 
 

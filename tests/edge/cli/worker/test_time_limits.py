@@ -45,7 +45,7 @@ def test_a_running_job_with_a_time_limit_is_killed_when_an_operator_cancels_it(
     eventually(lambda: seen.exists() and "begin" in seen.read_text(), within_s=PATIENCE_S)
     sandbox = int(seen.read_text().split()[1])
 
-    bench.backing.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+    bench.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     eventually(lambda: not Path(f"/proc/{sandbox}").exists(), within_s=PATIENCE_S)
     after = shop.write.enqueue(str(tmp_path / "after"), "the slot is free")

@@ -41,10 +41,10 @@ def _configure_run(parser: Parser) -> None:
 
 
 def _run(args: Namespace, out: Output) -> int:
-    from penstock.wiring import manual_archive
+    from penstock.wiring import archive_commands
 
     with progress("Archiving") as advance:
-        archived = manual_archive.run(settings_of(args), anew=args.anew, progress=advance)
+        archived = archive_commands.run(settings_of(args), anew=args.anew, progress=advance)
     written = ", ".join(f"{count} {table}" for table, count in archived.rows.items())
     out.result(archived, f"{written} in {archived.files} files")
     if not archived.is_settled:
@@ -53,17 +53,17 @@ def _run(args: Namespace, out: Output) -> int:
 
 
 def _snapshot(args: Namespace, out: Output) -> int:
-    from penstock.wiring import manual_archive
+    from penstock.wiring import archive_commands
 
     with progress("Taking a snapshot") as advance:
-        taken = manual_archive.snapshot(settings_of(args), progress=advance)
+        taken = archive_commands.snapshot(settings_of(args), progress=advance)
     return out.result(taken, f"snapshot {taken.snapshot_no}: {taken.messages} messages")
 
 
 def _status(args: Namespace, out: Output) -> int:
-    from penstock.wiring import manual_archive
+    from penstock.wiring import archive_commands
 
-    status = manual_archive.status(settings_of(args))
+    status = archive_commands.status(settings_of(args))
     if out.json:
         out.record(status)
         return exits.OK

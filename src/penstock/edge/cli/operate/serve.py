@@ -32,16 +32,15 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace, out: Output) -> int:
-    from penstock.client.worker.logs import set_up
     from penstock.edge.serve import serve
+    from penstock.supervision.logs import set_up_logs
 
     settings = load_settings(args, host="server.host", port="server.port").settings
     for file in (settings.server.tls_cert, settings.server.tls_key):
         if file is not None:
-            Path(file).open(
-                "rb"
-            ).close()  # the ssl module's error for a missing file does not name it
-    set_up(settings.log.level, settings.log.format)
+            # The ssl module's error for a missing file does not name it.
+            Path(file).open("rb").close()
+    set_up_logs(settings.log.level, settings.log.format)
     if not out.json:
         return serve(settings)
     return serve(settings, on_ready=lambda line: out.record({"ready": line}))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import platform
 from argparse import Namespace
 
-from penstock import __version__
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
+from penstock.version import __version__
 
 
 def configure(parser: Parser) -> None:

@@ -24,14 +24,14 @@ from penstock.edge.cli.pipeline.shared import (
     session_flags,
 )
 from penstock.edge.cli.registry import Command
-from penstock.settings.pipeline import PipelineSettings
+from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
-    from penstock.pipeline.runs import Run
+    from penstock.pipeline.runs import JobRun
 
 FOLDER = "penstock-demo"
 # Storage and a price, so that the capacity table is not empty.
-_EXAMPLE = PipelineSettings(cost_per_gib="0.09", storage_bytes=1024**3)
+_EXAMPLE = PipelineSection(cost_per_gib="0.09", storage_bytes=1024**3)
 
 
 def _count(text: str) -> int:
@@ -88,22 +88,22 @@ def _run(args: Namespace, out: Output) -> int:
     return exits.OK
 
 
-def _compute(args: Namespace, folder: Path) -> list[Run]:
+def _compute(args: Namespace, folder: Path) -> list[JobRun]:
     from penstock.pipeline.gates import GATES
-    from penstock.pipeline.lake import Lake
+    from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.registry import jobs
-    from penstock.pipeline.runner import Runner, Span
+    from penstock.pipeline.runner import DaySpan, JobRunner
     from penstock.pipeline.session import now_ms
 
     with session(args) as spark:
-        runner = Runner(
-            Lake(spark, str(folder)),
+        runner = JobRunner(
+            SparkLake(spark, str(folder)),
             job_settings(_EXAMPLE),
             clock=lambda: now_ms(spark),
             gates=GATES,
-            told=note_job,
+            on_job=note_job,
         )
-        return runner.run(jobs(), Span())
+        return runner.run(jobs(), DaySpan())
 
 
 COMMANDS = {

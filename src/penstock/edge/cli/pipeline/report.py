@@ -26,10 +26,10 @@ def _run(args: Namespace, out: Output) -> int:
 
     check_installed()
     from penstock.pipeline.report.contents import report
-    from penstock.pipeline.runner import Span
+    from penstock.pipeline.runner import DaySpan
 
     settings = settings_of(args)
-    span = Span(getattr(args, "from") or Span().from_dt, args.to or Span().to_dt)
+    span = DaySpan(getattr(args, "from") or DaySpan().from_dt, args.to or DaySpan().to_dt)
     with session(args) as spark:
         page = report(lake_of(args, settings, spark), span)
     path = Path(args.file).absolute()

@@ -28,7 +28,7 @@ from penstock.edge.cli.registry import Command
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from penstock.pipeline.restore import Wanted
+    from penstock.pipeline.restore import RestoreFilter
     from penstock.services.restore import Restored
 
 T = TypeVar("T")
@@ -158,7 +158,7 @@ def _resend(args: Namespace, out: Output) -> int:
     settings = settings_of(args)
     with session(args) as spark:
         tables = restore.tables_of(lake_of(args, settings, spark))
-        rows = restore.ended(
+        rows = restore.ended_messages(
             tables,
             from_at=instant_of(getattr(args, "from")),
             to_at=instant_of(args.to),
@@ -190,7 +190,7 @@ def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total:
             for queue, some in by_queue.items():
                 throttle.wait_for(len(some))
                 drafts = [_draft(row, args.name) for row in some]
-                for row, result in zip(some, app.backing.send(queue, drafts), strict=True):
+                for row, result in zip(some, app.backend.send(queue, drafts), strict=True):
                     done += _result_of(row.id, result)
             advance(done.restored + done.known, total)
     return done
@@ -241,10 +241,10 @@ def _report(done: Restored, out: Output) -> int:
     return exits.REFUSED if done.refused or done.without_body else exits.OK
 
 
-def _wanted(args: Namespace) -> Wanted:
-    from penstock.pipeline.restore import Wanted
+def _wanted(args: Namespace) -> RestoreFilter:
+    from penstock.pipeline.restore import RestoreFilter
 
-    return Wanted(
+    return RestoreFilter(
         queues=tuple(args.queue),
         kinds=tuple(args.kind),
         tags=tuple(args.tag),

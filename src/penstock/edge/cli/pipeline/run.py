@@ -39,20 +39,20 @@ def _run(args: Namespace, out: Output) -> int:
     check_installed()
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.registry import jobs
-    from penstock.pipeline.runner import Runner, Span
+    from penstock.pipeline.runner import DaySpan, JobRunner
     from penstock.pipeline.session import now_ms
 
     settings = settings_of(args)
     wanted = jobs(args.job)
     first, last = getattr(args, "from"), args.to
-    span = Span(first or Span().from_dt, last or Span().to_dt)
+    span = DaySpan(first or DaySpan().from_dt, last or DaySpan().to_dt)
     with session(args) as spark:
-        runner = Runner(
+        runner = JobRunner(
             lake_of(args, settings, spark),
             job_settings(settings.pipeline),
             clock=lambda: now_ms(spark),
             gates=GATES,
-            told=note_job,
+            on_job=note_job,
         )
         runs = runner.run(wanted, span, is_forced=args.force)
     if out.json:

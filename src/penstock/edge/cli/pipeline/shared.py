@@ -15,15 +15,15 @@ from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.operate.archive import lake_flag
 from penstock.settings import Settings
-from penstock.settings.pipeline import PipelineSettings
+from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.pipeline.job import Job
-    from penstock.pipeline.lake import Lake
-    from penstock.pipeline.runs import Run
-    from penstock.pipeline.settings import JobSettings
+    from penstock.pipeline.job import PipelineJob
+    from penstock.pipeline.lake import SparkLake
+    from penstock.pipeline.runs import JobRun
+    from penstock.pipeline.settings import PipelineSettings
 
 RUN_COLUMNS = ("job", "day", "status", "rows in", "rows out", "note")
 
@@ -70,13 +70,13 @@ def day(text: str) -> str:
 @contextmanager
 def session(args: Namespace) -> Iterator[SparkSession]:
     """A Spark session for one command, with a progress bar."""
+    from penstock.pipeline.progress import report_progress
     from penstock.pipeline.session import open_session
-    from penstock.pipeline.watching import watched
 
     with progress("Starting Spark"):
         spark = open_session(args.master, more=dict(args.conf))
     try:
-        with progress("Computing") as advance, watched(spark, advance):
+        with progress("Computing") as advance, report_progress(spark, advance):
             yield spark
     finally:
         spark.stop()
@@ -84,24 +84,24 @@ def session(args: Namespace) -> Iterator[SparkSession]:
 
 def lake_of(
     args: Namespace, settings: Settings, spark: SparkSession, *, may_be_empty: bool = False
-) -> Lake:
-    from penstock.pipeline.lake import Lake
+) -> SparkLake:
+    from penstock.pipeline.lake import SparkLake
 
     # A URL such as s3a://… must not be made an absolute path.
     folder = settings.archive.folder or str(settings.lake_folder.absolute())
-    lake = Lake(spark, folder, derived=args.derived)
+    lake = SparkLake(spark, folder, tables_folder=args.derived)
     if not may_be_empty and lake.is_empty():
         raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
     return lake
 
 
-def job_settings(pipeline: PipelineSettings) -> JobSettings:
+def job_settings(pipeline: PipelineSection) -> PipelineSettings:
     from penstock.domain.lake.slo_targets import read_targets
-    from penstock.pipeline.settings import JobSettings
+    from penstock.pipeline.settings import PipelineSettings
 
-    same = set(JobSettings.__struct_fields__) & set(PipelineSettings.__struct_fields__)
+    same = set(PipelineSettings.__struct_fields__) & set(PipelineSection.__struct_fields__)
     values = {name: getattr(pipeline, name) for name in same}
-    return JobSettings(
+    return PipelineSettings(
         **values
         | {
             "targets": read_targets(pipeline.targets),
@@ -110,12 +110,12 @@ def job_settings(pipeline: PipelineSettings) -> JobSettings:
     )
 
 
-def note_job(job: Job, days: int) -> None:
+def note_job(job: PipelineJob, days: int) -> None:
     """Report on stderr which job runs."""
     if days:
         exits.note(f"{job.name}: {days} {'day' if days == 1 else 'days'}")
 
 
-def run_row(run: Run) -> tuple[object, ...]:
+def run_row(run: JobRun) -> tuple[object, ...]:
     rows_in, rows_out = sum(run.rows_in.values()), sum(run.rows_out.values())
     return run.job, run.dt, str(run.status), rows_in, rows_out, run.note

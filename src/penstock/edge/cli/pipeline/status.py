@@ -28,15 +28,15 @@ def _run(args: Namespace, out: Output) -> int:
     check_installed()
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.registry import jobs
-    from penstock.pipeline.runner import Runner, Span
-    from penstock.pipeline.runs import Runs
+    from penstock.pipeline.runner import DaySpan, JobRunner
+    from penstock.pipeline.runs import RunLog
 
     settings = settings_of(args)
     with session(args) as spark:
         lake = lake_of(args, settings, spark)
-        runner = Runner(lake, job_settings(settings.pipeline), clock=lambda: 0, gates=GATES)
-        stale = runner.stale(jobs(), Span())
-        last = Runs(spark, lake).last()
+        runner = JobRunner(lake, job_settings(settings.pipeline), clock=lambda: 0, gates=GATES)
+        stale = runner.stale(jobs(), DaySpan())
+        last = RunLog(spark, lake).last()
     found = []
     for name, days in stale.items():
         runs = [run for (job, _), run in last.items() if job == name]

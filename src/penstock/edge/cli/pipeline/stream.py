@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from penstock.pipeline.lake import Lake
+    from penstock.pipeline.lake import SparkLake
 
 LAKE, STORE = "lake", "store"
 MOST_FILES = 200  # per batch
@@ -60,7 +60,7 @@ def _run(args: Namespace, out: Output) -> int:
     return exits.OK
 
 
-def _archived(spark: SparkSession, lake: Lake) -> list[DataFrame]:
+def _archived(spark: SparkSession, lake: SparkLake) -> list[DataFrame]:
     from penstock.pipeline.streaming import TABLES, lake_stream
 
     return [lake_stream(spark, lake.folder, table, most_files=MOST_FILES) for table in TABLES]

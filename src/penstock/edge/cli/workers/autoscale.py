@@ -45,12 +45,12 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace, out: Output) -> int:
-    from penstock.client.worker.logs import set_up
+    from penstock.supervision.logs import set_up_logs
     from penstock.wiring.autoscaling import Autoscaling
     from penstock.wiring.broker import open_broker
 
     settings = load_settings(args, fleets="scaling.fleets_file").settings
-    set_up(settings.log.level, settings.log.format)
+    set_up_logs(settings.log.level, settings.log.format)
     broker = open_broker(settings)
     try:
         scaling = Autoscaling(broker, is_dry=args.dry_run, is_once=args.once)

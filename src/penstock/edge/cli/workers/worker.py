@@ -13,9 +13,9 @@ from penstock.edge.cli.kit.flags import duration, size
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
-from penstock.worker.assignment import LEAST_MEMORY_BYTES, Order
+from penstock.worker.assignment import LEAST_MEMORY_BYTES, Assignment
 
-_DEFAULTS = Order(queues=())
+_DEFAULTS = Assignment(queues=())
 _MOST_SLOTS = 10_000
 _MOST_PROCESSES = 1_000
 _SERVERS = ("http://", "https://")
@@ -126,17 +126,18 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace, out: Output) -> int:
-    from penstock.client.worker.logs import set_up
-    from penstock.client.worker.starting import supervised
-    from penstock.worker.frames import Errand
-    from penstock.worker.supervisor import UNUSABLE
+    from penstock.supervision.logs import set_up_logs
+    from penstock.wiring.broker import steady_clock
+    from penstock.worker.frames import ProcessAssignment
+    from penstock.worker.process_exit import UNUSABLE
+    from penstock.worker.supervisor import Supervisor
 
-    set_up(args.log_level, args.log_format)
-    errand = Errand(
+    set_up_logs(args.log_level, args.log_format)
+    assignment = ProcessAssignment(
         app=args.app,
         url=_url(args),
         key=args.key,
-        order=_order(args),
+        work=_assignment(args),
         labels=_labels(args.label),
         has_duties=True,
         log_level=args.log_level,
@@ -153,7 +154,9 @@ def run(args: Namespace, out: Output) -> int:
             line = f"{args.app}, {slots}, queues {', '.join(queues)}"
             print(f"penstock worker is ready: {line}", flush=True)
 
-    supervisor = supervised(errand, processes=args.processes, on_ready=report_ready)
+    supervisor = Supervisor(
+        assignment, steady_clock(), processes=args.processes, on_ready=report_ready
+    )
 
     def stop(number: int, _: FrameType | None) -> None:
         # A second Ctrl-C stops at once.
@@ -166,11 +169,11 @@ def run(args: Namespace, out: Output) -> int:
     return REFUSED if code == UNUSABLE else code
 
 
-def _order(args: Namespace) -> Order:
+def _assignment(args: Namespace) -> Assignment:
     names = tuple(name.strip() for name in args.queues.split(",") if name.strip())
     if args.lease < 1_000:
         raise UsageError("--lease must be at least 1s")
-    return Order(
+    return Assignment(
         queues=names,
         slots=args.slots,
         prefetch=args.prefetch,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from penstock import __version__
 from penstock.api.operation import Operation
 from penstock.edge.native.openapi.operations import CHAPTERS, document_operation
 from penstock.edge.native.openapi.schemas import components
 from penstock.edge.server.errors import ErrorAnswer
+from penstock.version import __version__
 
 VERSION = "3.1.0"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock import __version__
 from penstock.api import health
 from penstock.api.health import Health, Part, Readiness
 from penstock.domain.errors import PenstockError, StoreUnavailable
@@ -14,6 +13,7 @@ from penstock.edge.server.request import Request, Respond, Response, json_respon
 from penstock.edge.server.router import HttpRoute
 from penstock.services.history import Insight
 from penstock.supervision import health as supervision
+from penstock.version import __version__
 
 READY_PATIENCE_S = 2.0
 OK, FAILING = "ok", "failing"

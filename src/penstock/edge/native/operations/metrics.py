@@ -12,7 +12,7 @@ from penstock.edge.native.bind import route_of
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
 from penstock.operations.overview import WaitingClaims, visible, waiting_for
-from penstock.runtime.pusher.tally import Tally
+from penstock.runtime.pusher.tally import PushTally
 from penstock.services.circuits.circuits import Circuits
 from penstock.services.history import Insight
 from penstock.services.overview import Watch
@@ -25,7 +25,7 @@ class MetricsApi:
         insight: Insight,
         claims: WaitingClaims,
         circuits: Circuits,
-        pushed: Tally,
+        pushed: PushTally,
         scaling: Scaling,
         watch: Watch,
     ) -> None:

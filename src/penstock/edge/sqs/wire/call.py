@@ -56,7 +56,7 @@ class Promise(msgspec.Struct, Generic[A, R], frozen=True):
 
     ticket: Ticket[A]
     finish: Callable[[A], R]  # gives an output, or None, or what to await for either
-    notice: Callable[[BaseException], None] | None = None  # of an error in place of the answer
+    notice: Callable[[Any], Any] | None = None  # of an error in place of the answer
 
 
 # An operation gives either of them; what it raises, now or later, is told in SQS's words.

@@ -1,4 +1,4 @@
-"""`module:name` as an application."""
+"""Load an application that is named as `module:name`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 import sys
 from importlib import import_module
 
-from penstock.client.app import Penstock
 from penstock.domain.errors import InvalidRequest
+from penstock.worker.application import Application
 from penstock.worker.error_text import error_text
 
 _DEFAULT_NAME = "app"
 
 
-def load_app(place: str, *, url: str | None = None, key: str | None = None) -> Penstock:
-    """Imported from the working directory too.  Raises InvalidRequest.
+def load_app(place: str, *, url: str | None = None, key: str | None = None) -> Application:
+    """Also from the working directory.  Raises InvalidRequest.
 
     `url`, `key`: in place of the application's own.
     """
     module_name, _, name = place.partition(":")
     if not module_name:
-        raise InvalidRequest(f"{place!r} names no module: module:name is looked for")
+        raise InvalidRequest(f"{place!r} does not name a module; use module:name")
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -30,8 +30,8 @@ def load_app(place: str, *, url: str | None = None, key: str | None = None) -> P
         raise InvalidRequest(f"{place!r} cannot be imported: {error_text(error)}") from error
     for part in (name or _DEFAULT_NAME).split("."):
         found = getattr(found, part, None)  # type: ignore[assignment]
-    if not isinstance(found, Penstock):
-        raise InvalidRequest(f"{place!r} names no application: app = Penstock(…) is looked for")
+    if not isinstance(found, Application):
+        raise InvalidRequest(f"{place!r} is not an application; it must be app = Penstock(…)")
     if url is not None:
         found.use(url, key=key)
     return found

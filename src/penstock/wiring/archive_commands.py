@@ -1,4 +1,4 @@
-"""The archive by hand: beside a server or without one, as often as one likes."""
+"""What `penstock archive run`, `snapshot` and `status` do, with or without a running server."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from penstock.domain.errors import LakeRefused
 from penstock.domain.lake.progress import Mark, Source
 from penstock.ports.archive import Lake, Snapshot
 from penstock.ports.store import Session
-from penstock.runtime.archiver.archiver import Archived
+from penstock.runtime.archiver.archiver import ArchiveRun
 from penstock.settings import Settings
-from penstock.wiring.archive import Archive, open_archive
 from penstock.wiring.broker import Broker, open_broker
+from penstock.wiring.lake_writers import LakeWriters, open_lake_writers
 
 Progress = Callable[[int, int], None]
 
 
-class Taken(msgspec.Struct, frozen=True):
+class TakenSnapshot(msgspec.Struct, frozen=True):
     snapshot_no: int
     messages: int
     taken_at: datetime
@@ -31,20 +31,20 @@ class Taken(msgspec.Struct, frozen=True):
 class SourceStatus(msgspec.Struct, frozen=True):
     table: str
     rows: int  # in the lake
-    behind: int  # about so many are not
+    behind: int  # about how many are not yet
     written_at: datetime | None
 
 
-class Status(msgspec.Struct, frozen=True):
+class LakeStatus(msgspec.Struct, frozen=True):
     lake: str
     is_made: bool
     tables: list[SourceStatus]
     snapshots: int
-    latest: Taken | None
+    latest: TakenSnapshot | None
 
 
-def run(settings: Settings, *, anew: bool, progress: Progress) -> Archived:
-    """Write out what is new; `anew`: everything that the store still has, into a new lake."""
+def run(settings: Settings, *, anew: bool, progress: Progress) -> ArchiveRun:
+    """Write new rows to the lake; `anew`: everything the store still has, into a new lake."""
     with _opened(settings) as (broker, archive):
         if anew:
             _refuse_old(archive.lake)
@@ -52,21 +52,21 @@ def run(settings: Settings, *, anew: bool, progress: Progress) -> Archived:
         return archive.archiver.run(progress)
 
 
-def snapshot(settings: Settings, *, progress: Progress) -> Taken:
+def snapshot(settings: Settings, *, progress: Progress) -> TakenSnapshot:
     with _opened(settings) as (_, archive):
         taken = archive.snapshots.take(progress)
         archive.snapshots.keep_only(settings.archive.snapshots)
         return _taken(taken)
 
 
-def status(settings: Settings) -> Status:
+def status(settings: Settings) -> LakeStatus:
     with _opened(settings) as (broker, archive):
         marks, cut, latest = broker.store.read(_look).result()
         behind = dict.fromkeys(Source, 0)
         done = {mark.place: mark.done_no for mark in marks}
         for (source, day), number in cut.items():
             behind[source] += max(0, number - done.get((source, day), 0))
-        return Status(
+        return LakeStatus(
             lake=archive.lake.place,
             is_made=archive.lake.id() is not None,
             tables=[_source(source, marks, behind[source]) for source in Source],
@@ -76,18 +76,20 @@ def status(settings: Settings) -> Status:
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[tuple[Broker, Archive]]:
+def _opened(settings: Settings) -> Iterator[tuple[Broker, LakeWriters]]:
     broker = open_broker(settings)
     never = Event()
     try:
-        yield broker, open_archive(broker, pause=lambda ms: never.wait(ms / 1000))
+        yield broker, open_lake_writers(broker, pause=lambda ms: never.wait(ms / 1000))
     finally:
         broker.close()
 
 
 def _refuse_old(lake: Lake) -> None:
     if lake.id() is not None:
-        raise LakeRefused(f"there is a lake in {lake.place}: a new one needs a folder of its own")
+        raise LakeRefused(
+            f"a lake exists in {lake.place}: set archive.folder to another folder for a new one"
+        )
 
 
 def _look(session: Session) -> tuple[list[Mark], dict[tuple[Source, int], int], Snapshot | None]:
@@ -106,5 +108,5 @@ def _source(source: Source, marks: list[Mark], behind: int) -> SourceStatus:
     )
 
 
-def _taken(snapshot: Snapshot) -> Taken:
-    return Taken(snapshot.snapshot_no, snapshot.rows, moment_of(snapshot.taken_at))
+def _taken(snapshot: Snapshot) -> TakenSnapshot:
+    return TakenSnapshot(snapshot.snapshot_no, snapshot.rows, moment_of(snapshot.taken_at))

@@ -1,10 +1,10 @@
-"""The start of a worker process: wait for its store, settle what is left, look at its queues."""
+"""The start of a worker process: wait for the store, report leftovers, check the queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from penstock.domain.errors import (
     Forbidden,
@@ -13,15 +13,13 @@ from penstock.domain.errors import (
     StoreRefused,
     Unauthenticated,
 )
-from penstock.ports.work import Unanswered, WorkAct, WorkSource
-from penstock.worker.frames import Waiting, Wire
-
-if TYPE_CHECKING:
-    from penstock.client.app import Penstock
+from penstock.worker.application import Application, JobSource, Unanswered
+from penstock.worker.claimed_job import JobAct
+from penstock.worker.frames import WaitingForStore, Wire
 
 T = TypeVar("T")
 
-# The same again would be refused again.
+# Trying again would fail again.
 FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
 _PAUSES_S = (0.2, 5.0)  # the first, and the longest
 _MOST_NAMED = 10
@@ -29,7 +27,7 @@ _MOST_FETCHED = 1_000
 
 
 def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
-    """Ask until the store answers; None: meanwhile the supervisor has ended this process."""
+    """Ask until the store answers; None: the supervisor has ended this process."""
     pause_s, longest_s = _PAUSES_S
     has_waited = False
     while True:
@@ -41,28 +39,28 @@ def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
             text = str(error)
         else:
             if has_waited:
-                wire.send(Waiting(None))
+                wire.send(WaitingForStore(None))
             return answer
-        wire.send(Waiting(text))
+        wire.send(WaitingForStore(text))
         has_waited = True
-        if wire.has_input(within_s=pause_s):  # a drain, or the end of the supervisor
+        if wire.has_input(within_s=pause_s):  # a drain, or the supervisor has exited
             return None
         pause_s = min(pause_s * 2, longest_s)
 
 
-def settle_left(source: WorkSource, left: tuple[WorkAct, ...]) -> None:
-    """What the process before could not tell; refusals: another worker has them already."""
-    for answer in source.act(left) if left else ():
+def report_leftovers(source: JobSource, leftovers: tuple[JobAct, ...]) -> None:
+    """What the predecessor could not report; rejected acts: another worker has the jobs."""
+    for answer in source.act(leftovers) if leftovers else ():
         if isinstance(answer, Unanswered):
             raise ConnectionError(str(answer))
 
 
-def unknown_queues(app: Penstock, queues: tuple[str, ...]) -> list[str]:
-    """A warning for each that neither the application nor the store knows."""
+def unknown_queues(app: Application, queues: tuple[str, ...]) -> list[str]:
+    """A warning for each queue that neither the application nor the store knows."""
     undeclared = [name for name in queues if name not in app.queues]
     if not undeclared:
         return []
-    find = app.backing.queue_names
+    find = app.queue_names
     try:
         missing = [name for name in undeclared if name not in find(prefix=name, limit=1)]
         known = {name: sorted({*app.queues, *_names_near(name, find)}) for name in missing}

@@ -1,4 +1,4 @@
-"""Log lines on stderr, for people or for programs.  Those of a running job name it."""
+"""Log lines on stderr, as text or JSON.  Lines of a running job name it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.client.jobs.current import running_job
 from penstock.domain.text import proper
 
 _JOB = "penstock_job"  # an application's own `extra` must not collide with these
 _KIND = "penstock_kind"
 
 
-def set_up(level: str, form: str) -> None:
+def set_up_logs(level: str, form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else _Text(_TEXT))
     logging.basicConfig(level=level.upper(), handlers=[handler])
-    logging.setLogRecordFactory(_naming_the_job(logging.getLogRecordFactory()))
 
 
 _TEXT = "%(asctime)s %(levelname)-7s %(process)d %(name)s%(of_job)s: %(message)s"
 
 
-def _naming_the_job(
-    make: Callable[..., logging.LogRecord],
-) -> Callable[..., logging.LogRecord]:
-    """When a record is made, because handlers may write it in another thread."""
+RunningJob = Callable[[], tuple[str, str | None] | None]  # id and kind
 
-    def named(*args: object, **kwargs: object) -> logging.LogRecord:
+
+def name_jobs(running_job: RunningJob) -> None:
+    """From now on each record names the job that wrote it.
+
+    Decided when a record is made, because handlers may write it in another thread.
+    """
+    make = logging.getLogRecordFactory()
+
+    def make_named(*args: object, **kwargs: object) -> logging.LogRecord:
         record = make(*args, **kwargs)
-        job = running_job()
-        setattr(record, _JOB, None if job is None else job.id)
-        setattr(record, _KIND, None if job is None else job.kind)
+        job, kind = running_job() or (None, None)
+        setattr(record, _JOB, job)
+        setattr(record, _KIND, kind)
         return record
 
-    return named
+    logging.setLogRecordFactory(make_named)
 
 
 class _Text(logging.Formatter):
@@ -49,7 +52,7 @@ class _Text(logging.Formatter):
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        told = {
+        fields: dict[str, object] = {
             "at": int(record.created * 1000),
             "level": record.levelname.lower(),
             "pid": record.process,
@@ -58,10 +61,10 @@ class _Json(logging.Formatter):
         }
         job = getattr(record, _JOB, None)
         if job is not None:
-            told |= {"job": job, "kind": getattr(record, _KIND, None)}
-        fields = getattr(record, "fields", None)
-        if isinstance(fields, dict):
-            told |= fields
+            fields |= {"job": job, "kind": getattr(record, _KIND, None)}
+        own = getattr(record, "fields", None)
+        if isinstance(own, dict):
+            fields |= own
         if record.exc_info:
-            told["error"] = proper(self.formatException(record.exc_info))
-        return msgspec.json.encode(told).decode()
+            fields["error"] = proper(self.formatException(record.exc_info))
+        return msgspec.json.encode(fields).decode()

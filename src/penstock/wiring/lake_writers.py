@@ -1,4 +1,4 @@
-"""The archiver of a node, and the lake that it writes to."""
+"""A node's archiver and snapshots, with the lake that they write to."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from penstock.wiring.broker import Broker
 
 
-class Archive(NamedTuple):
-    """What writes to the lake of a store."""
+class LakeWriters(NamedTuple):
+    """The parts of a node that write to the lake."""
 
     archiver: Archiver
     snapshots: Snapshots
     lake: Lake
 
 
-def open_archive(broker: Broker, *, pause: Pause) -> Archive:
-    """Raises LakeRefused if files cannot be written here; nothing is written yet."""
+def open_lake_writers(broker: Broker, *, pause: Pause) -> LakeWriters:
+    """Writes nothing yet; raises LakeRefused if pyarrow is not installed."""
     try:
         from penstock.outbound.lake_files import LakeFiles
     except ImportError as error:
@@ -46,17 +46,17 @@ def open_archive(broker: Broker, *, pause: Pause) -> Archive:
         with_bodies=broker.settings.archive.bodies,
     )
     snapshots = Snapshots(broker.store, lake, broker.clock, archiver, pause=pause)
-    return Archive(archiver, snapshots, lake)
+    return LakeWriters(archiver, snapshots, lake)
 
 
 def archive_loop(broker: Broker) -> DutyLoop:
     settings, store, stopped = broker.settings.archive, broker.store, Event()
-    archiver, snapshots, _ = open_archive(broker, pause=lambda ms: stopped.wait(ms / 1000))
+    archiver, snapshots, _ = open_lake_writers(broker, pause=lambda ms: stopped.wait(ms / 1000))
     duties: list[Duty] = [ArchiveDuty(store, archiver, every_ms=settings.every_ms)]
     every_ms = settings.snapshot_every_ms
     if every_ms:
         duties.append(SnapshotDuty(store, snapshots, every_ms=every_ms, keep=settings.snapshots))
-    # Not watched for being stuck: to write a day of history may take long.
+    # Not watched for being stuck: writing a day of history may take long.
     return DutyLoop(
         duties, broker.clock, name="penstock-archive", stopped=stopped, health=broker.health
     )

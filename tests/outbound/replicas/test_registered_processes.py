@@ -11,7 +11,7 @@ from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker, Worker
 from penstock.ports.fleet_registry import FLEET, REPLICA
 from tests.clocks import NOON
-from tests.outbound.replicas.conftest import book, soon_gone
+from tests.outbound.replicas.conftest import read_ledger, soon_gone
 from tests.store.driver import StoreDriver
 
 
@@ -161,12 +161,12 @@ def _holds(driver: StoreDriver, worker: Worker, count: int) -> None:
 
 def _replicas(home: Path) -> list[str]:
     """Those that are to stay, from the oldest to the youngest."""
-    staying = [one for one in book(home).started if one.ending_since is None]
+    staying = [one for one in read_ledger(home).started if one.ending_since is None]
     return [one.replica for one in sorted(staying, key=lambda one: one.started_at)]
 
 
 def _wait_until_gone(fleet, home: Path) -> None:
-    for one in book(home).started:
+    for one in read_ledger(home).started:
         soon_gone(one.pid, one.birth)
     fleet.tend(now=NOON)
-    assert book(home).started == []
+    assert read_ledger(home).started == []

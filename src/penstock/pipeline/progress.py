@@ -1,4 +1,4 @@
-"""Telling how far Spark is while it computes: tasks that are done, of those it knows of so far."""
+"""Reports Spark's progress: completed tasks of those known so far."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EVERY_S = 0.5
-Tell = Callable[[int, int | None], None]  # done, in all
+OnProgress = Callable[[int, int | None], None]  # done, total
 
 
 @contextmanager
-def watched(spark: SparkSession, tell: Tell, *, every_s: float = EVERY_S) -> Iterator[None]:
-    """While this is open, `tell` hears of the stages that are being computed."""
-    if is_elsewhere(spark):
+def report_progress(
+    spark: SparkSession, tell: OnProgress, *, every_s: float = EVERY_S
+) -> Iterator[None]:
+    """While this is open, `tell` is called with the tasks of the running stages."""
+    if is_remote(spark):
         handler = _handler(tell)
         spark.registerProgressHandler(handler)
         try:
@@ -35,12 +37,12 @@ def watched(spark: SparkSession, tell: Tell, *, every_s: float = EVERY_S) -> Ite
         watcher.join()
 
 
-def is_elsewhere(spark: SparkSession) -> bool:
-    """Spark Connect: the session is another program's."""
+def is_remote(spark: SparkSession) -> bool:
+    """True for Spark Connect: the session runs in another process."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def _watch(spark: SparkSession, tell: Tell, stop: threading.Event, every_s: float) -> None:
+def _watch(spark: SparkSession, tell: OnProgress, stop: threading.Event, every_s: float) -> None:
     tracker = spark.sparkContext.statusTracker()
     while not stop.wait(every_s):
         found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -49,9 +51,9 @@ def _watch(spark: SparkSession, tell: Tell, stop: threading.Event, every_s: floa
             tell(sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages))
 
 
-def _handler(tell: Tell) -> Any:
-    def heard(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+def _handler(tell: OnProgress) -> Any:
+    def on_progress(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         if stages:
             tell(sum(s.num_completed_tasks for s in stages), sum(s.num_tasks for s in stages))
 
-    return heard
+    return on_progress

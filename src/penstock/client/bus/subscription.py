@@ -1,0 +1,38 @@
+"""Subscriptions that an application declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.api import topics
+from penstock.client.request_flow import Ask, Flow
+from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
+from penstock.domain.topic import Dispatch, queue_name
+
+
+class DeclaredSubscription(msgspec.Struct, frozen=True):
+    topic: str
+    name: str
+    kinds: tuple[str, ...]
+    dispatch: Dispatch
+    settings: Mapping[str, Any] = {}  # of its queue
+
+    @property
+    def queue(self) -> str:
+        return queue_name(self.topic, self.name)
+
+
+def are_subscribed(declared: Iterable[DeclaredSubscription]) -> Flow[bool]:
+    """Whether all of them exist, committed and as declared."""
+    for one in declared:
+        path = {"topic": one.topic, "subscription": one.name}
+        try:
+            found: topics.Subscription = yield Ask(topics.GET_SUBSCRIPTION, path)
+        except (TopicNotFound, SubscriptionNotFound):
+            return False
+        if tuple(found.kinds) != one.kinds or found.dispatch is not one.dispatch:
+            return False
+    return True

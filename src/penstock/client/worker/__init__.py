@@ -1,1 +1,0 @@
-"""Workers for an application: in its own process, or in processes of their own."""

@@ -1,0 +1,31 @@
+"""What a worker calls to run a job of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from penstock.domain.message.retry import Backoff
+
+
+class Handler(Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def timeout_ms(self) -> int | None: ...
+    @property
+    def retries_timeouts(self) -> bool: ...
+    @property
+    def backoff(self) -> Backoff | None:
+        """None: that of the queue."""
+        ...
+
+    def bind(self, body: str) -> Callable[[], object]:
+        """The call with its arguments; raises InvalidRequest if the body does not match them.
+
+        If the result, or that of a returned coroutine, is an Outcome, it decides what happens to
+        the job; any other result completes it.
+        """
+        ...
