@@ -13,6 +13,7 @@ from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import MODULES
 from penstock.pipeline.settings import PipelineSettings
 from penstock.settings import load
+from penstock.settings.pipeline import PipelineSection
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at
 from tests.pipeline.workbench import Workbench
