@@ -8,7 +8,7 @@ import { graphs } from "../graphs.js";
 import { onLive } from "../live.js";
 import { badge, card, facts, figure, pageHead, tabs, when } from "../parts.js";
 import { cancelMove, move, pathOf, pause, purge, redrive, remove, send, unhold } from "../queue_actions.js";
-import { SETTINGS, shown } from "../queue_settings.js";
+import { SETTINGS, settingText } from "../queue_settings.js";
 import { makeTable } from "../table.js";
 import { stopBadges } from "./queues.js";
 
@@ -151,7 +151,7 @@ function settingsCard(found) {
         setting.label,
         setting.name === "dead_letter_queue" && found.settings.dead_letter_queue
           ? letterLink(found.settings.dead_letter_queue)
-          : shown(setting, found.settings),
+          : settingText(setting, found.settings),
       ]),
     ),
   );
