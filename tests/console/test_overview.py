@@ -139,5 +139,5 @@ def test_a_key_for_some_queues_sees_only_their_problems(
 
     expect(console.row("mine-1")).to_be_visible()
     assert console.keys() == ["mine-1"]
-    expect(console.page.locator(".notice")).to_contain_text("for some queues only")
+    expect(console.page.locator(".notice")).to_contain_text("limited to some queues")
     operator.close()
