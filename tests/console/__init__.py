@@ -1,1 +1,1 @@
-"""The console as people meet it: in a real browser, page by page and action by action."""
+"""The console in a real browser, page by page and action by action."""

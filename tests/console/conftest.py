@@ -1,4 +1,4 @@
-"""A browser, servers on both stores, and pages whose every complaint fails the test.
+"""A browser, servers on both stores, and pages; every complaint of a page fails its test.
 
 Screenshots go into the folder named by PENSTOCK_SCREENSHOTS, or into pytest's own.
 """
@@ -33,14 +33,14 @@ NewKey = Callable[..., str]
 
 
 def aside(do: Callable[[], T]) -> T:
-    """In a thread of its own: this one has Playwright's event loop, where nobody may just wait."""
+    """Run `do` in another thread: this one runs Playwright's event loop and must not block."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(do).result()
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Gone after the last of these: other tests shall not meet Playwright's loop in this thread."""
+    """Closed after the last console test: other tests must not find Playwright's loop here."""
     with sync_playwright() as playwright:
         expect.set_options(timeout=PATIENCE_MS)
         found = playwright.chromium.launch(
@@ -51,9 +51,9 @@ def browser() -> Iterator[Browser]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Pages speak to the native API, which other tests prove equal on both stores.
+    """Run most tests on SQLite: pages use the native API, which other tests check on both stores.
 
-    Only pages that live on wake-ups run on both, marked `both_stores`.
+    Pages that depend on wake-ups run on both; they are marked `both_stores`.
     """
     stores = BACKENDS if metafunc.definition.get_closest_marker("both_stores") else BACKENDS[:1]
     for name in ("server", "guarded"):
@@ -65,7 +65,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """One for all tests and each backend; nobody needs a key.  Its clock a test can turn."""
+    """One server per backend, without keys.  Tests can advance its clock."""
     yield from _served(request, tmp_path_factory, "console")
 
 
@@ -73,7 +73,7 @@ def server(
 def guarded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """One that nobody comes into without a key."""
+    """A server that requires a key."""
     yield from _served(request, tmp_path_factory, "guarded", auth={"required": "always"})
 
 
@@ -107,8 +107,14 @@ def api(server: LiveServer) -> Iterator[Api]:
 
 
 @pytest.fixture
+def name(api: Api) -> str:
+    """The name of a new queue."""
+    return api.make_queue("one")
+
+
+@pytest.fixture
 def new_key(guarded: LiveServer) -> NewKey:
-    """new_key(Role.READ, queues=("mail*",)); all roles if none is named."""
+    """new_key(Role.READ, queues=("mail*",)); all roles if none is given."""
 
     def make(*roles: Role, name: str = "a test", queues: tuple[str, ...] = ("*",)) -> str:
         def do() -> str:
@@ -134,7 +140,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def open_console(
     request: pytest.FixtureRequest, browser: Browser, folder: Path
 ) -> Iterator[OpenConsole]:
-    """open_console(server.url, width=360, scheme="dark"): a browser of somebody else each time."""
+    """open_console(server.url, width=360, scheme="dark"): a new browser context each time."""
     opened: list[Console] = []
 
     def make(
@@ -174,5 +180,5 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def console(server: LiveServer, open_console: OpenConsole) -> Console:
-    """A browser on the server that needs no key."""
+    """A browser on the server without keys."""
     return open_console(server.url)

@@ -1,4 +1,4 @@
-"""What somebody does with the console, as short calls."""
+"""A driver for the console: short calls for what a user does."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Console", "expect"]
 
 
 class Console:
-    """One page of one browser.  `complaints` are errors of scripts, of loading and of the policy.
+    """One page of one browser.  `complaints` are errors of scripts, loading and the policy.
 
-    Refusals that a test provokes stand in `complaints` too; `forgive` and `overlook` take them out.
+    Errors that a test provokes are also there; `forgive` and `overlook` remove them.
     """
 
     def __init__(self, page: Page, folder: Path) -> None:
@@ -23,9 +23,9 @@ class Console:
         self._forgiven: list[str] = []
         self._folder = folder
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        page.on("console", self._heard)
+        page.on("console", self._on_console)
 
-    def _heard(self, message: Any) -> None:
+    def _on_console(self, message: Any) -> None:
         if message.type in ("error", "warning") and not self._is_forgiven(message.text):
             self.complaints.append(f"{message.type}: {message.text}")
 
@@ -33,13 +33,13 @@ class Console:
         return any(known in text for known in self._forgiven)
 
     def forgive(self, text: str) -> None:
-        """A complaint that was to be expected; it must have come, and may come again."""
+        """Ignore an expected complaint, which must have been seen; further ones are ignored too."""
         before = len(self.complaints)
         self.overlook(text)
-        assert len(self.complaints) < before, f"nobody complained of {text!r}"
+        assert len(self.complaints) < before, f"no complaint about {text!r}"
 
     def overlook(self, text: str) -> None:
-        """A complaint that may have come."""
+        """Ignore a complaint that may or may not be seen."""
         self._forgiven.append(text)
         self.complaints = [line for line in self.complaints if not self._is_forgiven(line)]
 
@@ -50,13 +50,17 @@ class Console:
         self.heading.first.wait_for()
         return self.page
 
+    def open_queue(self, name: str) -> None:
+        self.open(f"/console/queues/{name}")
+        expect(self.heading).to_contain_text(name)
+
     @property
     def heading(self) -> Locator:
         return self.page.locator("main h1")
 
     @property
     def path(self) -> str:
-        """Where we are, with the query."""
+        """The current path with its query."""
         return re.sub(r"^https?://[^/]+", "", self.page.url)
 
     def figure(self, label: str) -> Locator:
@@ -74,7 +78,7 @@ class Console:
         return [str(row.get_attribute("data-key")) for row in rows.all()]
 
     def is_too_wide(self) -> bool:
-        """Must somebody scroll sideways?"""
+        """Whether the page scrolls sideways."""
         wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         return bool(self.page.evaluate(wide))
 
@@ -90,7 +94,7 @@ class Console:
         self.page.get_by_role("button", name="Log in").click()
 
     def ask(self, label: str) -> Dialog:
-        """Press the button of an action; its dialog opens."""
+        """Press the button of an action, which opens its dialog."""
         self.page.locator(f'button[data-action="{label}"]').first.click()
         return self.dialog
 
@@ -98,8 +102,8 @@ class Console:
     def dialog(self) -> Dialog:
         return Dialog(self.page.locator("dialog[open]"))
 
-    def told(self, text: str) -> None:
-        """It says so in the corner."""
+    def expect_toast(self, text: str) -> None:
+        """Expect this text in a toast."""
         expect(self.page.locator(".toast", has_text=text).first).to_be_visible()
 
 
@@ -116,11 +120,11 @@ class Dialog:
         return self
 
     def command(self) -> str:
-        """As the command line has it."""
+        """The shown command."""
         return self.box.locator('[data-form="Command line"] code').inner_text()
 
     def call(self) -> str:
-        """As curl has it."""
+        """The shown curl call."""
         return self.box.locator('[data-form="HTTP API"] code').inner_text()
 
     def expect_count(self, text: str) -> Dialog:
@@ -132,12 +136,12 @@ class Dialog:
         return self
 
     def confirm(self) -> None:
-        """It closes when it is done."""
+        """Confirm; the dialog closes."""
         self.box.locator('footer button[type="submit"]').click()
         self.box.wait_for(state="detached")
 
     def try_to_confirm(self) -> None:
-        """It stays when it is refused."""
+        """Confirm; the dialog stays open if the act is refused."""
         self.box.locator('footer button[type="submit"]').click()
 
     def cancel(self) -> None:

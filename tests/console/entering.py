@@ -1,4 +1,4 @@
-"""Somebody who logs in with a key."""
+"""Logging in with a key."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def enter(open_console: OpenConsole, url: str, key: str) -> Console:
     expect(console.page.get_by_role("button", name="Log out")).to_be_visible()
     expect(console.heading).not_to_have_text("Log in")
     if any("401" in line for line in console.complaints):
-        console.forgive("401")  # nobody was logged in yet
+        console.forgive("401")  # before the login
     return console

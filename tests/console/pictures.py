@@ -1,4 +1,4 @@
-"""The pictures of docs/console.md, taken of a server that has lived through a story.
+"""The pictures of docs/console.md, of a server after a story.
 
 make pictures                          into docs/pictures
 python -m tests.console.pictures DIR   into another folder
@@ -25,17 +25,17 @@ from tests.support import chromium
 
 FOLDER = Path("docs/pictures")
 MOST_BYTES = 150_000
-SETTLING_MS = 2_500  # for graphs, and for the news of the next second
+SETTLING_MS = 2_500  # for graphs and the next live update
 
 
 class Shot(NamedTuple):
     name: str
-    path: str  # {message} and the like: what the story has to show
+    path: str  # {message} and others are ids from the story
     scheme: str = "light"
     width: int = 1200
     height: int = 780
-    dialog: str | None = None  # the action whose box is open
-    seconds: int = 0  # for which something goes on
+    dialog: str | None = None  # the action whose dialog is open
+    seconds: int = 0  # of live traffic before the picture
 
 
 SHOTS = (

@@ -1,4 +1,4 @@
-"""The forms that a dialog shows, run as somebody would who copies them."""
+"""Runs the commands and API calls that a dialog shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.programs import need
 
 
 def run_command(command: str, *, key: str | None = None) -> str:
-    """`penstock …`, as the shell takes it apart; it must succeed."""
+    """Run `penstock …` with the shell's word splitting; it must succeed."""
     program, *words = shlex.split(command)
     assert program == "penstock", command
     out, errors = io.StringIO(), io.StringIO()
@@ -27,7 +27,7 @@ def run_command(command: str, *, key: str | None = None) -> str:
 
 
 def run_call(command: str, *, key: str | None = None) -> Any:
-    """`curl …`, in a shell; the answer must be no error."""
+    """Run `curl …` in a shell; the response must not be an error."""
     need("curl")
     assert command.startswith("curl "), command
     env = {**os.environ, "no_proxy": "*", **({"PENSTOCK_KEY": key} if key else {})}

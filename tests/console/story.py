@@ -1,4 +1,4 @@
-"""A few hours in the life of a shop's queues, told to a server: what pictures are made of."""
+"""A few hours of a shop's queues, replayed to a server for the pictures of the docs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Story:
         self._clock = clock
 
     def tell(self) -> dict[str, str]:
-        """Ids of what is worth a picture, by name."""
+        """Ids for the paths of pictures, by name."""
         for name, settings in QUEUES.items():
             ok(self._api.call("PUT", f"/v1/queues/{name}", settings))
         self._routes()
@@ -52,7 +52,7 @@ class Story:
         }
 
     def second(self) -> None:
-        """Something goes on while one looks."""
+        """Produce live traffic."""
         self._send("mail", 12, self._clock.now() // 1_000 % 60)
         self._work("mail", 9)
         self._clock.advance(ms=300)
@@ -138,7 +138,7 @@ class Story:
         self._server.broker.circuits.refresh()
 
     def _requests(self, minute: int) -> None:
-        """The shop fails more and more."""
+        """Let the shop fail increasingly."""
         circuits = self._server.broker.circuits
         for pattern in (SHOP, CRM):
             failing = max(0, minute - MINUTES // 2) if pattern == SHOP else minute % 4

@@ -1,4 +1,4 @@
-"""Keys and settings: shown, and never a secret among them."""
+"""Keys and settings are shown without secrets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.console.entering import enter
 from tests.edge.live import LiveServer
 
 
-def test_settings_are_shown_with_what_they_mean(console: Console) -> None:
+def test_settings_are_shown_with_their_descriptions(console: Console) -> None:
     console.open("/console/settings")
 
     expect(console.cell("server.port", "Meaning")).to_contain_text("TCP port")
     expect(console.cell("server.port", "Value")).to_contain_text("changed")
-    console.page.get_by_role("link", name="Show only what was changed").click()
+    console.page.get_by_role("link", name="Show only changed settings").click()
     expect(console.row("limits.max_batch")).to_have_count(0)
     expect(console.row("server.port")).to_be_visible()
     console.shoot("settings")

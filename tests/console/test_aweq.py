@@ -1,4 +1,4 @@
-"""AweQ's walk through its four views, click by click, with the texts of its document."""
+"""AweQ's four views: the walkthrough of its documentation, click by click."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Aweq:
     def printed(self, line: str) -> dict:
         expect(self.answer.locator("p")).to_have_text(line)
         text = self.answer.locator("pre").inner_text()
-        told = json.loads(text)
-        assert text == json.dumps(told, indent=4), "as AweQ's document prints it"
-        return dict(told)
+        answer = json.loads(text)
+        assert text == json.dumps(answer, indent=4), "as AweQ's document prints it"
+        return dict(answer)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def texts(batch: dict) -> list[str]:
     return [message["message"] for message in batch["messages"]]
 
 
-def test_the_walk_through_of_its_document(aweq: Aweq, clock: ManualClock) -> None:
+def test_the_walkthrough_of_aweqs_documentation_works(aweq: Aweq, clock: ManualClock) -> None:
     jobs = [f"job-details-{number:02}" for number in range(1, 8)]
 
     keys = [aweq.send(job) for job in jobs]
@@ -118,14 +118,14 @@ def test_a_message_without_content_is_refused_in_aweqs_words(aweq: Aweq) -> None
     aweq.console.forgive("400 (Bad Request)")
 
 
-def test_a_key_that_nobody_holds_deletes_nothing_and_it_says_so(aweq: Aweq) -> None:
+def test_a_key_that_is_not_leased_deletes_nothing_and_is_reported(aweq: Aweq) -> None:
     key = aweq.send("job-details-01")
 
     assert "nothing was deleted" in aweq.delete(key)
     assert aweq.stats()["queue_length"] == 1
 
 
-def test_whatever_a_message_holds_is_shown_and_never_run(aweq: Aweq, api: Api) -> None:
+def test_the_content_of_a_message_is_shown_and_never_executed(aweq: Aweq, api: Api) -> None:
     hostile = "<img src=x onerror=\"document.title='caught'\"><script>caught=1</script>"
     aweq.send(hostile)
     api.call("POST", "/send-message", {"message": {hostile: 12345678901234567890}})
@@ -141,7 +141,7 @@ def test_the_shown_command_does_the_same(aweq: Aweq) -> None:
     need("curl")
     aweq.console.open("/console/aweq/send-message")
     aweq.page.get_by_label("Queue Message").fill("it's $HOME")
-    aweq.page.get_by_text("The same from a shell").click()
+    aweq.page.get_by_text("Do the same from a shell").click()
     command = aweq.page.locator('[data-form="HTTP API"] code').inner_text()
 
     answer = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Routes and circuits: their state, their share of failures, whom they hold; closed and opened."""
+"""Routes and circuits: states, failure ratio, held queues; opening and closing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.edge.live import LiveServer
 
 SHOP, MAIL = "/shop/(.*)", "/mail/(.*)"
 HOSTILE = "/<img src=x onerror=alert(1)>"
-NOBODY = "http://127.0.0.1:9/"
+UNREACHABLE = "http://127.0.0.1:9/"
 
 
 @pytest.fixture
 def routes(server: LiveServer, api: Api) -> Iterator[None]:
-    rules = {pattern: {"url": NOBODY} for pattern in (SHOP, MAIL, HOSTILE)}
+    rules = {pattern: {"url": UNREACHABLE} for pattern in (SHOP, MAIL, HOSTILE)}
     ok(api.call("PUT", "/v1/routes", {"rules": rules}))
     noting = {"circuit_check_enabled": True, "statistics_update_enabled": True}
     ok(api.call("PATCH", "/v1/breaker", noting))
@@ -41,7 +41,7 @@ def routes(server: LiveServer, api: Api) -> Iterator[None]:
 
 
 def tried(server: LiveServer, pattern: str, *outcomes: RequestOutcome) -> None:
-    """Requests of a route, as the pusher tells of them."""
+    """Report outcomes of a route, as the pusher does."""
 
     def do() -> None:
         broker = server.broker
@@ -68,13 +68,13 @@ def test_circuits_are_listed_worst_first_beside_their_routes(
     listed = console.keys()
     known = [key for key in listed if key in (shop, mail)]
     assert known == [shop, mail]
-    expect(console.page.locator("main")).to_contain_text(NOBODY)
+    expect(console.page.locator("main")).to_contain_text(UNREACHABLE)
     expect(console.page.locator("main")).to_contain_text("error_threshold_percentage")
     console.shoot("circuits")
 
 
 @pytest.mark.usefixtures("routes")
-def test_one_circuit_shows_its_failures_over_time_and_what_happened(
+def test_a_circuit_shows_its_failure_ratio_and_its_history(
     console: Console, api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
     tried(server, SHOP, *[RequestOutcome.SUCCESS] * 3, RequestOutcome.FAILURE)
@@ -122,16 +122,18 @@ def test_a_circuit_is_opened_and_closed_by_button_command_and_call(
 
 @pytest.mark.usefixtures("routes")
 @pytest.mark.parametrize("way", ["button", "command", "call"])
-def test_all_are_closed_together_and_counted_first(console: Console, api: Api, way: str) -> None:
+def test_all_circuits_are_counted_and_then_closed_together(
+    console: Console, api: Api, way: str
+) -> None:
     for pattern in (SHOP, MAIL):
         ok(api.call("POST", f"/v1/circuits/{circuit_hash(pattern)}/open"))
 
     console.open("/console/circuits")
     dialog = console.ask("Close all")
-    dialog.expect_count("2 circuits are concerned.")
+    dialog.expect_count("2 circuits are affected.")
     if way == "button":
         dialog.confirm()
-        console.told("2 closed.")
+        console.expect_toast("2 closed.")
     elif way == "command":
         run_command(dialog.command())
     else:
@@ -142,7 +144,7 @@ def test_all_are_closed_together_and_counted_first(console: Console, api: Api, w
 
 
 def hold(server: LiveServer, api: Api, *queues: str) -> None:
-    """An open circuit holds them."""
+    """Queues that an open circuit holds."""
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
 
     def do() -> None:
@@ -157,7 +159,7 @@ def hold(server: LiveServer, api: Api, *queues: str) -> None:
 
 
 @pytest.mark.usefixtures("routes")
-def test_held_queues_are_named(console: Console, api: Api, server: LiveServer) -> None:
+def test_held_queues_are_listed(console: Console, api: Api, server: LiveServer) -> None:
     queue = api.make_queue("held")
     hold(server, api, queue)
 
@@ -179,9 +181,9 @@ def test_held_queues_are_unheld_by_button_command_and_call(
     hold(server, api, *queues)
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/close"))
     console.open(f"/console/circuits/{circuit_hash(SHOP)}")
-    expect(console.page.locator(".facts").first).to_contain_text("Wait to be unheld2")
+    expect(console.page.locator(".facts").first).to_contain_text("Waiting for release2")
     dialog = console.ask("Unhold")
-    dialog.expect_count("2 held queues are concerned.")
+    dialog.expect_count("2 held queues are affected.")
     run_command(dialog.command())
     assert are_held() == {False}
     hold(server, api, *queues)
@@ -189,20 +191,18 @@ def test_held_queues_are_unheld_by_button_command_and_call(
     assert are_held() == {False}
     hold(server, api, *queues)
     dialog.confirm()
-    console.told("2 unheld.")
+    console.expect_toast("2 unheld.")
     assert are_held() == {False}
 
     hold(server, api, *queues)
     console.open("/console/circuits")
     console.ask("Unhold all").confirm()
-    console.told("2 unheld.")
+    console.expect_toast("2 unheld.")
     assert are_held() == {False}
 
 
 @pytest.mark.usefixtures("routes")
-def test_one_queue_is_unheld_where_it_is_shown(
-    console: Console, api: Api, server: LiveServer
-) -> None:
+def test_a_queue_is_unheld_on_its_own_page(console: Console, api: Api, server: LiveServer) -> None:
     queue = api.make_queue("held")
     hold(server, api, queue)
 
@@ -212,7 +212,7 @@ def test_one_queue_is_unheld_where_it_is_shown(
     assert "held_by" not in api.queue(queue)
     hold(server, api, queue)
     dialog.confirm()
-    console.told(f"{queue} is not held any more.")
+    console.expect_toast(f"{queue} has been released.")
 
     assert "held_by" not in api.queue(queue)
     expect(console.page.locator('button[data-action="Unhold"]')).to_have_count(0)
@@ -228,11 +228,11 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
 
     console.open(f"/console/circuits/{circuit_hash(SHOP)}")
     dialog = console.ask("Settings")
-    dialog.fill("Failures that open it, in percent", "fifty")
+    dialog.fill("Failure percentage that opens it", "fifty")
     dialog.expect_problem("“fifty” is not a whole number")
-    dialog.fill("Failures that open it, in percent", "50")
-    dialog.fill("Age of samples that count", "5m")
-    dialog.fill("Slow answers fail after", "none")
+    dialog.fill("Failure percentage that opens it", "50")
+    dialog.fill("Maximum age of samples", "5m")
+    dialog.fill("Calls count as failed after", "none")
     run_command(dialog.command())
     assert api.get(path)["overrides"] == wanted
     ok(api.call("DELETE", path))
@@ -240,22 +240,22 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
     assert api.get(path)["overrides"] == wanted
     ok(api.call("DELETE", path))
     dialog.confirm()
-    console.told("The settings of the circuit are saved.")
+    console.expect_toast("The settings of the circuit are saved.")
     assert api.get(path)["overrides"] == wanted
     expect(console.page.get_by_text("override", exact=True)).to_have_count(3)
 
     console.open("/console/circuits")
     dialog = console.ask("Settings")
-    for label in ("Failures that open it, in percent", "Age of samples that count"):
+    for label in ("Failure percentage that opens it", "Maximum age of samples"):
         dialog.fill(label, "")
-    dialog.fill("Slow answers fail after", "")
+    dialog.fill("Calls count as failed after", "")
     dialog.confirm()
-    console.told("The settings of the circuit are saved.")
+    console.expect_toast("The settings of the circuit are saved.")
     assert api.get(path)["overrides"] == {}
 
 
 @pytest.mark.usefixtures("routes")
-def test_a_hostile_route_is_only_text_and_fits_a_phone(
+def test_a_hostile_route_is_shown_as_text_and_fits_a_phone(
     open_console: OpenConsole, server: LiveServer, api: Api
 ) -> None:
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(HOSTILE)}/open"))
@@ -268,11 +268,11 @@ def test_a_hostile_route_is_only_text_and_fits_a_phone(
         assert not phone.is_too_wide(), path
 
 
-def test_who_may_only_read_cannot_open_or_close(
+def test_a_reader_cannot_open_or_close_circuits(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     api = Api(guarded.url, key=new_key())
-    ok(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    ok(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": UNREACHABLE}}}))
     aside(guarded.broker.circuits.refresh)
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
     reader = enter(open_console, guarded.url, new_key(Role.READ))
@@ -287,14 +287,14 @@ def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     operator = Api(guarded.url, key=new_key())
-    ok(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": NOBODY}}}))
+    ok(operator.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": UNREACHABLE}}}))
     ok(operator.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
     console = open_console(guarded.url)
     console.page.goto("/console/circuits")
 
     console.log_in(new_key(Role.READ, queues=("mine-*",)))
 
-    expect(console.page.locator(".notice")).to_contain_text("for some queues only")
+    expect(console.page.locator(".notice")).to_contain_text("limited to some queues")
     expect(console.page.locator("main")).to_contain_text("No circuit holds a queue of yours.")
     expect(console.page.locator("main")).not_to_contain_text("/shop/")
     ok(operator.call("PUT", "/v1/routes", {"rules": {}}))

@@ -1,4 +1,4 @@
-"""History: what has ended, found by what it was and when."""
+"""History: searching finished messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def find(console: Console, count: int) -> list[str]:
     return shown(console)
 
 
-def test_what_has_ended_is_listed_newest_first_with_how_and_why(console: Console, api: Api) -> None:
+def test_finished_messages_are_listed_newest_first_with_outcome_and_reason(
+    console: Console, api: Api
+) -> None:
     queue = api.make_queue()
     done = api.finish(queue, kind="welcome")
     dead = api.die(queue)
@@ -39,7 +41,7 @@ def test_what_has_ended_is_listed_newest_first_with_how_and_why(console: Console
     expect(console.page.locator('[data-step="done"]')).to_be_visible()
 
 
-def test_a_search_goes_by_everything_that_history_knows(
+def test_history_is_searched_by_all_its_filters(
     console: Console, api: Api, clock: ManualClock
 ) -> None:
     queue, tag = api.make_queue(), a_name("tag")
@@ -66,10 +68,10 @@ def test_a_search_goes_by_everything_that_history_knows(
     console.page.reload()
     expect(console.page.locator("tr[data-key]")).to_have_count(1)
     console.open(f"/console/history?queue={queue}&kind=nothing")
-    expect(console.page.locator("tr.empty")).to_contain_text("Nothing that fits")
+    expect(console.page.locator("tr.empty")).to_contain_text("No finished message matches")
 
 
-def test_much_history_comes_page_by_page(console: Console, api: Api) -> None:
+def test_long_history_is_paged(console: Console, api: Api) -> None:
     queue = api.make_queue()
     ids = [api.finish(queue) for _ in range(55)]
     console.open(f"/console/history?queue={queue}")
@@ -81,7 +83,7 @@ def test_much_history_comes_page_by_page(console: Console, api: Api) -> None:
     assert first + shown(console) == ids[::-1]
 
 
-def test_a_hostile_line_is_only_text_and_fits_a_phone(
+def test_a_hostile_row_is_shown_as_text_and_fits_a_phone(
     open_console: OpenConsole, server: LiveServer, api: Api
 ) -> None:
     queue = api.make_queue()

@@ -36,7 +36,7 @@ def slo(gold: Path) -> None:
         write_day(gold, "slo", f"2031-01-0{day}", rows)
 
 
-def test_without_tables_the_page_says_what_to_do(console: Console, gold: Path) -> None:
+def test_without_tables_the_page_explains_how_to_get_them(console: Console, gold: Path) -> None:
     console.open("/console/insights")
 
     expect(console.page.locator("main")).to_contain_text("There are no tables yet")
@@ -54,7 +54,7 @@ def test_a_table_is_shown_and_plotted(console: Console) -> None:
     expect(console.heading).to_have_text("slo")
     expect(console.page.locator("tr[data-key]")).to_have_count(15)
     console.page.get_by_label("Plot").select_option("bad")
-    console.page.get_by_label("One line for each").select_option("queue")
+    console.page.get_by_label("One line per").select_option("queue")
     console.page.get_by_role("button", name="Show").click()
     legend = console.page.locator('[data-chart="bad"] .legend button')
     expect(legend).to_have_count(3)
@@ -68,7 +68,7 @@ def test_a_table_is_shown_and_plotted(console: Console) -> None:
 
 
 @pytest.mark.usefixtures("slo")
-def test_a_server_without_pyarrow_says_so(
+def test_a_server_without_pyarrow_reports_it(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.outbound.table_files.find_spec", lambda name: None)
@@ -80,7 +80,7 @@ def test_a_server_without_pyarrow_says_so(
 
 @pytest.fixture
 def tuning(gold: Path, api: Api) -> Iterator[None]:
-    """Advice for all routes and for one that jobs name, on two days; the newer one counts."""
+    """Recommendations for all routes and for one of jobs, on two days; the newer day counts."""
     for day, threshold in (("2031-01-01", 90), ("2031-01-02", 70)):
         rows = [
             {
@@ -103,7 +103,7 @@ def tuning(gold: Path, api: Api) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("tuning")
-def test_recommended_settings_of_the_breaker_are_applied(console: Console, api: Api) -> None:
+def test_recommended_breaker_settings_are_applied(console: Console, api: Api) -> None:
     advice = {
         "entries_max_age_ms": 300_000,
         "max_queue_sample_count": 4_000,
@@ -126,7 +126,7 @@ def test_recommended_settings_of_the_breaker_are_applied(console: Console, api: 
     run_call(dialog.call())
     assert api.get(path)["overrides"] == advice
     dialog.confirm()
-    console.told("The recommended settings are in force.")
+    console.expect_toast("The recommended settings are in force.")
     assert api.get(path)["overrides"] == advice
     expect(console.row("advice stripe").get_by_role("button", name="Apply")).to_be_disabled()
 
@@ -136,7 +136,7 @@ def test_recommended_settings_of_the_breaker_are_applied(console: Console, api: 
 
 
 @pytest.mark.usefixtures("slo")
-def test_hostile_values_are_only_text_and_fit_a_phone(
+def test_hostile_values_are_shown_as_text_and_fit_a_phone(
     open_console: OpenConsole, server: LiveServer
 ) -> None:
     phone = open_console(server.url, width=360, scheme="dark")

@@ -1,4 +1,4 @@
-"""Pages on a phone, in the dark and in the light: nothing sticks out, everything can be read."""
+"""Pages on a phone, in dark and light themes: they fit and are legible."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def filled(api: Api) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (360, "light"), (1280, "dark")])
-def test_a_page_fits_and_can_be_read(
+def test_a_page_fits_the_screen_and_is_legible(
     server: LiveServer, open_console: OpenConsole, filled: str, page: str, width: int, scheme: str
 ) -> None:
     console = open_console(server.url, width=width, scheme=scheme)
@@ -107,7 +107,7 @@ def test_a_dialog_fits_on_a_phone(
     console.shoot("dialog-360")
 
 
-def test_colours_follow_the_system_until_somebody_chooses(
+def test_the_theme_follows_the_system_until_one_is_chosen(
     server: LiveServer, open_console: OpenConsole
 ) -> None:
     console = open_console(server.url, scheme="dark")
@@ -128,12 +128,12 @@ def test_colours_follow_the_system_until_somebody_chooses(
     switch.click()
     assert ground() == dark
     switch.click()
-    expect(switch).to_have_attribute("title", "Colours: as the system says")
+    expect(switch).to_have_attribute("title", "Colours: system")
     page.emulate_media(color_scheme="light")
     assert ground() == light
 
 
-def test_the_list_of_pages_opens_and_closes_on_a_phone(
+def test_the_side_bar_opens_and_closes_on_a_phone(
     server: LiveServer, open_console: OpenConsole
 ) -> None:
     console = open_console(server.url, width=360)
@@ -150,7 +150,7 @@ def test_the_list_of_pages_opens_and_closes_on_a_phone(
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_has_its_landmarks_one_heading_and_names_for_all_that_can_be_used(
+def test_a_page_has_landmarks_one_heading_and_labelled_controls(
     console: Console, filled: str, page: str
 ) -> None:
     console.open(PAGES[page].format(queue=filled))
@@ -166,7 +166,7 @@ def test_a_page_has_its_landmarks_one_heading_and_names_for_all_that_can_be_used
     assert console.page.evaluate("document.documentElement.lang") == "en"
 
 
-def test_a_page_that_is_not_there_is_told_so(console: Console) -> None:
+def test_an_unknown_page_is_reported_as_not_found(console: Console) -> None:
     console.open("/console/no/such/page")
 
     expect(console.heading).to_have_text("Not found")

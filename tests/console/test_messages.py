@@ -1,4 +1,4 @@
-"""Messages: found by what they are, looked at, changed by hand one by one and many at a time."""
+"""Messages: filtering, showing, and changing one or many by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fails(api: Api, queue: str, error: str) -> None:
     ok(api.act(api.claim_one(queue, claimed_by="w-1")["receipt"], "fail", error=error))
 
 
-def test_messages_are_listed_by_state_with_what_is_in_them(console: Console, api: Api) -> None:
+def test_messages_are_listed_by_state_with_their_bodies(console: Console, api: Api) -> None:
     queue = api.make_queue()
     ready = api.send(queue, {"to": "ada"}, kind="welcome", tags=["a", "b"], group="g")
     waiting = api.send(queue, delay_ms=60_000)
@@ -40,7 +40,7 @@ def test_messages_are_listed_by_state_with_what_is_in_them(console: Console, api
     assert console.path == f"/console/messages?queue={queue}&state=dead"
 
 
-def test_filters_narrow_what_is_shown_and_stand_in_the_address(console: Console, api: Api) -> None:
+def test_filters_narrow_the_list_and_are_part_of_the_url(console: Console, api: Api) -> None:
     queue = api.make_queue()
     tag = a_name("tag")
     mine = api.send(queue, kind="k", tags=[tag], group="g", entity_id="e")
@@ -62,10 +62,10 @@ def test_filters_narrow_what_is_shown_and_stand_in_the_address(console: Console,
     console.open(f"/console/messages?tag={tag}")
     assert console.keys() == [mine]
     console.open(f"/console/messages?queue={queue}&kind=nothing")
-    expect(console.page.locator("tr.empty")).to_have_text("No message fits.")
+    expect(console.page.locator("tr.empty")).to_have_text("No message matches.")
 
 
-def test_time_is_a_filter(console: Console, api: Api, clock: ManualClock) -> None:
+def test_messages_are_filtered_by_time(console: Console, api: Api, clock: ManualClock) -> None:
     queue = api.make_queue()
     early = api.send(queue)
     clock.advance(hours=1)
@@ -85,7 +85,7 @@ def test_time_is_a_filter(console: Console, api: Api, clock: ManualClock) -> Non
     assert console.keys() == [early]
 
 
-def test_many_messages_come_page_by_page(console: Console, api: Api) -> None:
+def test_many_messages_are_paged(console: Console, api: Api) -> None:
     queue = api.make_queue()
     ids = [api.send(queue, n) for n in range(60)]
     console.open(f"/console/messages?queue={queue}")
@@ -96,7 +96,7 @@ def test_many_messages_come_page_by_page(console: Console, api: Api) -> None:
     assert console.keys() == ids[50:]
 
 
-def test_one_message_is_shown_with_all_that_happened_to_it(console: Console, api: Api) -> None:
+def test_a_message_is_shown_with_its_history(console: Console, api: Api) -> None:
     queue = api.make_queue(backoff={"type": "fixed", "delay_ms": 0}, max_attempts=3)
     message_id = api.send(
         queue,
@@ -131,7 +131,7 @@ def test_one_message_is_shown_with_all_that_happened_to_it(console: Console, api
     console.shoot("message")
 
 
-def test_what_has_ended_is_still_shown(console: Console, api: Api) -> None:
+def test_a_finished_message_is_still_shown(console: Console, api: Api) -> None:
     message_id = api.finish(api.make_queue(), body={"a": 1})
 
     console.open(f"/console/messages/{message_id}")
@@ -155,7 +155,7 @@ def test_what_has_ended_is_still_shown(console: Console, api: Api) -> None:
         ("Bury", "leased", "dead"),
     ],
 )
-def test_one_message_is_changed_by_hand(
+def test_a_message_is_changed_by_hand(
     console: Console, api: Api, label: str, before: str, after: str
 ) -> None:
     queue = api.make_queue()
@@ -176,7 +176,7 @@ def test_one_message_is_changed_by_hand(
             dialog.fill("Reason", "it's so")
         if message_id == by_button:
             dialog.confirm()
-            console.told(f"The message is {after}.")
+            console.expect_toast(f"The message is {after}.")
             shown = "dead" if before == "dead" and after == "cancelled" else after
             expect(console.heading.locator(".badge").first).to_have_text(shown)
         elif message_id == by_command:
@@ -186,7 +186,7 @@ def test_one_message_is_changed_by_hand(
 
     for message_id in (by_button, by_command, by_call):
         message = api.message(message_id)
-        if (before, after) == ("dead", "cancelled"):  # its line of history stays that of its death
+        if (before, after) == ("dead", "cancelled"):  # its history keeps the outcome dead
             assert ("finished_at" in message, api.counts(queue)) == (True, {})
             continue
         assert message["state"] == after, message_id
@@ -210,21 +210,23 @@ def test_a_due_date_is_edited_by_button_command_and_call(console: Console, api: 
         assert api.message(message_id)["due_at"] == "2090-05-06T07:08:09.000Z", way
 
 
-def test_a_leased_message_can_only_be_taken_from_its_worker(console: Console, api: Api) -> None:
+def test_a_leased_message_can_only_be_buried_or_cancelled(console: Console, api: Api) -> None:
     queue = api.make_queue()
     message_id = api.send(queue)
-    api.claim_one(queue, claimed_by="somebody")
+    api.claim_one(queue, claimed_by="worker-1")
 
     console.open(f"/console/messages/{message_id}")
 
     expect(console.page.locator(".notice")).to_contain_text("A worker has leased it")
     expect(console.page.locator("button[data-action]")).to_have_text(["Bury", "Cancel"])
     console.open(f"/console/messages?queue={queue}&state=leased")
-    expect(console.cell(message_id, "By")).to_have_text("somebody")
+    expect(console.cell(message_id, "By")).to_have_text("worker-1")
     expect(console.page.locator("td.pick")).to_have_count(1)
 
 
-def test_what_is_selected_is_changed_together_and_counted_first(console: Console, api: Api) -> None:
+def test_selected_messages_are_counted_and_then_changed_together(
+    console: Console, api: Api
+) -> None:
     queue = api.make_queue()
     ids = [api.send(queue, n) for n in range(4)]
     console.open(f"/console/messages?queue={queue}")
@@ -233,11 +235,11 @@ def test_what_is_selected_is_changed_together_and_counted_first(console: Console
         console.page.get_by_label(f"Select {message_id}").check()
     expect(console.page.locator(".bulk-what")).to_have_text("2 selected")
     dialog = console.ask("Cancel")
-    dialog.expect_count("2 messages are concerned.")
+    dialog.expect_count("2 messages are affected.")
     dialog.fill("Reason", "withdrawn")
     dialog.confirm()
 
-    console.told("2 of 2 cancelled.")
+    console.expect_toast("2 of 2 cancelled.")
     expect(console.page.locator("tr[data-key]")).to_have_count(2)
     assert console.keys() == ids[2:]
     assert api.message(ids[0])["reason"] == "withdrawn"
@@ -263,7 +265,7 @@ def test_what_is_selected_is_changed_together_and_counted_first(console: Console
         ("Retry", "dead", {"dead": 1, "ready": 3}),
     ],
 )
-def test_all_that_fit_are_changed_together_and_counted_first(
+def test_all_matching_messages_are_counted_and_then_changed_together(
     console: Console, api: Api, label: str, state: str, counts: dict[str, int]
 ) -> None:
     def fill() -> str:
@@ -281,10 +283,10 @@ def test_all_that_fit_are_changed_together_and_counted_first(
         dialog = console.ask(label)
         if label == "Due date":
             dialog.fill("Due at", "2090-01-01T00:00:00")
-        dialog.expect_count("3 messages are concerned.")
+        dialog.expect_count("3 messages are affected.")
         if way == "button":
             dialog.confirm()
-            console.told("3 of 3")
+            console.expect_toast("3 of 3")
         elif way == "command":
             run_command(dialog.command())
         else:
@@ -292,7 +294,7 @@ def test_all_that_fit_are_changed_together_and_counted_first(
         assert api.counts(queue) == counts, way
 
 
-def test_a_hostile_message_is_only_text(console: Console, api: Api) -> None:
+def test_a_hostile_message_is_shown_as_text(console: Console, api: Api) -> None:
     queue = api.make_queue()
     message_id = api.send(
         queue, {HOSTILE: HOSTILE}, kind=HOSTILE, tags=[HOSTILE], group=HOSTILE,
@@ -311,7 +313,7 @@ def test_a_hostile_message_is_only_text(console: Console, api: Api) -> None:
     assert "owned" not in console.page.title()
 
 
-def test_a_phone_is_wide_enough(open_console: OpenConsole, server: LiveServer, api: Api) -> None:
+def test_messages_fit_a_phone(open_console: OpenConsole, server: LiveServer, api: Api) -> None:
     queue = api.make_queue()
     message_id = api.send(queue, {"word": "x" * 300}, kind="k" * 80, tags=["t" * 80])
     phone = open_console(server.url, width=360, scheme="dark")
@@ -322,7 +324,7 @@ def test_a_phone_is_wide_enough(open_console: OpenConsole, server: LiveServer, a
     phone.shoot("message-phone")
 
 
-def test_who_may_only_read_sees_and_cannot_act(
+def test_a_reader_sees_messages_and_cannot_act(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     api = Api(guarded.url, key=new_key())

@@ -1,4 +1,4 @@
-"""The overview: the figures of this second, what needs attention first, and how it came to be."""
+"""The overview: current figures, problems and graphs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.both_stores
 
 @pytest.fixture
 def calm(api: Api) -> None:
-    """What other tests have left behind is not among the worst, not even when time goes on."""
+    """Leftovers of other tests are not among the worst problems, even when time advances."""
     query: dict[str, Any] = {"limit": 1_000}
     while query:
         page = api.get("/v1/queues", **query)
@@ -29,7 +29,7 @@ def calm(api: Api) -> None:
                 ok(api.call("POST", f"/v1/queues/{queue['name']}/purge"))
 
 
-def test_figures_are_those_of_this_second(console: Console, api: Api) -> None:
+def test_figures_are_current(console: Console, api: Api) -> None:
     name = api.make_queue("over")
     console.open("/console")
     before = api.get("/v1/stats")["counts"]["ready"]
@@ -45,7 +45,7 @@ def test_figures_are_those_of_this_second(console: Console, api: Api) -> None:
 
 
 @pytest.mark.usefixtures("calm")
-def test_what_is_wrong_comes_first_and_leads_to_its_queue(
+def test_problems_come_first_and_link_to_their_queue(
     console: Console, api: Api, clock: ManualClock
 ) -> None:
     stuck, dead = api.make_queue("stuck"), api.make_queue("dead")
@@ -71,9 +71,7 @@ def test_what_is_wrong_comes_first_and_leads_to_its_queue(
 
 
 @pytest.mark.usefixtures("calm")
-def test_a_queue_that_is_full_paused_or_takes_letters_is_told_so(
-    console: Console, api: Api
-) -> None:
+def test_full_paused_and_dead_letter_queues_are_reported(console: Console, api: Api) -> None:
     letters = api.make_queue("letters")
     full, paused = api.make_queue("full", max_messages=1), api.make_queue("paused")
     api.send(full)
@@ -87,7 +85,7 @@ def test_a_queue_that_is_full_paused_or_takes_letters_is_told_so(
         expect(console.cell(name, "What")).to_have_text(text)
 
 
-def test_the_graphs_are_of_all_queues_and_of_the_time_in_the_address(
+def test_the_graphs_show_all_queues_in_the_range_of_the_url(
     console: Console, api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
     for _ in range(3):
@@ -109,7 +107,7 @@ def test_the_graphs_are_of_all_queues_and_of_the_time_in_the_address(
     expect(current).to_have_text("24h")
 
 
-def test_news_come_again_after_the_connection_was_lost(console: Console, api: Api) -> None:
+def test_updates_resume_after_the_connection_was_lost(console: Console, api: Api) -> None:
     page = console.open("/console")
     live = page.locator(".live")
     expect(live).to_have_attribute("data-state", "live")
@@ -127,7 +125,7 @@ def test_news_come_again_after_the_connection_was_lost(console: Console, api: Ap
     console.overlook("ERR_")
 
 
-def test_a_key_for_some_queues_sees_what_concerns_those(
+def test_a_key_for_some_queues_sees_only_their_problems(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     operator = Api(guarded.url, key=new_key())
@@ -141,5 +139,5 @@ def test_a_key_for_some_queues_sees_what_concerns_those(
 
     expect(console.row("mine-1")).to_be_visible()
     assert console.keys() == ["mine-1"]
-    expect(console.page.locator(".notice")).to_contain_text("for some queues only")
+    expect(console.page.locator(".notice")).to_contain_text("limited to some queues")
     operator.close()

@@ -1,4 +1,4 @@
-"""The list of queues: found, paged, live, and walked through with the keyboard."""
+"""The list of queues: search, paging, live updates, keyboard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.edge.api import Api, a_name
 from tests.edge.live import LiveServer
 
 
-def test_queues_are_listed_with_what_is_in_them(console: Console, api: Api) -> None:
+def test_queues_are_listed_with_their_counts(console: Console, api: Api) -> None:
     name = api.make_queue("list")
     api.send(name)
     api.send(name, delay_ms=60_000)
@@ -25,7 +25,7 @@ def test_queues_are_listed_with_what_is_in_them(console: Console, api: Api) -> N
     console.shoot("queues")
 
 
-def test_a_search_finds_a_part_of_a_name_and_can_be_shared(console: Console, api: Api) -> None:
+def test_a_search_finds_part_of_a_name_and_has_a_url(console: Console, api: Api) -> None:
     part = a_name("Mid")
     names = [f"a-{part}", f"b-{part}-x"]
     for name in (*names, f"c-{a_name()}"):
@@ -42,7 +42,7 @@ def test_a_search_finds_a_part_of_a_name_and_can_be_shared(console: Console, api
     assert console.keys() == names
 
 
-def test_many_queues_come_page_by_page(console: Console, api: Api) -> None:
+def test_many_queues_are_paged(console: Console, api: Api) -> None:
     part = a_name("many")
     names = [f"{part}-{number:03}" for number in range(101)]
     for name in names:
@@ -63,7 +63,7 @@ def test_many_queues_come_page_by_page(console: Console, api: Api) -> None:
     expect(console.row(names[0])).to_be_visible()
 
 
-def test_counts_change_while_one_looks(console: Console, api: Api) -> None:
+def test_counts_are_updated_live(console: Console, api: Api) -> None:
     name = api.make_queue("live")
     console.open(f"/console/queues?contains={name}")
     expect(console.page.locator(".live")).to_have_attribute("data-state", "live")
@@ -74,13 +74,13 @@ def test_counts_change_while_one_looks(console: Console, api: Api) -> None:
     expect(console.cell(name, "Leased")).to_have_text("1")
 
 
-def test_the_keyboard_is_enough(console: Console, api: Api) -> None:
+def test_the_list_works_with_the_keyboard_alone(console: Console, api: Api) -> None:
     part = a_name("keys")
     for letter in "abc":
         api.call("PUT", f"/v1/queues/{part}.{letter}")
     page = console.open("/console/aweq/get-stats")
 
-    page.evaluate(  # at once: after a moment without a second key, the first is forgotten
+    page.evaluate(  # at once: the first key times out
         """() => ["g", "q"].forEach((key) =>
             document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })))"""
     )
@@ -102,7 +102,7 @@ def test_the_keyboard_is_enough(console: Console, api: Api) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_ten_thousand_queues_are_as_easy_to_look_through_as_ten(
+def test_ten_thousand_queues_are_searched_and_paged_quickly(
     console: Console, api: Api, server: LiveServer
 ) -> None:
     part = a_name("ten-thousand")

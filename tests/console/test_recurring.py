@@ -36,7 +36,7 @@ def test_recurring_work_is_listed_with_its_next_run(console: Console, api: Api) 
     expect(console.page.locator(".next-runs li")).to_have_count(10)
 
 
-def test_the_next_runs_are_told_by_the_server(console: Console, api: Api) -> None:
+def test_the_next_runs_come_from_the_server(console: Console, api: Api) -> None:
     name = recur(api, api.make_queue(), body={"report": "all"}, kind="report")
     console.open(f"/console/recurring/{name}")
 
@@ -54,7 +54,7 @@ def test_it_is_run_now_by_button_command_and_call(console: Console, api: Api) ->
 
     console.open(f"/console/recurring/{name}")
     console.ask("Run now").confirm()
-    console.told("Sent:")
+    console.expect_toast("Sent:")
     assert api.counts(queue) == {"ready": 1}
     expect(console.page.locator("main")).to_contain_text("Next runs")
     run_command(console.ask("Run now").command())
@@ -79,7 +79,7 @@ def test_it_is_paused_and_resumed(console: Console, api: Api) -> None:
     assert api.get(f"/v1/recurring/{name}")["is_paused"] is True
 
 
-def test_hostile_recurring_work_is_only_text_and_fits_a_phone(
+def test_hostile_recurring_work_is_shown_as_text_and_fits_a_phone(
     open_console: OpenConsole, server: LiveServer, api: Api
 ) -> None:
     name = recur(api, api.make_queue(), body=HOSTILE, kind=HOSTILE, attributes={HOSTILE: HOSTILE})
@@ -92,7 +92,7 @@ def test_hostile_recurring_work_is_only_text_and_fits_a_phone(
     expect(phone.page.locator("main")).to_contain_text(HOSTILE)
 
 
-def test_who_may_only_read_cannot_run_it(
+def test_a_reader_cannot_run_it(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     api = Api(guarded.url, key=new_key())

@@ -1,4 +1,4 @@
-"""Who may do what in the console, and what a hostile page or message can do: nothing."""
+"""Access in the console, and the harmlessness of hostile pages and messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.edge.live import LiveServer
 
 @pytest.fixture
 def visitor(guarded: LiveServer, open_console: OpenConsole) -> Console:
-    """Somebody who is not logged in."""
+    """A browser that is not logged in."""
     return open_console(guarded.url)
 
 
@@ -28,14 +28,14 @@ def queue(guarded: LiveServer, new_key: NewKey) -> str:
     return name
 
 
-def come_in(visitor: Console, key: str, path: str = "/console/queues") -> None:
+def log_in(visitor: Console, key: str, path: str = "/console/queues") -> None:
     visitor.page.goto(path)
     visitor.log_in(key)
     visitor.page.locator(".account").wait_for()
     visitor.heading.first.wait_for()
 
 
-def test_whoever_is_not_logged_in_sees_the_door_and_then_what_they_wanted(
+def test_a_visitor_logs_in_and_then_sees_the_requested_page(
     visitor: Console, new_key: NewKey, queue: str
 ) -> None:
     visitor.page.goto(f"/console/queues?contains={queue}")
@@ -55,12 +55,12 @@ def test_a_wrong_key_is_refused_and_nothing_is_shown(visitor: Console) -> None:
 
     visitor.log_in("pk_0000000000_" + "0" * 40)
 
-    expect(visitor.page.locator(".problem")).to_contain_text("not known or was revoked")
+    expect(visitor.page.locator(".problem")).to_contain_text("is unknown or revoked")
     assert visitor.page.context.cookies() == []
     visitor.forgive("401 (Unauthorized)")
 
 
-def test_after_a_login_only_pages_of_ours_are_led_to(visitor: Console, new_key: NewKey) -> None:
+def test_after_a_login_only_our_own_pages_are_opened(visitor: Console, new_key: NewKey) -> None:
     for then in ("https://evil.example/", "//evil.example", "/console.evil", "javascript:alert(1)"):
         visitor.page.context.clear_cookies()
         visitor.page.goto(f"/console/login?then={then}")
@@ -69,8 +69,8 @@ def test_after_a_login_only_pages_of_ours_are_led_to(visitor: Console, new_key: 
         assert visitor.path == "/console"
 
 
-def test_the_cookie_is_out_of_reach_for_scripts(visitor: Console, new_key: NewKey) -> None:
-    come_in(visitor, new_key())
+def test_scripts_cannot_read_the_cookie(visitor: Console, new_key: NewKey) -> None:
+    log_in(visitor, new_key())
 
     [cookie] = visitor.page.context.cookies()
 
@@ -78,10 +78,10 @@ def test_the_cookie_is_out_of_reach_for_scripts(visitor: Console, new_key: NewKe
     assert visitor.page.evaluate("document.cookie") == ""
 
 
-def test_whoever_may_only_read_sees_everything_and_can_press_nothing(
+def test_a_reader_sees_everything_and_all_actions_are_disabled(
     visitor: Console, new_key: NewKey, queue: str
 ) -> None:
-    come_in(visitor, new_key(Role.READ), f"/console/queues/{queue}")
+    log_in(visitor, new_key(Role.READ), f"/console/queues/{queue}")
     expect(visitor.figure("Ready")).to_have_text("1")
     visitor.shoot("read-only")
 
@@ -94,10 +94,10 @@ def test_whoever_may_only_read_sees_everything_and_can_press_nothing(
     expect(visitor.page.get_by_role("button", name="Save")).to_be_disabled()
 
 
-def test_what_a_page_forbids_the_server_forbids_too(
+def test_the_server_refuses_what_a_page_disables(
     visitor: Console, new_key: NewKey, queue: str
 ) -> None:
-    come_in(visitor, new_key(Role.READ), f"/console/queues/{queue}")
+    log_in(visitor, new_key(Role.READ), f"/console/queues/{queue}")
     button = visitor.page.locator('button[data-action="Purge"]')
     button.evaluate("button => button.disabled = false")
 
@@ -108,16 +108,16 @@ def test_what_a_page_forbids_the_server_forbids_too(
     visitor.forgive("403 (Forbidden)")
 
 
-def test_an_operator_acts_and_the_shown_forms_work_with_a_key(
+def test_an_operator_acts_and_the_shown_commands_work_with_a_key(
     visitor: Console, new_key: NewKey, queue: str
 ) -> None:
     key = new_key(Role.OPERATE)
-    come_in(visitor, key, f"/console/queues/{queue}")
+    log_in(visitor, key, f"/console/queues/{queue}")
 
     dialog = visitor.ask("Pause")
     command, call = dialog.command(), dialog.call()
     dialog.confirm()
-    visitor.told("is paused")
+    visitor.expect_toast("is paused")
 
     assert key not in command + call
     assert run_call(call, key=key)["is_paused"]
@@ -128,7 +128,7 @@ def test_a_page_of_another_site_cannot_act_although_the_browser_is_logged_in(
     visitor: Console, new_key: NewKey, queue: str, guarded: LiveServer
 ) -> None:
     key = new_key()
-    come_in(visitor, key, "/console/history")  # this page asks for nothing by itself
+    log_in(visitor, key, "/console/history")  # this page does not poll
     evil = visitor.page.context.new_page()
     evil.route("http://evil.example/", lambda route: route.fulfill(body="<h1>hello</h1>"))
     evil.goto("http://evil.example/")
@@ -154,10 +154,10 @@ def test_a_page_of_another_site_cannot_act_although_the_browser_is_logged_in(
     evil.close()
 
 
-def test_the_cookie_alone_acts_not_even_from_our_own_page(
+def test_the_cookie_alone_does_not_authorise_an_act(
     visitor: Console, new_key: NewKey, queue: str
 ) -> None:
-    come_in(visitor, new_key())
+    log_in(visitor, new_key())
 
     status = visitor.page.evaluate(
         "path => fetch(path, {method: 'POST'}).then(answer => answer.status)",
@@ -168,11 +168,11 @@ def test_the_cookie_alone_acts_not_even_from_our_own_page(
     visitor.forgive("401 (Unauthorized)")
 
 
-def test_a_revoked_key_sends_its_holder_back_to_the_door(
+def test_a_revoked_key_leads_back_to_the_login(
     visitor: Console, new_key: NewKey, guarded: LiveServer
 ) -> None:
     key = new_key()
-    come_in(visitor, key, "/console/history")  # this page asks for nothing by itself
+    log_in(visitor, key, "/console/history")  # this page does not poll
 
     def revoke() -> None:
         guarded.broker.keys.revoke(key.split("_")[1]).result()
@@ -185,13 +185,11 @@ def test_a_revoked_key_sends_its_holder_back_to_the_door(
     visitor.forgive("401 (Unauthorized)")
 
 
-def test_a_login_ends_after_its_time(
-    visitor: Console, new_key: NewKey, guarded: LiveServer
-) -> None:
-    come_in(visitor, new_key())
+def test_a_login_expires(visitor: Console, new_key: NewKey, guarded: LiveServer) -> None:
+    log_in(visitor, new_key())
     assert isinstance(guarded.clock, ManualClock)
     was_here = visitor.page.url
-    visitor.page.goto("about:blank")  # a page that is open would ask, and complain of the answer
+    visitor.page.goto("about:blank")  # an open page would poll and log the error
 
     guarded.clock.advance(hours=12)
     visitor.page.goto(was_here)
@@ -199,8 +197,8 @@ def test_a_login_ends_after_its_time(
     expect(visitor.heading).to_have_text("Log in")
 
 
-def test_whoever_logs_out_is_out(visitor: Console, new_key: NewKey) -> None:
-    come_in(visitor, new_key(), "/console/history")  # this page asks for nothing by itself
+def test_a_logout_ends_the_session(visitor: Console, new_key: NewKey) -> None:
+    log_in(visitor, new_key(), "/console/history")  # this page does not poll
 
     visitor.page.get_by_role("button", name="Log out").click()
 
@@ -242,12 +240,12 @@ def test_nothing_that_is_not_ours_runs_loads_or_frames(console: Console) -> None
     )
 
     assert found["caught"] is None
-    # Chromium 150 refuses to run an inline handler, too, but reports it only from 156 on.
+    # Chromium 150 also blocks inline handlers, but reports them only from 156 on.
     assert [one for one in found["refused"] if one != "script-src-attr"] == reported
     console.complaints.clear()
 
 
-def test_the_helper_that_makes_pages_takes_no_markup_and_no_strange_links(
+def test_the_dom_helper_rejects_markup_and_foreign_links(
     console: Console,
 ) -> None:
     console.open("/console/queues")

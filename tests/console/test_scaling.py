@@ -33,7 +33,7 @@ def _no_fleets_left(server: LiveServer) -> Iterator[None]:
     aside(forget)
 
 
-def test_without_fleets_the_page_says_how_to_have_some(console: Console) -> None:
+def test_without_fleets_the_page_explains_how_to_declare_them(console: Console) -> None:
     console.open("/console/scaling")
 
     expect(console.page.locator("main")).to_contain_text("There are no fleets")
@@ -41,7 +41,7 @@ def test_without_fleets_the_page_says_how_to_have_some(console: Console) -> None
     console.shoot("no-fleets")
 
 
-def test_fleets_tell_how_many_workers_they_want_and_why(
+def test_fleets_show_the_wanted_number_of_workers_and_the_reason(
     console: Console, server: LiveServer, clock: ManualClock
 ) -> None:
     decision = {"change": 5, "wanted": 6, "reason": "backlog", "level": 0, "backlog": 100}
@@ -63,7 +63,7 @@ def test_fleets_tell_how_many_workers_they_want_and_why(
     expect(log).to_have_count(1)
     expect(log.locator('[data-label="Change"]')).to_have_text("+5")
     expect(log.locator('[data-label="Why"]')).to_have_text("backlog")
-    expect(log.locator('[data-label="What it went by"]')).to_contain_text("backlog 100")
+    expect(log.locator('[data-label="Inputs"]')).to_contain_text("backlog 100")
     console.shoot("fleet")
 
 
@@ -95,7 +95,7 @@ def test_a_fleet_with_several_queues_shows_each_of_them(
     expect(console.page.locator("main")).to_contain_text("4 ready, 2 leased, oldest –")
 
 
-def test_trouble_and_absence_are_told(
+def test_problems_and_a_missing_autoscaler_are_reported(
     open_console: OpenConsole, server: LiveServer, clock: ManualClock
 ) -> None:
     trouble = FleetTrouble("source", "source_unavailable", HOSTILE, clock.now())
@@ -105,7 +105,7 @@ def test_trouble_and_absence_are_told(
 
     phone.open("/console/scaling/mail")
 
-    expect(phone.page.locator(".notice.warn")).to_contain_text("No autoscaler looks after")
+    expect(phone.page.locator(".notice.warn")).to_contain_text("No autoscaler is watching")
     expect(phone.page.locator(".notice.bad")).to_contain_text(HOSTILE)
     assert phone.page.locator("main img").count() == 0
     assert not phone.is_too_wide()

@@ -1,4 +1,4 @@
-"""Workers: how they are, what they hold, and draining them."""
+"""Workers: state, leases, and draining."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_worker_is_drained_by_button_command_and_call(console: Console, api: A
 
     console.open(f"/console/workers/{by_button}")
     console.ask("Drain").confirm()
-    console.told("The worker is draining.")
+    console.expect_toast("The worker is draining.")
     expect(console.heading.locator(".badge")).to_have_text("draining")
     expect(console.page.locator('button[data-action="Drain"]')).to_be_disabled()
     console.open(f"/console/workers/{by_command}")
@@ -68,18 +68,18 @@ def test_a_worker_is_drained_by_button_command_and_call(console: Console, api: A
         assert api.get(f"/v1/workers/{worker}")["state"] == "draining"
 
 
-def test_those_that_are_gone_are_shown_when_asked_for(console: Console, api: Api) -> None:
+def test_ended_workers_are_shown_on_request(console: Console, api: Api) -> None:
     worker = register(api, name="gone")
     assert api.call("DELETE", f"/v1/workers/{worker}").status_code == 204
 
     console.open("/console/workers")
     expect(console.row(worker)).to_have_count(0)
-    console.page.get_by_role("link", name="Show those that are gone").click()
+    console.page.get_by_role("link", name="Show ended workers").click()
     expect(console.cell(worker, "State")).to_have_text("left")
     assert console.path == "/console/workers?gone=true"
 
 
-def test_a_hostile_worker_is_only_text_and_fits_a_phone(
+def test_a_hostile_worker_is_shown_as_text_and_fits_a_phone(
     open_console: OpenConsole, server: LiveServer, api: Api
 ) -> None:
     worker = register(api, name=HOSTILE, host=HOSTILE, labels={HOSTILE: HOSTILE})
@@ -92,7 +92,7 @@ def test_a_hostile_worker_is_only_text_and_fits_a_phone(
         assert not phone.is_too_wide(), path
 
 
-def test_who_may_only_read_cannot_drain(
+def test_a_reader_cannot_drain_workers(
     guarded: LiveServer, open_console: OpenConsole, new_key: NewKey
 ) -> None:
     worker = register(Api(guarded.url, key=new_key()), name="w")

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.settings.work import Tasks, Workers
+from penstock.settings.workers import TasksSettings, WorkersSettings
 from tests.docs.snippets import ROOT, read_blocks, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess
@@ -161,8 +161,8 @@ def test_the_settings_are_those_of_the_code() -> None:
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `((?:tasks|workers)\.\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))
 
-    known = {f"tasks.{field.name}" for field in msgspec.structs.fields(Tasks)}
+    known = {f"tasks.{field.name}" for field in msgspec.structs.fields(TasksSettings)}
     assert known <= listed.keys()
-    assert (listed["tasks.queue"], listed["tasks.timeout_ms"]) == (Tasks().queue, "unset")
-    assert (Workers().valid_ms, listed["workers.valid_ms"]) == (180_000, "3m")
-    assert (Workers().reap_interval_ms, listed["workers.reap_interval_ms"]) == (2_000, "2s")
+    assert (listed["tasks.queue"], listed["tasks.timeout_ms"]) == (TasksSettings().queue, "unset")
+    assert (WorkersSettings().valid_ms, listed["workers.valid_ms"]) == (180_000, "3m")
+    assert (WorkersSettings().reap_interval_ms, listed["workers.reap_interval_ms"]) == (2_000, "2s")

@@ -21,7 +21,7 @@ from botocore.exceptions import ClientError
 from penstock.domain.access.api_key import Role
 from penstock.edge.sqs.rules import message_attributes
 from penstock.edge.sqs.wire.operations import OPERATIONS
-from penstock.settings.values import Sqs
+from penstock.settings.values import SqsSettings
 from tests.docs.snippets import ROOT, adapt, make_environment, read_blocks, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess, MakeServer
@@ -176,7 +176,7 @@ def test_the_settings_are_those_of_the_code() -> None:
 
     defaults = {
         f"`sqs.{field.name}`": "unset" if field.default is None else f"`{field.default}`".lower()
-        for field in msgspec.structs.fields(Sqs)
+        for field in msgspec.structs.fields(SqsSettings)
     }
     assert {row[0]: row[1] for row in listed} == defaults
 

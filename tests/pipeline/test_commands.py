@@ -13,7 +13,7 @@ from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import MODULES
 from penstock.pipeline.settings import PipelineSettings
 from penstock.settings import load
-from penstock.settings.pipeline import Pipeline
+from penstock.settings.pipeline import PipelineSection
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at
 from tests.pipeline.workbench import Workbench
@@ -79,23 +79,23 @@ def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: Workbench
 
     ran = run("pipeline", "run", "quality", "--lake", bench.folder)
 
-    assert (ran.code, ran.out) == (0, "nothing has changed: there is nothing to compute\n")
+    assert (ran.code, ran.out) == (0, "nothing to compute: no day has changed\n")
 
 
 def test_a_lake_that_does_not_exist_is_an_error_and_not_an_empty_one(run: Run, tmp_path: Path):
     ran = run("pipeline", "run", "--lake", tmp_path / "typo")
 
     assert ran.code == 1
-    assert "there is nothing in the lake" in ran.err
+    assert "is empty; see penstock archive run" in ran.err
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (("run", "rollup"), "did you mean 'rollups'"),
-        (("run", "--from", "yesterday"), "no day such as 2030-01-31"),
+        (("run", "--from", "yesterday"), "is not a day such as 2030-01-31"),
         (("run", "--conf", "spark.x"), "is not NAME=VALUE"),
-        (("demo", "--messages", "many"), "is no number of 1 or more"),
+        (("demo", "--messages", "many"), "is not a number of 1 or more"),
     ],
 )
 def test_invalid_arguments_are_reported_before_spark_is_started(
@@ -150,11 +150,11 @@ def test_the_java_command_prints_the_java_that_spark_uses(run: Run, tmp_path: Pa
 
 
 def test_every_setting_of_the_section_reaches_the_jobs():
-    plain = Pipeline()
+    plain = PipelineSection()
     said: dict[str, Any] = {"targets": "mail success 50", "cost_per_gib": "0.5"}
     said |= {"storage_bytes": 4, "breaker_load": 3}
     numbers = [name for name in plain.__struct_fields__ if name not in said]
-    changed = Pipeline(**said, **{name: getattr(plain, name) + 1 for name in numbers})
+    changed = PipelineSection(**said, **{name: getattr(plain, name) + 1 for name in numbers})
 
     made, made_of_nothing = job_settings(changed), job_settings(plain)
 

@@ -24,7 +24,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.pipeline.schemas import schema_of
 from penstock.runtime.minute_counters import Sampler
 from penstock.settings import Settings
-from penstock.settings.values import Server, StoreSettings
+from penstock.settings.values import ServerSettings, StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.edge.live import LiveServer
 from tests.factories import an_act
@@ -261,7 +261,7 @@ def test_a_reader_does_not_create_a_store(spark, tmp_path):
 
 
 def test_over_http_too_a_row_is_sent_once(spark, tmp_path):
-    with LiveServer(Settings(data=str(tmp_path), server=Server(port=0))) as server:
+    with LiveServer(Settings(data=str(tmp_path), server=ServerSettings(port=0))) as server:
         driver = StoreDriver(server.broker.store, server.clock)  # type: ignore[arg-type]
         mail = driver.queue("mail", dedup_window_ms=0)
         for _ in range(2):

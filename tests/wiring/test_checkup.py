@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.store.finding import Grade
 from penstock.settings import Settings
-from penstock.settings.values import Auth
+from penstock.settings.values import AuthSettings
 from penstock.wiring.checkup import examine
 
 
@@ -28,7 +28,7 @@ def test_a_secret_file_is_readable_for_its_owner_and_long_enough(
     if text is not None:
         path.write_text(text)
         path.chmod(mode)
-    settings = Settings(data=str(tmp_path / "data"), auth=Auth(secret_file=str(path)))
+    settings = Settings(data=str(tmp_path / "data"), auth=AuthSettings(secret_file=str(path)))
 
     [found] = [finding for finding in examine(settings) if finding.name == "secret file"]
 

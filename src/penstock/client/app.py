@@ -48,7 +48,7 @@ from penstock.domain.schedule import ownership
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.settings import Settings, check_given, load
-from penstock.settings.values import SQLITE
+from penstock.settings.store_url import SQLITE
 from penstock.wiring.broker import migrate, own_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
 

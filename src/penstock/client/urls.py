@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.errors import InvalidRequest
-from penstock.settings.masking import quoted_url
-from penstock.settings.values import POSTGRES, SQLITE, check_store_url
+from penstock.settings.store_url import POSTGRES, SQLITE, check_store_url, quoted_url
 
 SERVER = ("http://", "https://")
 

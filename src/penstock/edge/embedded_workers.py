@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from penstock.settings import Settings
-from penstock.settings.work import Workers
+from penstock.settings.workers import WorkersSettings
 from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread
 from penstock.wiring.broker import steady_clock
@@ -84,6 +84,6 @@ class EmbeddedWorkers:
             _log.error("cannot start embedded workers; the server runs without them")
 
 
-def processes_of(workers: Workers, *, cores: int) -> int:
+def processes_of(workers: WorkersSettings, *, cores: int) -> int:
     """For each module."""
     return max(cores // 4, 1) if workers.embedded is None else workers.embedded

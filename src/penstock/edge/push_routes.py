@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock.edge.gateleen.api import PushApi
 from penstock.edge.gateleen.circuits import CircuitApi
 from penstock.edge.gateleen.resources import ResourceApi
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.wiring.broker import Broker
 
 
-def push_routes(broker: Broker) -> list[Route]:
+def push_routes(broker: Broker) -> list[HttpRoute]:
     settings, circuits = broker.settings.push, broker.circuits
     if not settings.enabled:
         return []

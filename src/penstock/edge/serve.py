@@ -28,7 +28,7 @@ from penstock.edge.push_routes import push_routes, takes_coded
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
 from penstock.edge.server.listener import HttpServer
-from penstock.edge.server.router import Route, Router
+from penstock.edge.server.router import HttpRoute, Router
 from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.worker_routes import work_routes
@@ -139,7 +139,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     await workers.ended()
 
 
-def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
+def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
     """All routes of the server."""
     limits = broker.settings.limits
     scheme = "https" if broker.settings.server.tls_cert else "http"
@@ -182,7 +182,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[Route]:
     return found
 
 
-def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
+def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
     settings = broker.settings
     if not settings.aweq.enabled:
         return []

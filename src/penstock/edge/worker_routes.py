@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.protocol_queue import ProtocolQueue
 from penstock.wiring.broker import Broker
 
 
-def work_routes(broker: Broker, room: WaitingRoom) -> list[Route]:
+def work_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
     workers, tasks = broker.settings.workers, broker.settings.tasks
     grace_ms, limits = workers.grace_ms, broker.settings.limits
     queue = ProtocolQueue(

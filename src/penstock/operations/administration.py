@@ -9,8 +9,7 @@ from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.keys import KeyService
 from penstock.settings import Settings
 from penstock.settings.catalogue import catalogue
-from penstock.settings.read import told
-from penstock.settings.shown import shown_value
+from penstock.settings.text import masked_value, render
 
 
 class AdministrationOperations:
@@ -33,12 +32,12 @@ class AdministrationOperations:
         yield from ()  # needs no store
         found = []
         for setting in catalogue().values():
-            value = shown_value(self._settings, setting)
+            value = masked_value(self._settings, setting)
             found.append(
                 Setting(
                     key=setting.key,
-                    value=None if value is None else told(setting, value),
-                    default=None if setting.default is None else told(setting, setting.default),
+                    value=None if value is None else render(setting, value),
+                    default=None if setting.default is None else render(setting, setting.default),
                     is_default=value == setting.default,
                     text=setting.text,
                     env=setting.env,

@@ -1,4 +1,4 @@
-"""Every setting by its key, with what is known about it: the one list all others are made from."""
+"""Every setting by its key: type, default, range and description, read from the records."""
 
 from __future__ import annotations
 
@@ -15,23 +15,39 @@ from penstock.settings.values import Settings
 PREFIX = "PENSTOCK_"
 MIB = 1024 * 1024
 
-# The limits are the domain's, which does not know that somebody may set them.
+# Limits belong to the domain, which does not know that they are configurable.
 _LIMITS = {
-    "max_body_bytes": Meta(ge=1, le=64 * MIB, description="size of one body"),
-    "max_batch": Meta(ge=1, le=100_000, description="messages or acts in one request"),
-    "max_batch_bytes": Meta(ge=1, le=1024 * MIB, description="size of one request"),
-    "max_claim": Meta(ge=1, le=100_000, description="messages in one claim or one page"),
-    "max_answer_bytes": Meta(
-        ge=MIB, le=1024 * MIB, description="size of the bodies in one claim or one page"
+    "max_body_bytes": Meta(ge=1, le=64 * MIB, description="maximum size of a body"),
+    "max_batch": Meta(
+        ge=1, le=100_000, description="maximum number of messages or acts in one request"
     ),
-    "max_wait_ms": Meta(ge=0, le=HOUR, description="how long a claim may wait for messages"),
-    "max_lease_ms": Meta(ge=1, le=30 * DAY, description="how long a lease may be"),
-    "max_attributes": Meta(ge=0, le=10_000, description="attributes of a message"),
-    "max_attribute_bytes": Meta(ge=0, le=MIB, description="size of a message's attributes"),
-    "max_label_chars": Meta(ge=1, le=1_024, description="length of kind, tags, group and the like"),
-    "max_error_chars": Meta(ge=1, le=MIB, description="length kept of an error's text"),
-    "max_waiting_claims": Meta(ge=1, le=1_000_000, description="claims that wait at one time"),
-    "max_listeners": Meta(ge=0, le=100_000, description="listeners to /v1/live at one time"),
+    "max_batch_bytes": Meta(ge=1, le=1024 * MIB, description="maximum size of a request"),
+    "max_claim": Meta(
+        ge=1, le=100_000, description="maximum number of messages in one claim or page"
+    ),
+    "max_answer_bytes": Meta(
+        ge=MIB, le=1024 * MIB, description="maximum total size of the bodies in one claim or page"
+    ),
+    "max_wait_ms": Meta(
+        ge=0, le=HOUR, description="longest time that a claim may wait for messages"
+    ),
+    "max_lease_ms": Meta(ge=1, le=30 * DAY, description="longest lease"),
+    "max_attributes": Meta(
+        ge=0, le=10_000, description="maximum number of attributes of a message"
+    ),
+    "max_attribute_bytes": Meta(
+        ge=0, le=MIB, description="maximum total size of a message's attributes"
+    ),
+    "max_label_chars": Meta(
+        ge=1, le=1_024, description="maximum length of a kind, tag, group, dedup key and the like"
+    ),
+    "max_error_chars": Meta(ge=1, le=MIB, description="length to which error texts are cut"),
+    "max_waiting_claims": Meta(
+        ge=1, le=1_000_000, description="maximum number of claims that wait at the same time"
+    ),
+    "max_listeners": Meta(
+        ge=0, le=100_000, description="maximum number of concurrent listeners to /v1/live"
+    ),
 }
 _UNKNOWN = Meta()
 
@@ -92,7 +108,7 @@ def _setting(key: str, default: Any, hint: Any, meta: Meta) -> Setting:
         hint, meta = get_args(hint)
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     types = [t for t in get_args(hint) if t is not NoneType] or [hint]
-    if get_origin(types[0]) is Annotated:  # a number in a range, or nothing
+    if get_origin(types[0]) is Annotated:  # an optional number with a range
         types[0], meta = get_args(types[0])
     return Setting(
         key=key,

@@ -1,13 +1,14 @@
-"""The file of fleets, read as a whole: what is wrong in it is told with the place where it is."""
+"""The fleets file: parsing and checking.  Errors name the place in the file."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -23,10 +24,20 @@ from penstock.domain.scaling.fleet import (
     Processes,
 )
 from penstock.domain.scaling.fleet_schedule import Period
-from penstock.domain.scaling.fleet_sources import OWN, SourceSpec
+from penstock.domain.scaling.fleet_sources import (
+    OWN,
+    OwnSource,
+    PrometheusSource,
+    RabbitSource,
+    RedisSource,
+    SourceSpec,
+    SqsSource,
+)
 from penstock.domain.scaling.pressure import PressureLimits, check_limits
 from penstock.domain.scaling.recommendation import Profile
-from penstock.settings.fleet_sources import check_goals, check_source, check_url
+
+_HTTP = ("http", "https")
+_REDIS = ("redis", "rediss")
 
 SOURCES = get_args(SourceSpec)
 SOURCE_KINDS = tuple(str(kind.__struct_config__.tag) for kind in SOURCES)
@@ -37,29 +48,31 @@ _REPLICAS = (Processes, CommandSpec, Kubernetes)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _PLACE = re.compile(r" - at `\$(.*)`$")
 
+T = TypeVar("T")
+
 
 class FleetsFile:
-    """A file that may change at any time."""
+    """A fleets file that may change while it is in use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read_as: tuple[int, ...] | None = None
+        self._seen: tuple[int, ...] | None = None
 
     def read(self) -> Fleets:
         """Raises FleetsRefused, DefaultProfileMissing and SourceUnknown."""
-        self._read_as = self._looks()  # before it is read: a change meanwhile is a change
+        self._seen = self._fingerprint()  # taken first, so that a change during the read is noticed
         return read_fleets(self._path)
 
     def is_changed(self) -> bool:
-        """Since it was read last, whether that went well or not."""
-        return self._looks() != self._read_as
+        """Whether the file has changed since the last read, successful or not."""
+        return self._fingerprint() != self._seen
 
-    def _looks(self) -> tuple[int, ...] | None:
+    def _fingerprint(self) -> tuple[int, ...] | None:
         try:
-            found = self._path.stat()
+            stat = self._path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def read_fleets(path: Path) -> Fleets:
@@ -67,9 +80,9 @@ def read_fleets(path: Path) -> Fleets:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FleetsRefused(f"there is no file of fleets {path}") from None
+        raise FleetsRefused(f"fleets file {path} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise FleetsRefused(f"the file of fleets {path} cannot be read: {error}") from None
+        raise FleetsRefused(f"cannot read fleets file {path}: {error}") from None
     try:
         return parse_fleets(text)
     except FleetsRefused as error:
@@ -80,73 +93,158 @@ def parse_fleets(text: str) -> Fleets:
     try:
         given = tomllib.loads(text)
     except ValueError as error:
-        raise FleetsRefused(f"this is no TOML: {error}") from None
+        raise FleetsRefused(f"not valid TOML: {error}") from None
     _refuse_unknown_kinds(given)
     given = _with_durations(given, ())
-    found = {section: _tables(given.pop(section, {}), section) for section in _TABLES}
-    fleets = msgspec.structs.replace(_converted(given, Fleets, ""), **found)
+    tables = {section: _tables(given.pop(section, {}), section) for section in _TABLES}
+    fleets = msgspec.structs.replace(_convert(given, Fleets, ""), **tables)
     named = {name: msgspec.structs.replace(it, name=name) for name, it in fleets.fleets.items()}
-    return _checked(msgspec.structs.replace(fleets, fleets=named))
+    fleets = msgspec.structs.replace(fleets, fleets=named)
+    _check(fleets)
+    return fleets
 
 
 def _tables(given: object, section: str) -> dict[str, Any]:
-    """One by one, so that what is wrong can be told with its name."""
+    """Convert the tables one by one, so that an error names its table."""
     if not isinstance(given, dict):
-        raise FleetsRefused(f"{section}: these are tables: [{section}.NAME]")
+        raise FleetsRefused(f"{section}: use tables: [{section}.NAME]")
     kind = _TABLES[section]
-    return {name: _converted(one, kind, f"{section}.{name}") for name, one in given.items()}
+    return {name: _convert(one, kind, f"{section}.{name}") for name, one in given.items()}
 
 
-def _converted(given: object, kind: Any, place: str) -> Any:
+def _convert(given: object, kind: type[T], place: str) -> T:
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        raise FleetsRefused(_told(str(error), place)) from None
+        raise FleetsRefused(_error_text(str(error), place)) from None
 
 
 def _refuse_unknown_kinds(given: dict[str, Any]) -> None:
-    """Before the rest is looked at: a source nobody can read is a failure of its own."""
+    """Check the kinds of sources first: they have an error of their own."""
     sources = given.get("sources", {})
     for name, source in sources.items() if isinstance(sources, dict) else ():
         kind = source.get("kind") if isinstance(source, dict) else None
         if kind not in SOURCE_KINDS:
-            raise SourceUnknown(
-                f"sources.{name}: there is no kind of source {kind!r}; {_among(SOURCE_KINDS)}"
-            )
+            raise SourceUnknown(f"sources.{name}: unknown kind {kind!r}; {_known(SOURCE_KINDS)}")
 
 
-def _checked(fleets: Fleets) -> Fleets:
+def _check(fleets: Fleets) -> None:
     if DEFAULT not in fleets.profiles:
-        raise DefaultProfileMissing(f"there must be a profile named {DEFAULT}: [profiles.default]")
+        raise DefaultProfileMissing(f"the profile {DEFAULT} is missing; add [profiles.{DEFAULT}]")
     if not fleets.fleets:
-        raise FleetsRefused("there is no fleet in it: [fleets.NAME]")
+        raise FleetsRefused("the file declares no fleet; add [fleets.NAME]")
     if len(fleets.fleets) > MAX_FLEETS:
-        raise FleetsRefused(f"there are more than {MAX_FLEETS} fleets in it")
+        raise FleetsRefused(
+            f"the file declares {len(fleets.fleets)} fleets; at most {MAX_FLEETS} are allowed"
+        )
     check_limits(fleets.pressure)
     if fleets.alerts.url is not None:
-        check_url("alerts.url", fleets.alerts.url, has_query=True)
+        _check_url("alerts.url", fleets.alerts.url, has_query=True)
     for name, source in fleets.sources.items():
-        check_source(name, source)
+        _check_source(name, source)
     for name, fleet in fleets.fleets.items():
         _check_fleet(name, fleet, fleets)
-    return fleets
 
 
 def _check_fleet(name: str, fleet: Fleet, fleets: Fleets) -> None:
     if not _NAME.fullmatch(name):
-        raise FleetsRefused(f"fleets.{name[:100]}: a name has letters, digits, _ . - only")
+        raise FleetsRefused(f"fleets.{name[:100]}: use only letters, digits, _ . - in a name")
     if fleet.source not in (OWN, *fleets.sources):
-        known = _among((OWN, *fleets.sources))
-        raise SourceUnknown(f"fleets.{name}: there is no source {fleet.source!r}; {known}")
-    check_goals(name, fleet, fleets)
+        known = _known((OWN, *fleets.sources))
+        raise SourceUnknown(f"fleets.{name}: unknown source {fleet.source!r}; {known}")
+    _check_goals(name, fleet, fleets)
     if fleet.min > fleet.max:
-        raise FleetsRefused(f"fleets.{name}: min is {fleet.min}, and max only {fleet.max}")
+        raise FleetsRefused(f"fleets.{name}: min ({fleet.min}) is greater than max ({fleet.max})")
     for number, period in enumerate(fleet.schedule):
         least = fleet.min if period.min is None else period.min
         most = fleet.max if period.max is None else period.max
         if least > most:
             place = f"fleets.{name}.schedule[{number}]"
-            raise FleetsRefused(f"{place}: min is {least}, and max only {most}; set both there")
+            raise FleetsRefused(
+                f"{place}: min ({least}) is greater than max ({most}); set both here"
+            )
+
+
+def _check_source(name: str, source: SourceSpec) -> None:
+    if name == OWN and not isinstance(source, OwnSource):
+        raise FleetsRefused(f"sources.{OWN}: this name is reserved for the queues of this store")
+    place = f"sources.{name}"
+    match source:
+        case RabbitSource():
+            _one_of(place, source, "password_file", "password_env")
+            _check_url(f"{place}.endpoint", source.endpoint, has_query=False)
+        case SqsSource():
+            if source.endpoint is not None:
+                _check_url(f"{place}.endpoint", source.endpoint, has_query=False)
+        case RedisSource():
+            _one_of(place, source, "password_file", "password_env")
+            _check_url(f"{place}.url", source.url, has_query=False, schemes=_REDIS)
+            _check_redis(place, source)
+        case PrometheusSource():
+            _one_of(place, source, "token_file", "token_env")
+            _check_url(f"{place}.endpoint", source.endpoint, has_query=False)
+            _check_prometheus(place, source)
+
+
+def _check_goals(name: str, fleet: Fleet, fleets: Fleets) -> None:
+    """Raise FleetsRefused if the profile has a goal for which the source has no data."""
+    profile, source = fleets.profile_of(fleet), fleets.source_of(fleet)
+    named = fleet.profile if fleet.profile in fleets.profiles else DEFAULT
+    of = f"fleets.{name}: profile {named}"
+    if profile.oldest_goal_ms is not None and not source.reports_ages:
+        raise FleetsRefused(
+            f"{of} has oldest_goal_ms, but source {fleet.source} ({_kind(source)}) does not report "
+            "the age of messages; use another profile"
+        )
+    if profile.needs_rates and not source.reports_rates:
+        raise FleetsRefused(
+            f"{of} has backlog_goal_s, but source {fleet.source} ({_kind(source)}) does not report "
+            "rates; set messages_per_worker in the profile"
+        )
+
+
+def _check_url(place: str, url: str, *, has_query: bool, schemes: Sequence[str] = _HTTP) -> None:
+    """Raise FleetsRefused, with a text that omits the URL: it may contain a secret."""
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an invalid port or IPv6 address
+        is_url = False
+    if not is_url or re.search(r"\s", url):
+        known = " or ".join(f"{scheme}://" for scheme in schemes)
+        raise FleetsRefused(f"{place}: not a URL; use {known}, a host and a port")
+    if parts.username is not None or parts.password is not None:
+        raise FleetsRefused(f"{place}: the URL must not contain credentials; remove them")
+    if not has_query and (parts.query or parts.fragment):
+        raise FleetsRefused(f"{place}: the URL must not have a query (?) or a fragment (#)")
+
+
+def _one_of(place: str, source: SourceSpec, *names: str) -> None:
+    if all(getattr(source, name) for name in names):
+        raise FleetsRefused(f"{place}: set {' or '.join(names)}, not both")
+
+
+def _check_redis(place: str, source: RedisSource) -> None:
+    if not re.fullmatch(r"/?|/[0-9]{1,5}", urlsplit(source.url).path):
+        raise FleetsRefused(f"{place}.url: the path must be empty or the number of a database")
+    if source.type == "stream" and source.group is None:
+        raise FleetsRefused(f"{place}: a stream needs group, the name of its consumer group")
+    if source.type == "list" and source.group is not None:
+        raise FleetsRefused(f'{place}: group requires type = "stream"')
+
+
+def _check_prometheus(place: str, source: PrometheusSource) -> None:
+    if source.oldest_query and not (source.leased_query or source.consume_query):
+        raise FleetsRefused(
+            f"{place}: oldest_query also needs leased_query or consume_query, which show whether "
+            "messages are being handled"
+        )
+    if source.user is not None and not (source.token_file or source.token_env):
+        raise FleetsRefused(f"{place}: user needs token_file or token_env with its password")
+
+
+def _kind(source: SourceSpec) -> str:
+    return str(source.__struct_config__.tag)
 
 
 def _with_durations(given: Any, place: tuple[str, ...]) -> Any:
@@ -161,8 +259,8 @@ def _with_durations(given: Any, place: tuple[str, ...]) -> Any:
     return given
 
 
-def _told(text: str, place: str) -> str:
-    """msgspec's own words, with the place in front and a hint at the key that may be meant."""
+def _error_text(text: str, place: str) -> str:
+    """msgspec's error with the place in front and the closest known key as a hint."""
     inside = _PLACE.search(text)
     where = ".".join(filter(None, (place, inside[1].lstrip(".") if inside else "")))
     what = _PLACE.sub("", text)
@@ -170,7 +268,7 @@ def _told(text: str, place: str) -> str:
     if unknown:
         what += _hint(unknown[1])
     if where.endswith("replicas.kind"):
-        what += f"; {_among(_KINDS)}"
+        what += f"; {_known(_KINDS)}"
     return f"{where}: {what}" if where else what
 
 
@@ -180,20 +278,9 @@ def _hint(name: str) -> str:
 
 
 def _all_keys() -> set[str]:
-    found: set[str] = set()
-    for struct in (
-        Fleets,
-        Fleet,
-        Period,
-        AlertSpec,
-        PressureLimits,
-        Profile,
-        *SOURCES,
-        *_REPLICAS,
-    ):
-        found.update(struct.__struct_encode_fields__)
-    return found
+    records = (Fleets, Fleet, Period, AlertSpec, PressureLimits, Profile, *SOURCES, *_REPLICAS)
+    return {field for record in records for field in record.__struct_encode_fields__}
 
 
-def _among(known: Iterable[str]) -> str:
-    return f"there are {', '.join(known)}"
+def _known(names: Iterable[str]) -> str:
+    return f"known: {', '.join(names)}"

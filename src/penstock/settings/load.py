@@ -1,7 +1,7 @@
-"""Settings from four places, the later ones winning: defaults, a TOML file, the environment, and
-flags or what a program gives.
+"""Load the settings: defaults, then a TOML file, the environment, and flags or a program's values.
 
-A mistake anywhere stops the start with a text that names the key, the place and what is allowed.
+Later places override earlier ones.  An invalid value raises an error that names the key, the place
+and the allowed values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest
 from penstock.settings.catalogue import PREFIX, catalogue, sections
-from penstock.settings.read import Value, read
+from penstock.settings.text import Value, parse
 from penstock.settings.values import Settings, check
 
 CONFIG_ENV = PREFIX + "CONFIG"
@@ -32,8 +32,8 @@ class Place(StrEnum):
     PROGRAM = "program"
 
 
-class Source(msgspec.Struct, frozen=True):
-    """Where a value came from: which kind of place, and its name there."""
+class Origin(msgspec.Struct, frozen=True):
+    """Where a value came from: the kind of place, and its name there."""
 
     place: Place
     name: str = ""
@@ -49,7 +49,7 @@ class Flag(msgspec.Struct, frozen=True):
 
 class Loaded(msgspec.Struct, frozen=True):
     settings: Settings
-    sources: dict[str, Source]
+    origins: dict[str, Origin]
 
 
 def load(
@@ -60,36 +60,36 @@ def load(
     other_env: Collection[str] = (),
     program: Mapping[str, object] | None = None,
 ) -> Loaded:
-    """The settings and where each came from; raises InvalidRequest.
+    """Return the settings and the origin of each; raise InvalidRequest.
 
-    `other_env` names variables that look like settings but belong to somebody else; `program` has
-    values by key, or by section and name.
+    `other_env` names variables that look like settings but belong to flags; `program` maps keys,
+    or sections and names, to values.
     """
     env = os.environ if env is None else env
-    given: dict[str, tuple[Source, object]] = {}
+    given: dict[str, tuple[Origin, object]] = {}
     given.update(_from_file(config, env))
     given.update(_from_env(env, other_env))
-    given.update((key, (Source(Place.FLAG, f.name), f.value)) for key, f in (flags or {}).items())
+    given.update((key, (Origin(Place.FLAG, f.name), f.value)) for key, f in (flags or {}).items())
     given.update(_from_program(program or {}))
-    values = {key: _read(key, source, value) for key, (source, value) in given.items()}
-    sources = {key: Source(Place.DEFAULT) for key in catalogue()}
-    sources.update((key, source) for key, (source, _) in given.items())
-    return Loaded(check(_settings(values)), sources)
+    values = {key: _parse(key, origin, value) for key, (origin, value) in given.items()}
+    origins = {key: Origin(Place.DEFAULT) for key in catalogue()}
+    origins.update((key, origin) for key, (origin, _) in given.items())
+    return Loaded(check(_settings(values)), origins)
 
 
 def check_given(program: Mapping[str, object]) -> Mapping[str, object]:
-    """Return what a program gives, or raise InvalidRequest for what is no setting or no value."""
-    for key, (source, value) in _from_program(program):
-        _read(key, source, value)
+    """Return a program's values; raise InvalidRequest for an unknown key or an invalid value."""
+    for key, (origin, value) in _from_program(program):
+        _parse(key, origin, value)
     return program
 
 
 def _from_program(
     program: Mapping[str, object],
-) -> Iterator[tuple[str, tuple[Source, object]]]:
-    source = Source(Place.PROGRAM, "settings=")
+) -> Iterator[tuple[str, tuple[Origin, object]]]:
+    origin = Origin(Place.PROGRAM, "settings=")
     for key, value in _flat(program):
-        yield key, (source, value)
+        yield key, (origin, value)
 
 
 def _flat(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -102,43 +102,43 @@ def _flat(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 def _from_file(
     config: str | Path | None, env: Mapping[str, str]
-) -> Iterator[tuple[str, tuple[Source, object]]]:
+) -> Iterator[tuple[str, tuple[Origin, object]]]:
     named = config or env.get(CONFIG_ENV)
     path = Path(named or CONFIG_FILE)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if named:
-            raise InvalidRequest(f"there is no config file {path}") from None
+            raise InvalidRequest(f"config file {path} does not exist") from None
         return
     except (OSError, ValueError) as error:
-        raise InvalidRequest(f"the config file {path} cannot be read: {error}") from None
-    source = Source(Place.FILE, str(path))
+        raise InvalidRequest(f"cannot read config file {path}: {error}") from None
+    origin = Origin(Place.FILE, str(path))
     for key, value in _flat(document):
-        yield key, (source, value)
+        yield key, (origin, value)
 
 
 def _from_env(
     env: Mapping[str, str], other_env: Collection[str]
-) -> Iterator[tuple[str, tuple[Source, object]]]:
+) -> Iterator[tuple[str, tuple[Origin, object]]]:
     by_env = {setting.env: key for key, setting in catalogue().items()}
     ours = tuple(f"{PREFIX}{section.upper()}_" for section in sections())
     for name, value in env.items():
         if name in by_env:
-            yield by_env[name], (Source(Place.ENV, name), value)
+            yield by_env[name], (Origin(Place.ENV, name), value)
         elif name.startswith(ours) and name not in other_env:
-            raise InvalidRequest(f"there is no setting {name}{_hint(name, by_env)}")
+            raise InvalidRequest(f"unknown setting {name}{_hint(name, by_env)}")
 
 
-def _read(key: str, source: Source, given: object) -> Value:
+def _parse(key: str, origin: Origin, given: object) -> Value:
     setting = catalogue().get(key)
     if setting is None:
         hint = _hint(key, catalogue())
-        raise InvalidRequest(f"there is no setting {key} (from {source}){hint}")
+        raise InvalidRequest(f"unknown setting {key} (from {origin}){hint}")
     try:
-        return read(setting, given)
+        return parse(setting, given)
     except ValueError as error:
-        raise InvalidRequest(f"{key} (from {source}) is {given!r}; allowed: {error}") from None
+        raise InvalidRequest(f"{key} (from {origin}) is {given!r}; allowed: {error}") from None
 
 
 def _settings(values: Mapping[str, Value]) -> Settings:

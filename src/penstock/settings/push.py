@@ -1,4 +1,4 @@
-"""What can be set about pushing deliveries, and about the faces that take and steer them."""
+"""Settings of push deliveries and of the gateleen-compatible resources."""
 
 from __future__ import annotations
 
@@ -13,89 +13,98 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
 _PATH = re.compile(r"(/[A-Za-z0-9_.~-]+)+/?")
-_OURS = ("v1", "docs", "healthz", "readyz", "metrics")
+_RESERVED = ("v1", "docs", "healthz", "readyz", "metrics")
 
 
-class Push(msgspec.Struct, frozen=True, kw_only=True):
+class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
     enabled: Annotated[
-        bool, Meta(description="take requests for pushing, and serve gateleen's resources")
+        bool, Meta(description="accept requests to push, and serve gateleen's resources")
     ] = True
-    path: Annotated[
-        str, Meta(description="requests under this path are queued, and pushed later")
-    ] = "/push"
-    rules_path: Annotated[str, Meta(description="resource of the routing rules")] = (
+    path: Annotated[str, Meta(description="path under which requests are queued as deliveries")] = (
+        "/push"
+    )
+    rules_path: Annotated[str, Meta(description="path of the routing rules")] = (
         "/admin/v1/routing/rules"
     )
-    breaker_path: Annotated[str, Meta(description="resource of the breaker's configuration")] = (
-        "/admin/v1/circuitbreaker"
-    )
-    logging_path: Annotated[str, Meta(description="resource that says which payloads to log")] = (
-        "/admin/v1/logging"
-    )
-    circuits_path: Annotated[str, Meta(description="prefix of gateleen's circuit API")] = (
+    breaker_path: Annotated[
+        str, Meta(description="path of the circuit breaker's configuration")
+    ] = "/admin/v1/circuitbreaker"
+    logging_path: Annotated[
+        str, Meta(description="path of the configuration of payload logging")
+    ] = "/admin/v1/logging"
+    circuits_path: Annotated[str, Meta(description="path prefix of gateleen's circuit API")] = (
         "/queuecircuitbreaker/circuit/"
     )
     log_changes: Annotated[
-        bool, Meta(description="log payloads of changes, of those that the logging resource names")
+        bool,
+        Meta(description="log the payloads of changes that the logging configuration selects"),
     ] = False
     deliver: Annotated[
-        bool, Meta(description="this node pushes what waits; false: it leaves that to others")
+        bool, Meta(description="push deliveries from this node; false: leave that to other nodes")
     ] = True
     concurrency: Annotated[
-        int, Meta(ge=1, le=10_000, description="requests that this node has under way at one time")
+        int, Meta(ge=1, le=10_000, description="maximum number of concurrent pushes of this node")
     ] = 200
     lease_ms: Annotated[
         int,
         Meta(
             ge=SECOND,
             le=HOUR,
-            description="after so long what a killed node had under way is pushed again",
+            description="time after which deliveries in flight on a killed node are pushed again",
         ),
     ] = MINUTE
     retry_ms: Annotated[
         int,
-        Meta(ge=1, le=DAY, description="wait after a failure, if the route has no retryIntervals"),
+        Meta(ge=1, le=DAY, description="delay after a failure if the route has no retryIntervals"),
     ] = 10 * SECOND
     honour_retry_after: Annotated[
-        bool, Meta(description="wait longer where a failure's Retry-After says so")
+        bool, Meta(description="extend the delay after a failure to its Retry-After header")
     ] = False
     max_retry_after_ms: Annotated[
-        int, Meta(ge=0, le=DAY, description="… but no longer than this")
+        int, Meta(ge=0, le=DAY, description="longest Retry-After that is honoured")
     ] = HOUR
     scan_ms: Annotated[
-        int, Meta(ge=100, le=HOUR, description="how often deliveries are looked for without a hint")
+        int,
+        Meta(
+            ge=100, le=HOUR, description="interval between searches for deliveries without a hint"
+        ),
     ] = 5 * SECOND
     keep_alive_ms: Annotated[
-        int, Meta(ge=1, le=HOUR, description="how long an idle connection to a backend is kept")
-    ] = 1_500  # less than the 2 s of gunicorn, the shortest of the usual servers
+        int,
+        Meta(ge=1, le=HOUR, description="how long an idle connection to an endpoint is kept open"),
+    ] = 1_500  # less than gunicorn's 2 s, the shortest among the usual servers
     deny: Annotated[
         str | None,
         Meta(
-            description="networks that nothing is pushed to, with commas between; link-local and "
-            "metadata addresses are among them always"
+            description="comma-separated networks that deliveries never reach; link-local and "
+            "metadata addresses are always denied"
         ),
     ] = None
 
     @property
     def paths(self) -> dict[str, str]:
-        """By setting, as they are served: without a slash at the end."""
+        """The served paths by setting, without a trailing slash."""
         names = ("path", "rules_path", "breaker_path", "logging_path", "circuits_path")
         return {name: getattr(self, name).rstrip("/") for name in names}
 
 
-def check_push(push: Push) -> None:
+def check_push(push: PushSettings) -> None:
     """Raises InvalidRequest."""
     _check_networks(push.deny or "")
-    taken: dict[str, str] = {}
+    checked: dict[str, str] = {}
     for name, path in push.paths.items():
-        if not _PATH.fullmatch(getattr(push, name)):
-            raise InvalidRequest(f"push.{name} is a path like /admin/v1/rules")
-        if path.split("/")[1] in _OURS:
+        given = getattr(push, name)
+        if not _PATH.fullmatch(given):
+            raise InvalidRequest(f"push.{name} is {given!r}; use a path like /admin/v1/rules")
+        if path.split("/")[1] in _RESERVED:
             raise InvalidRequest(f"push.{name} must not begin with /{path.split('/')[1]}")
-        for other, place in taken.items():
+        for other, place in checked.items():
             if f"{path}/".startswith(f"{place}/") or f"{place}/".startswith(f"{path}/"):
-                raise InvalidRequest(f"push.{name} and push.{other} must not lie in one another")
-        taken[name] = path
+                raise InvalidRequest(
+                    f"push.{name} ({path}) and push.{other} ({place}) overlap; "
+                    "neither may contain the other"
+                )
+        checked[name] = path
 
 
 def _check_networks(text: str) -> None:
@@ -104,5 +113,5 @@ def _check_networks(text: str) -> None:
             networks(part)
         except ValueError:
             raise InvalidRequest(
-                f"push.deny has networks like 10.0.0.0/8, not {part[:60]!r}"
+                f"push.deny has {part[:60]!r}; use networks like 10.0.0.0/8"
             ) from None

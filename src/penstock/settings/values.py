@@ -1,5 +1,7 @@
-"""What can be set, with defaults.  Ranges and meanings stand beside each value, so that the loader,
-the error texts, the template and the documents all say the same.
+"""Every setting with its default.
+
+Each range and description is declared beside its value: the loader, the error texts, the TOML
+template and the documentation derive from it.
 """
 
 from __future__ import annotations
@@ -15,50 +17,57 @@ from penstock.domain.delivery.addresses import networks
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue.queue import check_name
-from penstock.settings.archive import Archive
-from penstock.settings.console import Console
-from penstock.settings.insights import Insights
-from penstock.settings.masking import quoted_url
-from penstock.settings.pipeline import Pipeline, check_pipeline
-from penstock.settings.push import Push, check_push
-from penstock.settings.samples import Samples
-from penstock.settings.scaling import Scaling
-from penstock.settings.work import Tasks, Workers, check_work
+from penstock.settings.pipeline import (
+    ArchiveSettings,
+    InsightsSettings,
+    PipelineSection,
+    SamplesSettings,
+    check_pipeline,
+)
+from penstock.settings.push import PushSettings, check_push
+from penstock.settings.store_url import SQLITE, check_store_url
+from penstock.settings.workers import (
+    ScalingSettings,
+    TasksSettings,
+    WorkersSettings,
+    check_workers,
+)
 
-SQLITE = "sqlite:///"
-POSTGRES = ("postgresql://", "postgres://")
 NO_CHECKSUMS = "checksums=off"
 DATABASE_FILE = "penstock.db"
 LAKE_FOLDER = "lake"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True):
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     host: Annotated[
-        str, Meta(description="address to listen on; others than loopback need keys")
+        str, Meta(description="address to listen on; any but loopback requires API keys")
     ] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0 takes a free one")] = 7654
+    port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0: any free port")] = 7654
     drain_ms: Annotated[
-        int, Meta(ge=0, le=10 * MINUTE, description="how long open requests may take at a stop")
+        int,
+        Meta(
+            ge=0, le=10 * MINUTE, description="how long a stopping server waits for open requests"
+        ),
     ] = 10 * SECOND
     max_connections: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="connections open at one time")
+        int, Meta(ge=1, le=1_000_000, description="maximum number of open connections")
     ] = 1_000
     receive_timeout_ms: Annotated[
-        int, Meta(ge=100, le=HOUR, description="how long a request may take to arrive")
+        int, Meta(ge=100, le=HOUR, description="how long a client may take to transmit a request")
     ] = 30 * SECOND
     idle_timeout_ms: Annotated[
         int, Meta(ge=100, le=DAY, description="how long an idle connection stays open")
     ] = 75 * SECOND
     tls_cert: Annotated[
-        str | None, Meta(description="file with the certificate chain (PEM); turns TLS on")
+        str | None, Meta(description="PEM file with the certificate chain; enables TLS")
     ] = None
     tls_key: Annotated[
-        str | None, Meta(description="file with the private key of the certificate (PEM)")
+        str | None, Meta(description="PEM file with the private key of the certificate")
     ] = None
     trusted_proxies: Annotated[
         str | None,
-        Meta(description="networks, comma-separated, of proxies whose X-Forwarded-… headers count"),
+        Meta(description="comma-separated networks of proxies with trusted X-Forwarded-… headers"),
     ] = None
 
 
@@ -69,118 +78,132 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     patience_ms: Annotated[
         int,
-        Meta(ge=100, le=HOUR, description="SQLite: how long a write waits for other processes"),
+        Meta(
+            ge=100,
+            le=HOUR,
+            description="SQLite: how long a write waits for writes of other processes",
+        ),
     ] = 15 * SECOND
     request_timeout_ms: Annotated[
         int,
         Meta(
             ge=100,
             le=HOUR,
-            description="how long a request waits for the store before it is answered 503",
+            description="how long a request waits for the store before it fails with status 503",
         ),
     ] = 20 * SECOND
 
 
-class History(msgspec.Struct, frozen=True, kw_only=True):
+class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
     retention_days: Annotated[
-        int, Meta(ge=1, le=3660, description="how many days finished messages are remembered")
+        int, Meta(ge=1, le=3660, description="days for which finished messages stay in the history")
     ] = 7
 
 
-class Queues(msgspec.Struct, frozen=True, kw_only=True):
+class QueuesSettings(msgspec.Struct, frozen=True, kw_only=True):
     auto_create: Annotated[
-        bool, Meta(description="a send to an unknown queue makes it, with default settings")
+        bool,
+        Meta(description="create an unknown queue, with default settings, on the first send to it"),
     ] = False
     reap_interval_ms: Annotated[
         int,
-        Meta(ge=10, le=HOUR, description="how often expired leases and messages are looked for"),
+        Meta(
+            ge=10, le=HOUR, description="interval between searches for expired leases and messages"
+        ),
     ] = 2 * SECOND
 
 
-class Aweq(msgspec.Struct, frozen=True, kw_only=True):
+class AweqSettings(msgspec.Struct, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="serve the AweQ protocol")] = True
-    queue: Annotated[str, Meta(description="the queue behind the AweQ protocol")] = "aweq"
+    queue: Annotated[str, Meta(description="queue behind the AweQ protocol")] = "aweq"
     lease_ms: Annotated[
         int, Meta(ge=1, le=12 * HOUR, description="lease of a message claimed through AweQ")
     ] = 2 * MINUTE
     allow_origin: Annotated[
         str | None,
-        Meta(description="pages of which site may use AweQ: * or http://host; unset: of none"),
+        Meta(description="origin whose pages may use AweQ: * or http://host; unset: none"),
     ] = None
 
 
-class Sqs(msgspec.Struct, frozen=True, kw_only=True):
+class SqsSettings(msgspec.Struct, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="serve the SQS protocol")] = True
-    account: Annotated[
-        str, Meta(description="account id in queue URLs and ARNs: twelve digits")
-    ] = "000000000000"
+    account: Annotated[str, Meta(description="twelve-digit account id in queue URLs and ARNs")] = (
+        "000000000000"
+    )
     region: Annotated[str, Meta(description="region in ARNs")] = "us-east-1"
     limits: Annotated[
         Literal["relaxed", "strict"],
-        Meta(description="strict: AWS's waits of 60 s, least retention and in-flight limits too"),
+        Meta(description="strict: also AWS's 60 s waits, minimum retention and in-flight limits"),
     ] = "relaxed"
     public_url: Annotated[
         str | None,
-        Meta(description="what queue URLs begin with; unset: the address the client used"),
+        Meta(description="base of queue URLs; unset: the address that the client used"),
     ] = None
 
 
-class Auth(msgspec.Struct, frozen=True, kw_only=True):
+class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
     required: Annotated[
         Literal["auto", "always", "never"],
-        Meta(description="are API keys asked for? auto: as soon as there is a key"),
+        Meta(description="whether requests need an API key; auto: as soon as a key exists"),
     ] = "auto"
     secret_file: Annotated[
         str | None,
-        Meta(description="file with the secret that new keys sign SQS requests with"),
+        Meta(description="file with the secret from which new keys sign SQS requests"),
     ] = None
 
 
-class Waking(msgspec.Struct, frozen=True, kw_only=True):
+class WakingSettings(msgspec.Struct, frozen=True, kw_only=True):
     poll_ms: Annotated[
         int,
         Meta(
             ge=10,
             le=MINUTE,
-            description="how often the queues of waiting claims are checked for missed wake-ups",
+            description="interval between checks for wake-ups that waiting claims missed",
         ),
     ] = 1 * SECOND
 
 
-class Log(msgspec.Struct, frozen=True, kw_only=True):
+class ConsoleSettings(msgspec.Struct, frozen=True, kw_only=True):
+    enabled: Annotated[bool, Meta(description="serve the console at /console")] = True
+    session_ms: Annotated[
+        int, Meta(ge=MINUTE, le=30 * DAY, description="lifetime of a console login")
+    ] = 12 * HOUR
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
     level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="least severity to log")
+        Literal["debug", "info", "warning", "error"], Meta(description="lowest severity to log")
     ] = "info"
     format: Annotated[
-        Literal["text", "json"], Meta(description="lines for people or for programs")
+        Literal["text", "json"], Meta(description="log format: text for people, json for programs")
     ] = "text"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    data: Annotated[str, Meta(description="folder for everything this node keeps")] = "./data"
-    server: Server = Server()
+    data: Annotated[str, Meta(description="folder for all data of this node")] = "./data"
+    server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
-    history: History = History()
-    archive: Archive = Archive()
-    pipeline: Pipeline = Pipeline()
-    queues: Queues = Queues()
-    aweq: Aweq = Aweq()
-    sqs: Sqs = Sqs()
-    workers: Workers = Workers()
-    tasks: Tasks = Tasks()
-    push: Push = Push()
-    scaling: Scaling = Scaling()
-    samples: Samples = Samples()
-    console: Console = Console()
-    insights: Insights = Insights()
-    auth: Auth = Auth()
-    waking: Waking = Waking()
-    log: Log = Log()
+    history: HistorySettings = HistorySettings()
+    archive: ArchiveSettings = ArchiveSettings()
+    pipeline: PipelineSection = PipelineSection()
+    queues: QueuesSettings = QueuesSettings()
+    aweq: AweqSettings = AweqSettings()
+    sqs: SqsSettings = SqsSettings()
+    workers: WorkersSettings = WorkersSettings()
+    tasks: TasksSettings = TasksSettings()
+    push: PushSettings = PushSettings()
+    scaling: ScalingSettings = ScalingSettings()
+    samples: SamplesSettings = SamplesSettings()
+    console: ConsoleSettings = ConsoleSettings()
+    insights: InsightsSettings = InsightsSettings()
+    auth: AuthSettings = AuthSettings()
+    waking: WakingSettings = WakingSettings()
+    log: LogSettings = LogSettings()
     limits: Limits = Limits()
 
     @property
     def store_url(self) -> str:
-        """Where the store is, derived from the data folder unless it is named."""
+        """The configured URL, or that of a SQLite file in the data folder."""
         return self.store.url or f"{SQLITE}{Path(self.data) / DATABASE_FILE}"
 
     @property
@@ -189,12 +212,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def insights_folder(self) -> Path:
-        """Where the pipeline leaves its tables, beside the lake unless it is named."""
+        """Folder of the tables that the pipeline computes."""
         return Path(self.insights.folder or self.lake_folder / "derived")
 
     @property
     def sqlite_path(self) -> Path | None:
-        """The database file, or None when the store is not SQLite."""
+        """The database file, or None if the store is not SQLite."""
         if self.store.url is None:
             return Path(self.data) / DATABASE_FILE
         url = self.store.url.partition("?")[0]
@@ -206,24 +229,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sqlite_checksums(self) -> bool:
-        """Whether a new database file gets them: not if an application is to write to it, too."""
+        """Whether a new file gets page checksums; off if an application also writes to it."""
         return self.sqlite_options != NO_CHECKSUMS
 
 
-def _check_sqs(sqs: Sqs) -> None:
+def _check_sqs(sqs: SqsSettings) -> None:
     if not re.fullmatch("[0-9]{12}", sqs.account):
-        raise InvalidRequest(f"sqs.account has twelve digits, not {sqs.account[:40]!r}")
+        raise InvalidRequest(f"sqs.account is {sqs.account[:40]!r}; use twelve digits")
     if not re.fullmatch("[a-z0-9-]{1,40}", sqs.region):
-        raise InvalidRequest(f"sqs.region is a name like us-east-1, not {sqs.region[:40]!r}")
+        raise InvalidRequest(f"sqs.region is {sqs.region[:40]!r}; use a name like us-east-1")
     if sqs.public_url is not None and not re.fullmatch("https?://[^/]+", sqs.public_url):
-        raise InvalidRequest("sqs.public_url is http:// or https:// and a host, without a path")
+        raise InvalidRequest(
+            f"sqs.public_url is {sqs.public_url[:80]!r}; use http:// or https:// and a host, "
+            "without a path"
+        )
 
 
 def _check_origin(origin: str | None) -> None:
     if origin is not None and not re.fullmatch(r"\*|https?://[^/\s]+", origin):
         raise InvalidRequest(
-            "aweq.allow_origin is * or http:// or https:// and a host, without a path, not "
-            f"{origin[:80]!r}"
+            f"aweq.allow_origin is {origin[:80]!r}; use *, or http:// or https:// and a host, "
+            "without a path"
         )
 
 
@@ -232,7 +258,7 @@ def _check_proxies(text: str) -> None:
         networks(text)
     except ValueError as error:
         raise InvalidRequest(
-            f"server.trusted_proxies has addresses or networks like 10.0.0.0/8: {error}"
+            f"server.trusted_proxies takes addresses or networks like 10.0.0.0/8: {error}"
         ) from None
 
 
@@ -240,41 +266,28 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
-def check_store_url(url: str) -> str:
-    """Return it, or raise InvalidRequest for what names no store."""
-    if not url.startswith((SQLITE, *POSTGRES)):
-        raise InvalidRequest(
-            f"store.url is sqlite:///path or postgresql://…, not {quoted_url(url)}"
-        )
-    path = url.removeprefix(SQLITE).partition("?")[0]
-    if path == ":memory:":
-        raise InvalidRequest(
-            f"{url!r} names no file: a store outlives its process; for tests use penstock.testing"
-        )
-    if not path:
-        raise InvalidRequest(f"{url!r} lacks the path of a file, as in sqlite:///jobs.db")
-    return url
-
-
 def check(settings: Settings) -> Settings:
-    """Return them, or raise InvalidRequest for values that do not go together."""
+    """Return the settings; raise InvalidRequest for values that contradict each other."""
     server, url = settings.server, settings.store.url
     if (server.tls_cert is None) != (server.tls_key is None):
-        raise InvalidRequest("server.tls_cert and server.tls_key go together: set both or none")
+        raise InvalidRequest("server.tls_cert and server.tls_key must be set together")
     if url is not None:
         check_store_url(url)
     if settings.sqlite_path is not None and settings.sqlite_options not in ("", NO_CHECKSUMS):
-        raise InvalidRequest(f"of store.url sqlite:///path the only option is ?{NO_CHECKSUMS}")
+        raise InvalidRequest(
+            f"store.url has ?{settings.sqlite_options}; sqlite:///path takes no option but "
+            f"?{NO_CHECKSUMS}"
+        )
     check_name(settings.aweq.queue)
     _check_origin(settings.aweq.allow_origin)
     _check_proxies(server.trusted_proxies or "")
     _check_sqs(settings.sqs)
-    check_work(settings.workers, settings.tasks)
+    check_workers(settings.workers, settings.tasks)
     check_push(settings.push)
     check_pipeline(settings.pipeline)
     if settings.auth.required == "never" and not is_loopback(server.host):
         raise InvalidRequest(
-            f"server.host {server.host!r} can be reached from outside: "
-            "auth.required must not be 'never'"
+            f"server.host {server.host!r} is reachable from outside, so auth.required must not be "
+            "'never'"
         )
     return settings

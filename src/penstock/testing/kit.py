@@ -17,7 +17,7 @@ from penstock.domain.duration import Duration, as_ms
 from penstock.domain.limits import HOUR
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import HandlerOutcome as HandlerOutcome
-from penstock.settings.values import SQLITE
+from penstock.settings.store_url import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
 from penstock.testing.inline import Inline

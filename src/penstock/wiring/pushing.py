@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from penstock.ports.clock import Clock
 from penstock.ports.sender import PushRequest, PushResponse, Sender
 from penstock.runtime.pusher.backoff import BackoffSettings
-from penstock.runtime.pusher.pusher import Pusher, PushSettings
+from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from penstock.runtime.pusher.thread import Bell, PusherThread
-from penstock.settings.push import Push
+from penstock.settings.push import PushSettings
 from penstock.supervision.health import Health
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LazySender:
     """Creates the HTTP client with the first request: most nodes never need it."""
 
-    def __init__(self, clock: Clock, push: Push, health: Health) -> None:
+    def __init__(self, clock: Clock, push: PushSettings, health: Health) -> None:
         self._clock = clock
         self._push = push
         self._health = health
@@ -58,7 +58,7 @@ def pusher_thread(broker: Broker) -> PusherThread:
         sender,
         broker.routes,
         broker.circuits,
-        settings=PushSettings(
+        settings=PusherSettings(
             concurrency=push.concurrency,
             lease_ms=push.lease_ms,
             scan_ms=push.scan_ms,

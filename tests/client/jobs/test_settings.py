@@ -64,7 +64,7 @@ def test_the_program_wins_over_the_environment_and_that_over_the_config_file(
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"limits.max_body": 5}, "there is no setting limits.max_body (from settings=)"),
+        ({"limits.max_body": 5}, "unknown setting limits.max_body (from settings=)"),
         ({"limits": {"max_body_bytes": 0}}, "limits.max_body_bytes (from settings=) is 0; allowed"),
         ({"history.retention_days": "x"}, "history.retention_days (from settings=) is 'x'"),
     ],

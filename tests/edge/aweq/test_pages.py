@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from penstock.domain.errors import InvalidRequest
-from penstock.settings.values import Aweq, Settings, check
+from penstock.settings.values import AweqSettings, Settings, check
 from tests.edge.aweq.client import AweqClient
 from tests.edge.conftest import MakeServer
 
@@ -77,4 +77,4 @@ def test_a_site_can_be_let_in_and_others_stay_out(make_server: MakeServer) -> No
 @pytest.mark.parametrize("origin", ["", "elsewhere.example", "http://a.example/path", "http://a b"])
 def test_what_is_not_an_origin_is_refused(origin: str) -> None:
     with pytest.raises(InvalidRequest, match=r"aweq\.allow_origin"):
-        check(Settings(aweq=Aweq(allow_origin=origin)))
+        check(Settings(aweq=AweqSettings(allow_origin=origin)))

@@ -12,7 +12,7 @@ from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.aweq.answers import refusal
 from penstock.edge.server.request import Request
-from penstock.settings.values import Aweq
+from penstock.settings.values import AweqSettings
 from tests.edge.api import Api, ok
 from tests.edge.aweq.client import AweqClient
 from tests.edge.aweq.conftest import MakeClient
@@ -152,7 +152,7 @@ def test_the_page_in_docs_tells_the_settings() -> None:
 
     documented = dict(re.findall(r"^\| `aweq\.(\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))
 
-    defaults = msgspec.to_builtins(Aweq())
+    defaults = msgspec.to_builtins(AweqSettings())
     assert documented == {name: str(value).lower() for name, value in defaults.items()}
 
 

@@ -1,4 +1,4 @@
-"""The command line as a test runs it: in this process, against a server of another thread."""
+"""The command line in this process, against a server in another thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ran(NamedTuple):
 
     @property
     def records(self) -> list[Any]:
-        """What a program would read."""
+        """The JSON documents on stdout."""
         return [json.loads(line) for line in self.out.splitlines()]
 
     @property
@@ -32,6 +32,7 @@ class Ran(NamedTuple):
 
 
 Run = Callable[..., Ran]
+STORES = pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +59,14 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def cli(run: Run, server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """As `run`, with the shared server as the one to ask."""
+    """As `run`, with the shared server as the default."""
     monkeypatch.setenv("PENSTOCK_SERVER", server.url)
     return run
+
+
+@pytest.fixture
+def where(request: pytest.FixtureRequest, backend: str, tmp_path: Path) -> list[str]:
+    """The flags that name an empty store of this backend."""
+    if backend == "postgres":
+        return ["--store", request.getfixturevalue("postgres_url"), "--data", str(tmp_path)]
+    return ["--data", str(tmp_path / "data")]

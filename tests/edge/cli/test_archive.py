@@ -52,7 +52,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
     return Shop(tmp_path / "data", None if is_sqlite else request.getfixturevalue("postgres_url"))
 
 
-def test_what_is_new_is_written_and_the_status_tells_how_far_it_is(run, shop):
+def test_new_history_is_written_and_the_status_shows_the_progress(run, shop):
     shop.finish(3)
     before = run("archive", *shop.flags, "--json").record
     assert (before["is_made"], before["latest"]) == (False, None)
@@ -71,7 +71,7 @@ def test_what_is_new_is_written_and_the_status_tells_how_far_it_is(run, shop):
     assert "history" in run("archive", "status", *shop.flags).out
 
 
-def test_a_snapshot_is_taken_on_request_and_old_ones_go(run, shop):
+def test_a_snapshot_is_taken_on_request_and_old_ones_are_removed(run, shop):
     shop.do(
         lambda store_driver: store_driver.send(store_driver.read(lambda s: s.queues.find("mail")))
     )
@@ -86,7 +86,7 @@ def test_a_snapshot_is_taken_on_request_and_old_ones_go(run, shop):
     assert "messages" in run("archive", "snapshot", *shop.flags).out
 
 
-def test_a_new_lake_is_begun_only_on_request_and_in_its_own_folder(run, shop, tmp_path):
+def test_a_new_lake_is_started_only_on_request_and_in_its_own_folder(run, shop, tmp_path):
     shop.finish(2)
     run("archive", "run", *shop.flags)
     elsewhere = ["--lake", tmp_path / "other"]
@@ -99,7 +99,7 @@ def test_a_new_lake_is_begun_only_on_request_and_in_its_own_folder(run, shop, tm
     assert len(rows_of(tmp_path / "other", lake.HISTORY)) == 2
 
 
-def test_without_pyarrow_it_is_told_what_to_install(run, shop, monkeypatch):
+def test_without_pyarrow_the_error_names_what_to_install(run, shop, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "penstock.outbound.lake_files", raising=False)
     ran = run("archive", "run", *shop.flags)

@@ -1,11 +1,11 @@
-"""topics and notifications on the command line."""
+"""`penstock topics` and `penstock notifications`"""
 
 from __future__ import annotations
 
 from tests.edge.api import Api, a_name
 
 
-def test_a_topic_is_made_subscribed_published_to_and_removed(cli, api: Api):
+def test_a_topic_is_created_subscribed_published_to_and_deleted(cli, api: Api):
     topic = a_name("topic")
 
     assert cli("topics", "create", topic).code == 0
@@ -13,7 +13,7 @@ def test_a_topic_is_made_subscribed_published_to_and_removed(cli, api: Api):
     assert (made["queue"], made["kinds"]) == (f"{topic}.mailer", ["order.*"])
     ran = cli("topics", "publish", topic, '{"order": 7}', "--kind", "order.placed")
     assert "1 messages" in ran.err
-    cli("topics", "publish", topic, "nobody's", "--kind", "other")
+    cli("topics", "publish", topic, "unmatched", "--kind", "other")
 
     assert api.claim_one(f"{topic}.mailer")["attributes"]["event.id"] == ran.out.strip()
     shown = cli("topics", "show", topic, "--json").record
@@ -48,7 +48,7 @@ def test_a_notification_is_recorded_found_moved_and_removed(cli, api: Api):
     assert {one["state"] for one in past} == {"cancelled"}
 
 
-def test_what_makes_no_sense_is_told(cli, api: Api):
+def test_invalid_arguments_are_reported(cli, api: Api):
     queue = api.make_queue()
 
     assert cli("notifications", "record", queue, "x").code == 2

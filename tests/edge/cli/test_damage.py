@@ -40,16 +40,16 @@ def failures(run: Run, data: Path) -> list[str]:
     return found
 
 
-def test_a_damaged_log_is_told_refused_and_salvaged_in_full(run, crashed, tmp_path):
+def test_a_damaged_log_is_reported_refused_and_salvaged_in_full(run, crashed, tmp_path):
     data = copy_of(crashed, tmp_path / "data").parent
     log = log_of(data / FILE)
     flip(log, log.stat().st_size // 2, bit=0)
 
-    [told] = failures(run, data)
+    [failure] = failures(run, data)
     refused = run("keys", "--data", data)
     salvaged = run("doctor", "--data", data, "--salvage", tmp_path / "new")
 
-    assert f"{log} is damaged at byte" in told
+    assert f"{log} is damaged at byte" in failure
     assert refused.code == 1
     assert refused.err.endswith("(store_damaged)\n")
     assert salvaged.code == 0
@@ -58,7 +58,7 @@ def test_a_damaged_log_is_told_refused_and_salvaged_in_full(run, crashed, tmp_pa
     assert failures(run, tmp_path / "new") == []
 
 
-def test_an_accepted_loss_is_told_until_the_kept_log_is_removed(run, crashed, tmp_path):
+def test_an_accepted_loss_is_reported_until_the_copy_of_the_log_is_removed(run, crashed, tmp_path):
     data = copy_of(crashed, tmp_path / "data").parent
     flip(log_of(data / FILE), log_of(data / FILE).stat().st_size // 2)
 
@@ -66,25 +66,27 @@ def test_an_accepted_loss_is_told_until_the_kept_log_is_removed(run, crashed, tm
 
     assert accepted.code == 0
     assert run("keys", "--data", data).code == 0
-    [told] = failures(run, data)
+    [failure] = failures(run, data)
     [kept] = data.glob("*.damaged-*")
-    assert "commits were dropped" in told
-    assert str(kept) in told
+    assert "commits were dropped" in failure
+    assert str(kept) in failure
     kept.unlink()
     assert failures(run, data) == []
 
 
-def test_a_damaged_page_is_told_with_its_table_and_what_is_lost_with_its_id(run, closed, tmp_path):
+def test_a_damaged_page_is_reported_with_its_table_and_lost_messages_with_their_ids(
+    run, closed, tmp_path
+):
     data = copy_of(closed, tmp_path / "data").parent
     page = page_of(closed, "message", 1)
     overwrite(data / FILE, (page - 1) * PAGE + 512, random.Random(1).randbytes(512))
 
-    told = failures(run, data)
+    found = failures(run, data)
     salvaged = run("doctor", "--data", data, "--salvage", tmp_path / "new.db")
     again = run("doctor", "--data", data, "--salvage", tmp_path / "new.db")
 
-    assert any(f"page {page} (table message" in line and "mail, orders" in line for line in told)
-    assert any("--salvage NEW_STORE" in line for line in told)
+    assert any(f"page {page} (table message" in line and "mail, orders" in line for line in found)
+    assert any("--salvage NEW_STORE" in line for line in found)
     assert salvaged.code == 1
     lost = [line for line in salvaged.out.splitlines() if line.startswith("lost message")]
     [(kept,)] = ask(tmp_path / "new.db", "SELECT count(*) FROM message")

@@ -1,4 +1,4 @@
-"""The pages say what the program says."""
+"""Generated documents equal the code."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from penstock.edge.cli.reference import page, with_table
 from tests.edge.process import ROOT
 
 
-def test_the_page_of_the_command_line_is_what_help_says():
+def test_the_reference_of_the_command_line_equals_its_help():
     written = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
 
     assert written == page(), "python -m penstock.edge.cli.reference cli > docs/cli.md"
 
 
-def test_the_table_of_settings_is_what_the_settings_are():
+def test_the_table_of_settings_equals_the_settings():
     written = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
 
     hint = "python -m penstock.edge.cli.reference configuration docs/configuration.md"

@@ -44,7 +44,7 @@ def jobs(run: Run, where: tuple[str, str]) -> Cli:
     return lambda *words: run("jobs", *words, *where)
 
 
-def test_jobs_are_listed_counted_shown_and_steered(jobs: Cli, app: Penstock) -> None:
+def test_jobs_are_listed_counted_shown_and_changed(jobs: Cli, app: Penstock) -> None:
     queue = a_name()
 
     @app.job(queue=queue, kind="mail")
@@ -67,7 +67,7 @@ def test_jobs_are_listed_counted_shown_and_steered(jobs: Cli, app: Penstock) -> 
     assert jobs("reschedule", second).code == 2
 
 
-def test_a_running_job_is_cancelled_unless_that_is_refused(jobs: Cli, app: Penstock) -> None:
+def test_a_running_job_is_cancelled_unless_the_flag_forbids_it(jobs: Cli, app: Penstock) -> None:
     queue = a_name()
     sent = app.job(queue=queue)(lambda: None).enqueue().id
     app.job_source().claim([queue], limit=1, lease_ms=60_000, worker_id="w")
@@ -78,7 +78,7 @@ def test_a_running_job_is_cancelled_unless_that_is_refused(jobs: Cli, app: Penst
     assert app.jobs.get(sent).state is State.CANCELLED
 
 
-def test_dead_jobs_are_redriven_and_waiting_tells_how_a_job_ended_by_its_exit_code(
+def test_dead_jobs_are_redriven_and_the_exit_code_of_wait_shows_how_a_job_ended(
     jobs: Cli, app: Penstock
 ) -> None:
     queue = a_name()
@@ -101,7 +101,7 @@ def test_dead_jobs_are_redriven_and_waiting_tells_how_a_job_ended_by_its_exit_co
     assert jobs("wait", sent) == (0, f"{sent} done\n", "")
 
 
-def test_a_store_that_is_not_there_is_not_made(run: Run, tmp_path: Path) -> None:
+def test_a_missing_store_is_not_created(run: Run, tmp_path: Path) -> None:
     missing = tmp_path / "typo.db"
 
     ran = run("jobs", "list", "--store", f"sqlite:///{missing}")

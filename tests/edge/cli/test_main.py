@@ -19,7 +19,7 @@ from tests.edge.api import Api
 from tests.edge.process import ROOT
 
 EVERY = pytest.mark.parametrize("name", list(ENTRIES))
-# Set by the loader of settings, or by nobody: --set has a variable per key.
+# Read by the loader of settings, or not at all: --set has a variable per key.
 NOT_BY_NAME = {
     *("--config", "--data", "--store", "--host", "--port", "--set", "--help"),
     *("--fleets", "--lake"),
@@ -67,20 +67,20 @@ def test_help_lists_every_command(run):
         assert ran.code == (0 if words else 2)
 
 
-def test_help_of_a_command_can_be_asked_for_both_ways(run):
+def test_help_is_a_command_and_a_flag(run):
     assert run("help", "queues", "create").out == run("queues", "create", "--help").out
 
 
-def test_the_version_is_told(run):
+def test_the_version_is_shown(run):
     assert run("--version").out == f"penstock {__version__}\n"
     assert run("version", "--json").record["penstock"] == __version__
     assert __version__ in run("version").out
 
 
 @pytest.mark.parametrize(
-    "words", [["srve"], ["serve", "--prot", "1"], ["send"], ["receive", "q", "--wait", "soon"]]
+    "words", [["srve"], ["serve", "--prot", "1"], ["send"], ["claim", "q", "--wait", "soon"]]
 )
-def test_a_command_that_is_not_understood_is_a_usage_error(run, words):
+def test_an_invalid_command_line_is_a_usage_error(run, words):
     ran = run(*words)
 
     assert (ran.code, ran.out) == (2, "")
@@ -92,11 +92,11 @@ def test_a_mistyped_command_gets_a_hint(run):
     assert "did you mean 'serve'" in run("srve").err
 
 
-def test_flags_are_not_guessed_from_their_beginnings(run):
+def test_flags_cannot_be_abbreviated(run):
     assert run("queues", "--pre", "x").code == 2
 
 
-def test_a_server_that_is_not_there_has_its_own_exit_code(run):
+def test_an_unreachable_server_has_its_own_exit_code(run):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
@@ -106,8 +106,8 @@ def test_a_server_that_is_not_there_has_its_own_exit_code(run):
     assert ran.err.endswith("(unreachable)\n")
 
 
-def test_a_store_that_is_not_there_has_its_own_exit_code(run):
-    ran = run("keys", "--store", "postgresql://nobody@127.0.0.1:1/nothing")
+def test_an_unreachable_store_has_its_own_exit_code(run):
+    ran = run("keys", "--store", "postgresql://user@127.0.0.1:1/nothing")
 
     assert ran.code == 3
     assert ran.err.endswith("(store_unavailable)\n")
@@ -118,7 +118,7 @@ def test_every_error_has_an_exit_code(kind):
     assert exits.exit_code(kind.__new__(kind)) in exits.TABLE
 
 
-def test_a_port_that_is_taken_is_told_without_a_traceback(run):
+def test_a_port_in_use_is_reported_without_a_traceback(run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ran = run("serve", "--port", taken.getsockname()[1], "--data", "data")
 
@@ -128,7 +128,7 @@ def test_a_port_that_is_taken_is_told_without_a_traceback(run):
 
 
 @pytest.mark.parametrize("command", ["serve", "keys", "migrate"])
-def test_a_folder_that_cannot_be_made_is_told_without_a_traceback(run, command, tmp_path):
+def test_a_folder_that_cannot_be_created_is_reported_without_a_traceback(run, command, tmp_path):
     (tmp_path / "file").touch()
 
     ran = run(command, "--data", tmp_path / "file" / "data")
@@ -137,7 +137,7 @@ def test_a_folder_that_cannot_be_made_is_told_without_a_traceback(run, command, 
     assert len(ran.err.splitlines()) == 1
 
 
-def test_a_certificate_that_is_not_there_is_told_by_its_name(run):
+def test_a_missing_certificate_is_reported_by_its_name(run):
     flags = ("--set", "server.tls_cert=no.pem", "--set", "server.tls_key=no.key")
 
     ran = run("serve", "--data", "data", *flags)
@@ -145,13 +145,13 @@ def test_a_certificate_that_is_not_there_is_told_by_its_name(run):
     assert ran == (1, "", "penstock: no.pem: No such file or directory (system)\n")
 
 
-def test_a_refusal_is_one_line_with_its_code(cli):
-    ran = cli("receive", "no-such-queue")
+def test_an_error_is_one_line_with_its_code(cli):
+    ran = cli("claim", "no-such-queue")
 
     assert ran == (1, "", "penstock: queue 'no-such-queue' does not exist (queue_not_found)\n")
 
 
-def test_a_variable_stands_for_a_flag_and_the_flag_wins(cli, api: Api, monkeypatch):
+def test_a_flag_overrides_its_variable(cli, api: Api, monkeypatch):
     queue = api.make_queue()
     monkeypatch.setenv("PENSTOCK_SEND_KIND", "from-env")
     monkeypatch.setenv("PENSTOCK_SEND_DELAY", "1h")
@@ -176,7 +176,7 @@ def test_a_variable_stands_for_a_flag_and_the_flag_wins(cli, api: Api, monkeypat
         ("messages q", "PENSTOCK_MESSAGES_STATE", "gone"),
     ],
 )
-def test_a_variable_with_a_wrong_value_is_told_by_its_name(run, monkeypatch, command, name, value):
+def test_an_invalid_variable_is_reported_by_its_name(run, monkeypatch, command, name, value):
     monkeypatch.setenv(name, value)
 
     ran = run(*command.split())
@@ -185,7 +185,7 @@ def test_a_variable_with_a_wrong_value_is_told_by_its_name(run, monkeypatch, com
     assert name in ran.err
 
 
-def test_a_flag_that_must_be_given_may_come_from_its_variable(run, monkeypatch, tmp_path):
+def test_a_variable_can_provide_a_required_flag(run, monkeypatch, tmp_path):
     assert run("keys", "create", "--data", tmp_path).code == 2
     monkeypatch.setenv("PENSTOCK_KEYS_CREATE_NAME", "me")
     monkeypatch.setenv("PENSTOCK_KEYS_CREATE_ROLE", "read")
@@ -195,7 +195,7 @@ def test_a_flag_that_must_be_given_may_come_from_its_variable(run, monkeypatch, 
     assert (made["name"], made["roles"]) == ("me", ["read"])
 
 
-def test_variables_of_commands_are_not_taken_for_mistyped_settings(run, monkeypatch):
+def test_variables_of_flags_are_not_mistaken_for_settings(run, monkeypatch):
     monkeypatch.setenv("PENSTOCK_QUEUES_CREATE_LEASE", "1m")
     monkeypatch.setenv("PENSTOCK_HISTORY_LIMIT", "5")
 
@@ -204,7 +204,7 @@ def test_variables_of_commands_are_not_taken_for_mistyped_settings(run, monkeypa
     assert run("settings").code == 1
 
 
-def test_the_list_of_commands_is_shown_without_loading_any_of_them():
+def test_the_list_of_commands_imports_none_of_them():
     code = (
         "import sys; from penstock.edge.cli.main import main; main(['--help']);"
         "print([m for m in sys.modules if m.split('.')[0] in ('apsw', 'rich', 'psycopg', 'http')"
@@ -224,7 +224,7 @@ def test_python_dash_m_is_the_same_program():
     assert ran.stdout == f"penstock {__version__}\n"
 
 
-def test_ctrl_c_ends_a_command_quietly(cli, api: Api, server):
+def test_ctrl_c_stops_a_command_quietly(cli, api: Api, server):
     queue = api.make_queue()
     command = [sys.executable, "-m", "penstock", "tail", queue, "--server", server.url]
     with subprocess.Popen(
@@ -233,7 +233,7 @@ def test_ctrl_c_ends_a_command_quietly(cli, api: Api, server):
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        # A shell starts what runs in its background without it, and so would we.
+        # Background jobs of a shell ignore SIGINT, and child processes inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as tail:
         assert tail.stdout is not None
@@ -245,7 +245,7 @@ def test_ctrl_c_ends_a_command_quietly(cli, api: Api, server):
     assert (tail.returncode, errors) == (130, "")
 
 
-def test_a_reader_that_goes_away_ends_a_command_quietly(cli, api: Api, server):
+def test_a_command_exits_quietly_when_its_reader_is_gone(cli, api: Api, server):
     queue = api.make_queue()
     read_end, write_end = os.pipe()
     os.close(read_end)

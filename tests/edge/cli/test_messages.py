@@ -14,8 +14,8 @@ def test_a_message_goes_through_the_command_line_and_back(cli, api: Api):
     queue = api.make_queue()
 
     sent = cli("send", queue, '{"to": "ada"}', "--kind", "welcome", "--tag", "a", "--tag", "b")
-    claimed = cli("receive", queue, "--json").record
-    done = cli("ack", claimed["receipt"])
+    claimed = cli("claim", queue, "--json").record
+    done = cli("complete", claimed["receipt"])
 
     assert sent.code == 0
     assert claimed["id"] == sent.out.strip()
@@ -81,7 +81,7 @@ def test_numbers_of_any_length_are_sent_as_they_were_written(cli, api: Api):
     assert "[123456789012345678901234567890, 1.10]" in claimed
 
 
-def test_what_is_not_json_is_refused_where_json_was_promised(cli, api: Api):
+def test_invalid_json_is_refused_with_json_body(cli, api: Api):
     ran = cli("send", api.make_queue(), "{broken", "--json-body")
 
     assert ran.code == 1
@@ -107,7 +107,7 @@ def test_every_line_is_a_message_of_its_own_in_the_order_of_the_input(cli, api: 
     assert [m["body"] for m in api.claim(queue, limit=10)] == [1, 2, "three", 4, 5]
 
 
-def test_a_refused_line_is_told_and_does_not_stop_the_others(cli, api: Api):
+def test_a_refused_line_is_reported_and_does_not_stop_the_others(cli, api: Api):
     queue = api.make_queue(max_body_bytes=3)
 
     ran = cli("send", queue, "--lines", "--json", stdin="1\n123456\n2\n")
@@ -132,7 +132,7 @@ def test_a_refused_line_is_told_and_does_not_stop_the_others(cli, api: Api):
         ("--priority", "high"),
     ],
 )
-def test_a_send_that_makes_no_sense_is_a_usage_error(cli, flags):
+def test_contradicting_flags_of_send_are_a_usage_error(cli, flags):
     ran = cli("send", "any", *flags)
 
     assert ran.code == 2
@@ -144,36 +144,36 @@ def test_input_that_is_not_utf8_is_refused(cli, api: Api):
     assert cli("send", api.make_queue(), stdin=b"\xff\xfe").code == 1
 
 
-def test_no_message_is_its_own_exit_code(cli, api: Api):
-    assert cli("receive", api.make_queue()) == (4, "", "")
+def test_an_empty_claim_has_its_own_exit_code(cli, api: Api):
+    assert cli("claim", api.make_queue()) == (4, "", "")
 
 
-def test_a_claim_has_the_lease_and_the_name_it_was_asked_for(cli, api: Api, clock):
+def test_a_claim_has_the_given_lease_and_name(cli, api: Api, clock):
     queue = api.make_queue()
     api.send(queue)
 
-    claimed = cli("receive", queue, "--lease", "5m", "--by", "me", "--json").record
+    claimed = cli("claim", queue, "--lease", "5m", "--by", "me", "--json").record
 
     clock.advance(minutes=4)
     assert api.message(claimed["id"])["state"] == "leased"
     assert api.message(claimed["id"])["leased_by"] == "me"
 
 
-def test_receive_can_complete_at_once(cli, api: Api):
+def test_a_claim_can_complete_its_messages_at_once(cli, api: Api):
     queue = api.make_queue()
     ids = [api.send(queue), api.send(queue)]
 
-    ran = cli("receive", queue, "-n", "5", "--ack", "--json")
+    ran = cli("claim", queue, "-n", "5", "--complete", "--json")
 
     assert [m["id"] for m in ran.records] == ids
     assert api.counts(queue) == {}
 
 
-def test_what_people_see_of_a_message_cannot_steer_their_terminal(cli, api: Api):
+def test_a_message_cannot_send_control_characters_to_the_terminal(cli, api: Api):
     queue = api.make_queue()
     api.send(queue, "\x1b]0;owned\x07 [bold]x[/bold]")
 
-    out = cli("receive", queue).out
+    out = cli("claim", queue).out
 
     assert "\x1b" not in out
     assert "\x07" not in out
@@ -185,7 +185,7 @@ def test_a_lost_lease_is_refused_and_the_others_are_done(cli, api: Api):
     api.send(queue)
     receipt = api.claim_one(queue)["receipt"]
 
-    ran = cli("ack", receipt, receipt, "forged")
+    ran = cli("complete", receipt, receipt, "forged")
 
     assert ran.code == 1
     assert len(ran.out.splitlines()) == 1
@@ -213,16 +213,22 @@ def test_each_act_does_what_its_name_says(cli, api: Api, command, state, attempt
     assert (message["state"], message["attempts"]) == (state, attempts)
 
 
-def test_our_own_words_for_receive_and_ack_work_too(cli, api: Api):
+def test_receive_and_ack_are_aliases_of_claim_and_complete(cli, api: Api):
     queue = api.make_queue()
     api.send(queue)
+    api.send(queue)
 
-    receipt = cli("claim", queue, "--json").record["receipt"]
+    receipt = cli("receive", queue, "--json").record["receipt"]
 
-    assert cli("complete", receipt).code == 0
+    assert cli("ack", receipt).code == 0
+    assert cli("receive", queue, "--ack").code == 0
+    assert api.counts(queue) == {}
+    assert cli("receive", "--help").out == cli("claim", "--help").out
+    assert "Alias: penstock ack" in cli("complete", "--help").out
+    assert "  claim, receive " in cli("--help").out
 
 
-def test_messages_can_be_looked_at_without_touching_them(cli, api: Api):
+def test_messages_are_listed_without_a_lease_or_an_attempt(cli, api: Api):
     queue = api.make_queue()
     message_id = api.send(queue, "ready")
     api.send(queue, "later", delay_ms=1000)
@@ -234,7 +240,7 @@ def test_messages_can_be_looked_at_without_touching_them(cli, api: Api):
     assert api.message(message_id)["attempts"] == 0
 
 
-def test_one_message_is_shown_with_its_past(cli, api: Api):
+def test_a_message_is_shown_with_its_attempts(cli, api: Api):
     queue = api.make_queue()
     message_id = api.send(queue, {"a": 1})
     api.act(api.claim_one(queue)["receipt"], "fail", error="boom", retry_in_ms=0)
@@ -261,24 +267,24 @@ def test_messages_are_changed_by_hand(cli, api: Api):
     assert api.message(two)["state"] == "ready"
 
 
-def test_a_change_of_several_messages_tells_which_ones_were_refused(cli, api: Api):
+def test_a_change_of_several_messages_reports_the_refused_ones(cli, api: Api):
     message_id = api.send(api.make_queue())
 
-    ran = cli("messages", "cancel", "nobody", message_id, "--json")
+    ran = cli("messages", "cancel", "unknown", message_id, "--json")
 
     assert ran.code == 1
     assert ran.record["id"] == message_id
     assert "(message_not_found)" in ran.err
 
 
-def test_json_is_what_the_api_says(cli, api: Api):
+def test_the_json_output_equals_that_of_the_api(cli, api: Api):
     queue = api.make_queue()
     message_id = api.send(queue, [1, "ä"], kind="k", attributes={"a": "b"})
 
     shown = cli("messages", queue, "--json").record
 
-    told = api.message(message_id)
-    assert {name: told[name] for name in shown} == shown
+    message = api.message(message_id)
+    assert {name: message[name] for name in shown} == shown
     assert json.dumps(shown)
 
 
@@ -287,21 +293,21 @@ def test_a_group_is_claimed_in_a_row(cli, api: Api):
     for n, group in enumerate("aba"):
         api.send(queue, n, group=group)
 
-    ran = cli("receive", queue, "-n", "10", "--in-a-row", "--json")
+    ran = cli("claim", queue, "-n", "10", "--in-a-row", "--json")
 
     assert [record["body"] for record in ran.records] == [0, 2, 1]
 
 
-def test_only_messages_of_the_kinds_that_were_named_are_claimed(cli, api: Api):
+def test_only_messages_of_the_given_kinds_are_claimed(cli, api: Api):
     queue = api.make_queue()
     a, _, c = (api.send(queue, kind=kind) for kind in "abc")
 
-    claimed = cli("receive", queue, "-n", "5", "--kind", "a", "--kind", "c", "--json").records
+    claimed = cli("claim", queue, "-n", "5", "--kind", "a", "--kind", "c", "--json").records
 
     assert [message["id"] for message in claimed] == [a, c]
 
 
-def test_an_extension_may_tell_that_work_begins_and_how_far_it_is(cli, api: Api):
+def test_an_extension_can_start_the_timeout_and_report_progress(cli, api: Api):
     queue = api.make_queue()
     api.send(queue, timeout_ms=60_000)
     held = api.claim_one(queue)
@@ -314,7 +320,7 @@ def test_an_extension_may_tell_that_work_begins_and_how_far_it_is(cli, api: Api)
     assert "started_at" in shown
 
 
-def test_messages_are_found_and_changed_by_what_they_are(cli, api: Api):
+def test_messages_are_selected_by_their_fields_and_changed(cli, api: Api):
     queue = api.make_queue()
     api.send(queue, kind="other")
     ids = [api.send(queue, kind="k", tags=["t"], group="g", entity_id="e") for _ in range(2)]
@@ -324,11 +330,11 @@ def test_messages_are_found_and_changed_by_what_they_are(cli, api: Api):
     listed = cli("messages", queue, *flags, *times, "--json").records
     counted = cli("messages", "bulk", queue, "cancel", "--state", "ready", *flags, "--dry-run")
     assert [message["id"] for message in listed] == ids
-    assert counted == (0, "2 messages fit; nothing was changed\n", "")
+    assert counted == (0, "2 messages match; none was changed\n", "")
     assert api.counts(queue) == {"ready": 3}
 
     done = cli("messages", "bulk", queue, "cancel", "--state", "ready", *flags, "--reason", "why")
-    assert done.out == "2 messages fit, 2 changed, 0 refused\n"
+    assert done.out == "2 messages match, 2 changed, 0 refused\n"
     assert api.message(ids[0])["reason"] == "why"
 
 

@@ -1,4 +1,4 @@
-"""moves, and queues by their dead-letter queue."""
+"""`penstock moves`, and queues by their dead-letter queue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_move_is_started_shown_and_listed(cli, api: Api, server, clock, letter
     advance_moves(server, clock)
 
     assert ran.code == 0
-    assert ran.err == f"penstock: about 1 to move; see penstock moves {letters}\n"
+    assert ran.err == f"penstock: about 1 messages to move; see penstock moves {letters}\n"
     shown = cli("moves", "show", move_id, "--json").record
     assert (shown["state"], shown["moved"], shown["max_per_second"]) == ("completed", 1, 5)
     assert cli("moves", letters, "--json").records == [shown]
@@ -50,7 +50,7 @@ def test_a_move_to_another_queue_is_cancelled(cli, api: Api, letters, queue):
     assert again.err.endswith("(move_not_running)\n")
 
 
-def test_a_cancelled_move_says_how_far_it_came(cli, api: Api, letters, queue):
+def test_a_cancelled_move_reports_its_progress(cli, api: Api, letters, queue):
     for _ in range(5):
         api.die(queue)
     move = cli("moves", "start", letters, "--max-per-second", "1", "--json").record
@@ -58,7 +58,7 @@ def test_a_cancelled_move_says_how_far_it_came(cli, api: Api, letters, queue):
     assert cli("moves", "cancel", move["id"]).out.endswith(" moved before it was cancelled\n")
 
 
-def test_a_move_that_is_not_there_is_refused(cli, letters):
+def test_an_unknown_move_or_queue_is_refused(cli, letters):
     assert cli("moves", "show", "none").err.endswith("(move_not_found)\n")
     assert cli("moves", "start", letters, "--to", "none").err.endswith("(target_not_found)\n")
     assert cli("moves", "start", "none").err.endswith("(queue_not_found)\n")

@@ -1,4 +1,4 @@
-"""The bar: late, on stderr, for people only."""
+"""The progress bar: delayed, on stderr, only on a terminal."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Terminal(io.StringIO):
 
 
 def a_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """To be called in the test itself: between a fixture and its test pytest sets stderr anew."""
+    """Call it in the test itself: pytest replaces stderr between a fixture and its test."""
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setenv("TERM", "xterm")
     return shown
 
 
-def test_what_is_done_quickly_needs_no_bar(monkeypatch):
+def test_a_fast_command_shows_no_bar(monkeypatch):
     terminal = a_terminal(monkeypatch)
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 60)
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 60)
 
     with progress("Working") as advance:
         advance(1, 2)
@@ -39,9 +39,9 @@ def test_what_is_done_quickly_needs_no_bar(monkeypatch):
     assert "Working" not in terminal.getvalue()
 
 
-def test_what_takes_long_shows_a_bar_and_leaves_nothing_behind(monkeypatch):
+def test_a_slow_command_shows_a_bar_and_removes_it(monkeypatch):
     terminal = a_terminal(monkeypatch)
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 0)
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0)
 
     with progress("Working") as advance:
         advance(1, 2)
@@ -52,7 +52,7 @@ def test_what_takes_long_shows_a_bar_and_leaves_nothing_behind(monkeypatch):
 
 def test_output_for_a_pipe_stays_in_the_pipe_while_a_bar_is_shown(monkeypatch, capsys):
     terminal = a_terminal(monkeypatch)
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 0)
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0)
 
     with progress("Working"):
         terminal.wait_for("Working")
@@ -62,8 +62,8 @@ def test_output_for_a_pipe_stays_in_the_pipe_while_a_bar_is_shown(monkeypatch, c
     assert "a record" not in terminal.getvalue()
 
 
-def test_where_nobody_looks_nothing_is_shown(monkeypatch, capsys):
-    monkeypatch.setattr(progress_module, "PATIENCE_S", 0)
+def test_without_a_terminal_no_bar_is_shown(monkeypatch, capsys):
+    monkeypatch.setattr(progress_module, "SHOW_AFTER_S", 0)
 
     with progress("Working") as advance:
         advance(1, 2)

@@ -5,7 +5,7 @@ import json
 from penstock.store.postgres.store import migrate
 
 
-def test_a_store_is_moved_and_says_how_much(run, tmp_path, postgres_url):
+def test_a_store_is_promoted_and_the_rows_are_counted(run, tmp_path, postgres_url):
     data = tmp_path / "data"
     run("keys", "create", "--name", "shop", "--role", "produce", "--data", data)
     migrate(postgres_url)
@@ -18,7 +18,9 @@ def test_a_store_is_moved_and_says_how_much(run, tmp_path, postgres_url):
     assert "shop" in listed.out
 
 
-def test_a_database_without_our_schema_is_refused_with_what_to_do(run, tmp_path, postgres_url):
+def test_a_database_without_our_schema_is_refused_with_a_hint_at_migrate(
+    run, tmp_path, postgres_url
+):
     data = tmp_path / "data"
     run("migrate", "--data", data)
 
@@ -26,3 +28,14 @@ def test_a_database_without_our_schema_is_refused_with_what_to_do(run, tmp_path,
 
     assert refused.code == 1
     assert "penstock migrate" in refused.err
+
+
+def test_only_an_existing_sqlite_store_can_be_promoted(run, tmp_path):
+    missing = run("promote", "--to", "postgresql://db/x", "--data", tmp_path / "nowhere")
+    moved = run("promote", "--to", "postgresql://db/x", "--store", "postgresql://db/y")
+
+    assert (missing.code, moved.code) == (1, 1)
+    assert "there is no store" in missing.err
+    assert "PostgreSQL already" in moved.err
+    assert run("promote", "--data", tmp_path).code == 2
+    assert not (tmp_path / "nowhere").exists()

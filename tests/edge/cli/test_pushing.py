@@ -1,4 +1,4 @@
-"""routes, circuits and their commands."""
+"""`penstock routes` and `penstock circuits`"""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_routes_are_replaced_by_those_of_a_file(cli, rules):
     assert records[1]["concurrency"] == 7
 
 
-def test_routes_come_from_standard_input_too(cli):
+def test_routes_are_also_read_from_standard_input(cli):
     ran = cli("routes", "set", "-", "--json", stdin='{"/a": {"url": "http://a"}}\n')
 
     assert [record["pattern"] for record in ran.records] == ["/a"]
@@ -56,12 +56,12 @@ def test_routes_come_from_standard_input_too(cli):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "holds no object of patterns and rules"),
-        ("[]", "holds no object of patterns and rules"),
+        ("{", "is not a JSON object of patterns and rules"),
+        ("[]", "is not a JSON object of patterns and rules"),
         ('{"/a(": {"url": "http://a"}}', "rule '/a('"),
     ],
 )
-def test_a_mistake_in_the_file_changes_nothing(cli, rules, text, said):
+def test_an_invalid_file_changes_nothing(cli, rules, text, said):
     ran = cli("routes", "set", "-", stdin=text)
 
     assert ran.code != 0
@@ -70,7 +70,7 @@ def test_a_mistake_in_the_file_changes_nothing(cli, rules, text, said):
     assert "cannot read" in cli("routes", "set", "nowhere.json").err
 
 
-def test_a_delivery_is_told_its_route(cli, rules):
+def test_the_route_of_a_delivery_is_shown(cli, rules):
     ran = cli("routes", "match", "/shop/a?b=1")
 
     assert ran.code == 0
@@ -80,7 +80,7 @@ def test_a_delivery_is_told_its_route(cli, rules):
     assert cli("routes", "match", "nothing").err.endswith("(route_not_found)\n")
 
 
-def test_a_circuit_is_opened_looked_at_and_closed(cli, rules):
+def test_a_circuit_is_opened_shown_and_closed(cli, rules):
     opened = cli("circuits", "open", SHOP, "--json").record
     assert (opened["state"], opened["is_forced"]) == ("open", True)
 
@@ -92,7 +92,7 @@ def test_a_circuit_is_opened_looked_at_and_closed(cli, rules):
     assert cli("circuits", "show", "none").err.endswith("(circuit_not_found)\n")
 
 
-def test_all_circuits_are_closed_only_if_one_says_so(cli, rules):
+def test_all_circuits_are_closed_only_with_the_flag(cli, rules):
     cli("circuits", "open", SHOP)
 
     assert cli("circuits", "close").code == 2
@@ -171,7 +171,7 @@ def test_a_queue_that_a_circuit_holds_is_shown_as_held(cli, api, server):
 
 
 def test_held_queues_are_unheld_one_by_one_by_circuit_or_all(cli, api, server):
-    cli("circuits", "unhold", "--all")  # what other tests have left
+    cli("circuits", "unhold", "--all")  # leftovers of other tests
     names = sorted(api.make_queue() for _ in range(3))
     numbers = [server.broker.queues.get(name).result().queue.queue_no for name in names]
     server.broker.store.write(lambda s: s.queues.hold(numbers, by=SHOP)).result()
@@ -179,7 +179,7 @@ def test_held_queues_are_unheld_one_by_one_by_circuit_or_all(cli, api, server):
     resumed = cli("queues", "resume", names[0])
     assert resumed.out == (
         f"{names[0]} is not paused\n"
-        f"circuit {SHOP} holds it: `penstock queues unhold {names[0]}` ends the hold\n"
+        f"circuit {SHOP} holds it; release it: penstock queues unhold {names[0]}\n"
     )
     assert "unhold" in cli("queues", "resume", names[0], "--json").record["note"]
     assert cli("queues", "unhold", names[0]).out == f"{names[0]} is not paused\n"

@@ -1,4 +1,4 @@
-"""queues, stats, history, tail."""
+"""`penstock queues`, `stats`, `history` and `tail`"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.edge.api import Api, a_name
 
 
-def test_a_queue_is_made_with_the_settings_of_the_flags(cli, api: Api):
+def test_a_queue_is_created_with_the_settings_of_the_flags(cli, api: Api):
     name, dead = a_name(), api.make_queue()
 
     ran = cli(
@@ -79,11 +79,11 @@ def test_a_back_off_can_be_written_in_short(cli, api: Api, text, backoff):
 @pytest.mark.parametrize(
     "text", ["fixed", "fixed:soon", "list:", "exponential:1,2,3,4,5", "{", "x:1", "exponential:a,b"]
 )
-def test_a_back_off_that_makes_no_sense_is_a_usage_error(cli, text):
+def test_an_invalid_back_off_is_a_usage_error(cli, text):
     assert cli("queues", "set", "any", "--backoff", text).code == 2
 
 
-def test_creating_a_queue_that_is_there_is_refused_unless_it_shall_be_replaced(cli, api: Api):
+def test_creating_an_existing_queue_is_refused_without_replace(cli, api: Api):
     name = api.make_queue(lease_ms=5_000)
 
     refused = cli("queues", "create", name)
@@ -94,7 +94,7 @@ def test_creating_a_queue_that_is_there_is_refused_unless_it_shall_be_replaced(c
     assert api.queue(name)["settings"]["lease_ms"] == 30_000
 
 
-def test_setting_changes_what_is_given_and_nothing_else(cli, api: Api):
+def test_only_the_given_settings_are_changed(cli, api: Api):
     name = api.make_queue(lease_ms=5_000, max_attempts=9)
 
     cli("queues", "set", name, "--max-attempts", "2")
@@ -104,7 +104,7 @@ def test_setting_changes_what_is_given_and_nothing_else(cli, api: Api):
     assert cli("queues", "set", name).code == 2
 
 
-def test_labels_are_set_all_together_and_taken_away(cli, api: Api):
+def test_labels_are_replaced_as_a_whole_and_removed(cli, api: Api):
     name = api.make_queue(labels={"team": "mail"}, wait_ms=5)
 
     cli("queues", "set", name, "--label", "a=1", "--label", "b=x=y", "--wait", "none")
@@ -127,7 +127,7 @@ def test_queues_are_listed_with_their_counts(cli, api: Api):
     assert name in cli("queues", "--prefix", "listed").out
 
 
-def test_a_list_of_many_queues_has_them_all(cli, api: Api):
+def test_a_long_list_of_queues_is_complete(cli, api: Api):
     start = a_name("many") + "."
     for number in range(130):
         api.call("PUT", f"/v1/queues/{start}{number:03}", {})
@@ -146,7 +146,7 @@ def test_a_queue_is_shown_paused_and_resumed(cli, api: Api):
     assert "lease_ms" in cli("queues", "show", name).out
 
 
-def test_a_queue_is_purged_and_removed(cli, api: Api):
+def test_a_queue_is_purged_and_deleted(cli, api: Api):
     name = api.make_queue()
     api.send(name)
     api.send(name)
@@ -157,7 +157,7 @@ def test_a_queue_is_purged_and_removed(cli, api: Api):
     assert cli("queues", "delete", name).err.endswith("(queue_not_found)\n")
 
 
-def test_dead_messages_are_brought_back(cli, api: Api):
+def test_dead_messages_are_redriven(cli, api: Api):
     name = api.make_queue()
     for _ in range(3):
         api.die(name)
@@ -213,7 +213,7 @@ def test_more_history_than_a_page_is_read_to_the_end(cli, api: Api):
     assert len({record["id"] for record in ran.records}) == 750
 
 
-def test_tail_shows_the_past_and_what_waits(cli, api: Api):
+def test_tail_shows_past_endings_and_the_counts(cli, api: Api):
     name = api.make_queue()
     ids = [api.finish(name) for _ in range(3)]
     api.send(name)
@@ -231,7 +231,7 @@ def test_tail_needs_one_queue_or_all(cli, flags):
     assert cli("tail", *flags, "--once").code == 2
 
 
-def test_limits_are_taken_away_with_none(cli, api: Api):
+def test_limits_are_removed_with_none(cli, api: Api):
     name = api.make_queue(max_leased=1, rate={"limit": 1}, weights={"a": 2}, is_fair=True)
 
     cli("queues", "set", name, "--max-leased", "none", "--rate", "none", "--weight", "none")
@@ -245,5 +245,5 @@ def test_limits_are_taken_away_with_none(cli, api: Api):
     "flags",
     ["--rate 10", "--rate x/1s", "--rate 1/1s,x", "--weight a=b", "--weight a"],
 )
-def test_a_rate_or_a_weight_that_makes_no_sense_is_a_mistake_of_use(cli, api: Api, flags):
+def test_an_invalid_rate_or_weight_is_a_usage_error(cli, api: Api, flags):
     assert cli("queues", "set", api.make_queue(), *flags.split()).code == 2

@@ -1,4 +1,4 @@
-"""recurring: set, show, preview, run, pause, resume, remove."""
+"""`penstock recurring`"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_recurring_work_is_set_shown_and_listed(cli, queue, name):
     assert name in cli("recurring").out
 
 
-def test_the_next_firings_are_told_in_the_time_of_their_zone(cli, queue, name):
+def test_the_next_firings_are_shown_in_their_time_zone(cli, queue, name):
     cli("recurring", "set", name, queue, "--cron", "30 2 * * *", "--zone", "Europe/Berlin")
 
     own = cli("recurring", "preview", name, "--count", "2").out
@@ -58,7 +58,7 @@ def test_it_is_run_paused_resumed_and_removed(cli, api: Api, queue, name):
     assert cli("recurring", "show", name).code != 0
 
 
-def test_a_bad_rhythm_is_refused_in_words(cli, queue, name):
+def test_an_invalid_schedule_is_refused_with_a_reason(cli, queue, name):
     ran = cli("recurring", "set", name, queue, "--cron", "nonsense")
 
     assert ran.code != 0

@@ -1,4 +1,4 @@
-"""penstock scaling, and penstock autoscale as far as it needs no process of its own."""
+"""`penstock scaling`, and `penstock autoscale` within this process."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_fleets_are_shown_with_their_last_decision_and_why(cli):
 
 
 @pytest.mark.usefixtures("shown")
-def test_one_fleet_is_shown_with_all_that_its_decision_was_made_of(cli):
+def test_a_fleet_is_shown_with_the_inputs_of_its_decision(cli):
     ran = cli("scaling", "mail")
 
     assert ran.code == 0
@@ -76,7 +76,7 @@ def test_one_fleet_is_shown_with_all_that_its_decision_was_made_of(cli):
     assert (fleet["name"], decided["decision"]["change"]) == ("mail", 5)
 
 
-def test_without_fleets_the_way_to_them_is_told(cli):
+def test_without_fleets_a_hint_is_shown(cli):
     ran = cli("scaling")
 
     assert ran.code == 0
@@ -84,14 +84,14 @@ def test_without_fleets_the_way_to_them_is_told(cli):
 
 
 def test_an_unknown_fleet_is_refused(cli):
-    ran = cli("scaling", "nobody")
+    ran = cli("scaling", "unknown")
 
     assert ran.code == 1
     assert ran.err.endswith("(fleet_not_found)\n")
 
 
 @pytest.mark.parametrize("limit", ["0", "1001", "many"])
-def test_a_wrong_limit_is_not_understood(cli, limit):
+def test_an_invalid_limit_is_a_usage_error(cli, limit):
     assert cli("scaling", "mail", "--limit", limit).code == 2
 
 
@@ -101,18 +101,18 @@ def test_a_wrong_limit_is_not_understood(cli, limit):
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        (None, "fleets_refused", "there is no file of fleets"),
-        ("[fleets", "fleets_refused", "no TOML"),
+        (None, "fleets_refused", "does not exist"),
+        ("[fleets", "fleets_refused", "not valid TOML"),
         (FLEETS.replace("default", "other"), "default_profile_missing", "[profiles.default]"),
         (FLEETS + 'sauce = "rabbit"', "fleets_refused", "did you mean source?"),
         (
             FLEETS.replace("min = 1", 'source = "rabbit"'),
             "source_unknown",
-            "there is no source 'rabbit'",
+            "unknown source 'rabbit'",
         ),
     ],
 )
-def test_it_does_not_start_without_a_file_that_can_be_understood(run, fleets, text, code, said):
+def test_it_does_not_start_without_a_valid_file(run, fleets, text, code, said):
     if text is None:
         fleets.unlink()
     else:
@@ -126,7 +126,7 @@ def test_it_does_not_start_without_a_file_that_can_be_understood(run, fleets, te
     assert len(ran.err.splitlines()) == 1
 
 
-def test_it_does_not_start_without_being_told_of_a_file(run):
+def test_it_does_not_start_if_no_file_is_named(run):
     ran = run("autoscale", "--data", "data")
 
     assert ran.code == 1
@@ -134,25 +134,25 @@ def test_it_does_not_start_without_being_told_of_a_file(run):
     assert ran.err.endswith("(fleets_refused)\n")
 
 
-def test_once_looks_at_every_fleet_acts_and_ends(run, fleets):
+def test_once_decides_and_acts_for_every_fleet_and_exits(run, fleets):
     ran = run("autoscale", "--fleets", fleets, "--data", "data", "--once")
 
     assert ran.code == 0
     [line] = [line for line in ran.out.splitlines() if line.startswith("mail")]
     assert "below_minimum" in line
-    assert "queue_unknown" in line  # there is no queue yet
+    assert "queue_unknown" in line  # the queue does not exist yet
 
 
 def test_a_dry_run_changes_nothing(run, fleets):
     flags = ("--fleets", fleets, "--data", "data", "--json", "--once")
-    run("queues")  # whatever ran before
+    run("queues")  # flush the output of earlier commands
 
     first = run("autoscale", *flags, "--dry-run").record
     again = run("autoscale", *flags, "--dry-run").record
 
-    for told in (first, again):
-        assert told["is_dry"]
-        assert (told["decision"]["change"], told["decision"]["reason"]) == (1, "below_minimum")
+    for record in (first, again):
+        assert record["is_dry"]
+        assert (record["decision"]["change"], record["decision"]["reason"]) == (1, "below_minimum")
 
 
 def test_the_file_may_come_from_the_settings(run, fleets, monkeypatch):
@@ -161,7 +161,7 @@ def test_the_file_may_come_from_the_settings(run, fleets, monkeypatch):
     assert run("autoscale", "--data", "data", "--once").code == 0
 
 
-def test_while_another_one_leads_once_does_nothing_and_says_so(run, fleets):
+def test_once_is_refused_while_another_autoscaler_leads(run, fleets):
     broker = open_broker(load(env={}, flags={"data": Flag("--data", "data")}).settings)
     broker.scaling.lead("default", holder="another", for_ms=60_000, now=broker.clock.now())
     broker.close()
@@ -172,7 +172,7 @@ def test_while_another_one_leads_once_does_nothing_and_says_so(run, fleets):
     assert "another autoscaler" in ran.err
 
 
-def test_a_server_does_not_start_with_a_file_that_cannot_be_understood(run, fleets):
+def test_a_server_does_not_start_with_an_invalid_file(run, fleets):
     fleets.write_text(FLEETS.replace("default", "other"))
 
     ran = run("serve", "--data", "data", "--set", f"scaling.fleets_file={fleets}")

@@ -1,4 +1,4 @@
-"""The follower behind `penstock tail`: everything once, in order, however it becomes visible."""
+"""`penstock tail` reports every ending once and in order, however it becomes visible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def remote(server):
         yield remote
 
 
-def test_what_finishes_is_told_once_and_in_order(remote, api: Api, clock):
+def test_endings_are_reported_once_and_in_order(remote, api: Api, clock):
     name = api.make_queue()
     api.finish(name)
     follower = Follower(remote, name)
@@ -33,7 +33,7 @@ def test_what_finishes_is_told_once_and_in_order(remote, api: Api, clock):
     assert follower.news() == []
 
 
-def test_what_finishes_at_the_same_instant_as_the_last_one_is_not_missed(remote, api: Api):
+def test_an_ending_at_the_instant_of_the_last_one_is_not_missed(remote, api: Api):
     name = api.make_queue()
     api.finish(name)
     follower = Follower(remote, name)
@@ -44,7 +44,7 @@ def test_what_finishes_at_the_same_instant_as_the_last_one_is_not_missed(remote,
     assert [ending.id for ending in follower.news()] == [late]
 
 
-def test_a_queue_without_a_past_is_followed_from_now_on(remote, api: Api, clock):
+def test_a_queue_without_history_is_followed_from_now_on(remote, api: Api, clock):
     name = api.make_queue()
     follower = Follower(remote, name)
 
@@ -54,7 +54,7 @@ def test_a_queue_without_a_past_is_followed_from_now_on(remote, api: Api, clock)
     assert [ending.id for ending in follower.news()] == [finished]
 
 
-def test_the_past_is_not_told_when_it_is_not_wanted(remote, api: Api):
+def test_past_endings_are_not_reported_without_lines(remote, api: Api):
     name = api.make_queue()
     api.finish(name)
     follower = Follower(remote, name)
@@ -74,15 +74,15 @@ def test_all_queues_are_followed_together(remote, api: Api, clock):
     assert follower.counts().ready >= 0
 
 
-def test_what_was_forgotten_as_seen_lies_outside_every_later_look(remote, api: Api, clock):
+def test_forgotten_endings_lie_outside_every_later_poll(remote, api: Api, clock):
     name = api.make_queue()
     follower = Follower(remote, name)
     follower.past(0)
 
-    told = []
+    seen = []
     for _ in range(20):
         clock.advance(seconds=3)
         api.finish(name)
-        told += [ending.id for ending in follower.news()]
+        seen += [ending.id for ending in follower.news()]
 
-    assert len(told) == len(set(told)) == 20
+    assert len(seen) == len(set(seen)) == 20

@@ -1,4 +1,4 @@
-"""Not more than so many in a second."""
+"""The rate limit of commands that send."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.clocks import ManualClock
 
 
 class Pause(threading.Event):
-    """Waiting is moving the clock."""
+    """A pause that advances the clock."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class Pause(threading.Event):
         return False
 
 
-def test_a_rate_is_kept():
+def test_the_rate_is_not_exceeded():
     clock = ManualClock()
     throttle = Throttle(100, clock, Pause(clock))
     began = clock.now()
@@ -31,7 +31,7 @@ def test_a_rate_is_kept():
     assert sent - throttle.most <= (clock.now() - began) * 100 / 1000 <= sent
 
 
-def test_without_a_rate_nobody_waits():
+def test_without_a_rate_there_is_no_wait():
     clock = ManualClock()
     throttle = Throttle(None, clock, Pause(clock))
     before = clock.now()

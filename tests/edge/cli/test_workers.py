@@ -1,4 +1,4 @@
-"""workers, workers show, workers drain."""
+"""`penstock workers`"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def worker(api: Api) -> dict[str, Any]:
     return dict(ok(api.call("POST", "/v1/workers", about)))
 
 
-def test_workers_are_listed_with_what_they_hold(cli, api: Api, worker):
+def test_workers_are_listed_with_their_leases(cli, api: Api, worker):
     queue = api.make_queue()
     api.send(queue)
     api.claim(queue, claimed_by=worker["id"])
@@ -31,7 +31,7 @@ def test_workers_are_listed_with_what_they_hold(cli, api: Api, worker):
         assert text in line
 
 
-def test_those_that_have_gone_are_listed_on_request(cli, api: Api, worker):
+def test_ended_workers_are_listed_on_request(cli, api: Api, worker):
     api.call("DELETE", f"/v1/workers/{worker['id']}")
 
     assert worker["id"] not in cli("workers").out
@@ -58,14 +58,14 @@ def test_a_worker_is_drained(cli, api: Api, worker):
 
     assert (ran.code, ran.out) == (
         0,
-        f"{worker['id']} is draining: it hears of it with its next beat\n",
+        f"{worker['id']} is draining; the worker learns of it with its next beat\n",
     )
     assert cli("workers", "drain", worker["id"], "--json").record["state"] == "draining"
     api.call("DELETE", f"/v1/workers/{worker['id']}")
     assert cli("workers", "drain", worker["id"]).err.endswith("(worker_gone)\n")
 
 
-def test_a_variable_for_a_flag_is_not_taken_for_a_setting(run, monkeypatch):
+def test_the_variable_of_a_flag_is_not_mistaken_for_a_setting(run, monkeypatch):
     monkeypatch.setenv("PENSTOCK_WORKERS_GONE", "true")
 
     assert run("settings").code == 0

@@ -143,7 +143,7 @@ def test_a_store_that_does_not_respond_is_reported_as_in_gateleen(
     for name in ("all", "one", "status", "close", "close_all"):
         monkeypatch.setattr(server.broker.circuits, name, unavailable)
 
-    text = "the store takes no work now; try again"
+    text = "the store is unavailable; try again"
     for path in ("", "_all", UNKNOWN, f"{UNKNOWN}/status"):
         assert text_of(api.call("GET", f"{CIRCUITS}{path}")) == (404, text), "no address leaks"
     for path in ("_all/status", f"{UNKNOWN}/status"):

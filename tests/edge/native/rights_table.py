@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from penstock.domain.access.api_key import Role, Scope
 from penstock.edge.serve import routes
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.api import SQS
 from penstock.edge.sqs.wire.operations import RIGHTS
 from penstock.runtime.waiting_claims import WaitingRoom
@@ -51,8 +51,8 @@ def of_code(broker: Broker) -> Table:
     return found | {("SQS", name): Right(*right) for name, right in RIGHTS.items()}
 
 
-def all_routes(broker: Broker) -> list[Route]:
-    async def ask() -> list[Route]:
+def all_routes(broker: Broker) -> list[HttpRoute]:
+    async def ask() -> list[HttpRoute]:
         return routes(broker, WaitingRoom(broker.messages, broker.clock, most=1, poll_ms=1))
 
     return asyncio.run(ask())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.settings.masking import without_passwords
+from penstock.settings.store_url import without_passwords
 from tests.edge.api import Api, assert_refused
 from tests.edge.native.conftest import LetIn
 

@@ -108,7 +108,7 @@ def test_clients_that_do_not_read_cannot_fill_the_memory_together(
     make_server: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection that reads nothing is cut first; others get their answers."""
-    monkeypatch.setattr(serve, "Traffic", partial(Traffic, max_held_bytes=20 * MIB))
+    monkeypatch.setattr(serve, "Traffic", partial(Traffic, max_buffered_bytes=20 * MIB))
     server = make_server()
     api = Api(server.url)
     queue = api.make_queue()

@@ -10,7 +10,7 @@ import pytest
 
 from penstock import Penstock
 from penstock.edge.embedded_workers import processes_of
-from penstock.settings.work import Workers
+from penstock.settings.workers import WorkersSettings
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.driving import APP
 from tests.edge.process import ServerProcess
@@ -68,7 +68,7 @@ def test_with_no_modules_or_none_embedded_nothing_is_started(make_process, setti
     [(None, 1, 1), (None, 4, 1), (None, 8, 2), (None, 64, 16), (3, 1, 3), (0, 64, 0)],
 )
 def test_unless_it_is_said_a_quarter_of_the_cores_work_and_at_least_one(embedded, cores, processes):
-    assert processes_of(Workers(embedded=embedded), cores=cores) == processes
+    assert processes_of(WorkersSettings(embedded=embedded), cores=cores) == processes
 
 
 def _send(client: Penstock, seen: Path, text: str) -> None:

@@ -17,7 +17,7 @@ from penstock.api.operation import Operation
 from penstock.api.path_parameters import PATH_PARAMETERS
 from penstock.edge.serve import routes
 from penstock.edge.server.errors import STATUS
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.runtime.waiting_claims import WaitingRoom
 from tests.edge.api import Api
 from tests.edge.conftest import some_settings
@@ -62,7 +62,7 @@ def document(api: Api) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def native(served: LiveServer) -> list[Operation[Any]]:
-    async def all_routes() -> list[Route]:
+    async def all_routes() -> list[HttpRoute]:
         broker = served.broker
         room = WaitingRoom(broker.messages, broker.clock, most=1, poll_ms=1)
         return routes(broker, room)

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.errors import MethodNotAllowed, NotFound
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Route, Router
+from penstock.edge.server.router import HttpRoute, Router
 
 
 async def _nothing(request: Request, respond: Respond) -> Response:
@@ -14,7 +14,7 @@ async def _nothing(request: Request, respond: Respond) -> Response:
 
 
 def _router(*paths: str) -> Router:
-    return Router([Route(method="GET", path=path, handler=_nothing) for path in paths])
+    return Router([HttpRoute(method="GET", path=path, handler=_nothing) for path in paths])
 
 
 def test_a_part_of_a_path_may_have_to_fit_a_pattern():

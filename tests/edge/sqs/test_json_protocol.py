@@ -163,7 +163,7 @@ def test_a_request_too_large_for_the_server_gets_an_sqs_error(make_server: MakeS
         alone.send(queue, "x" * 1001)
     with refused(
         "InvalidParameterValue",
-        "One or more parameters are invalid. Reason: a request takes at most 66536 bytes",
+        "One or more parameters are invalid. Reason: a request may have at most 66536 bytes",
     ):
         alone.send(queue, "x" * 100_000)
 

@@ -10,7 +10,7 @@ from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.wire.model import PurgeQueueRequest
 from penstock.edge.sqs.wire.operations import SqsCall
-from penstock.settings.values import Sqs
+from penstock.settings.values import SqsSettings
 from tests.edge.sqs.aws import ACCOUNT
 
 
@@ -37,7 +37,7 @@ def lookup(seen: Seen) -> QueueLookup:
 
 def call(url: str) -> SqsCall:
     request = Request("POST", "/", b"", {}, b"")
-    return SqsCall(PurgeQueueRequest(QueueUrl=url), request, Sqs(), "http")
+    return SqsCall(PurgeQueueRequest(QueueUrl=url), request, SqsSettings(), "http")
 
 
 def test_a_url_means_the_same_queue_every_time(seen: Seen, lookup: QueueLookup) -> None:

@@ -14,7 +14,7 @@ from penstock.domain.limits import HOUR, MINUTE
 from penstock.runtime.archiver.duties import ArchiveDuty, SnapshotDuty
 from penstock.runtime.minute_counters import Sampler
 from penstock.settings import Settings
-from penstock.settings.archive import Archive
+from penstock.settings.pipeline import ArchiveSettings
 from penstock.wiring.broker import open_broker
 from tests.clocks import ManualClock
 from tests.runtime.archiver.driver import ArchiverDriver, rows_of
@@ -72,7 +72,7 @@ def test_snapshots_are_taken_by_one_node_each_and_old_ones_removed(driver):
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(data=str(tmp_path), archive=Archive(enabled=True))
+    return Settings(data=str(tmp_path), archive=ArchiveSettings(enabled=True))
 
 
 def test_a_server_archives_if_enabled(settings):

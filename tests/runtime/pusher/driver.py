@@ -17,7 +17,7 @@ from penstock.domain.queue.queue import Queue
 from penstock.ports.sender import PushRequest, Sender
 from penstock.runtime.duties import Reaper
 from penstock.runtime.pusher.backoff import BackoffSettings
-from penstock.runtime.pusher.pusher import Pusher, PushSettings
+from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from penstock.runtime.pusher.tally import PushTally
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.routes import RouteService
@@ -54,7 +54,7 @@ class PusherDriver:
             sender,
             self.routes,
             self.circuits,
-            settings=PushSettings(**given),
+            settings=PusherSettings(**given),
             holder=holder,
             tally=self.tally,
         )

@@ -14,7 +14,7 @@ import pytest
 from penstock.domain.delivery.delivery import GROUP, KIND, Delivery, queue_settings, to_body
 from penstock.domain.message.draft import Draft
 from penstock.settings import Settings
-from penstock.settings.push import Push
+from penstock.settings.push import PushSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.runtime.pusher.waiting import until
 from tests.support.http_backend import HttpBackend
@@ -32,7 +32,7 @@ def shop() -> Iterator[HttpBackend]:
 
 @pytest.fixture
 def broker(tmp_path: Path, shop: HttpBackend) -> Iterator[Broker]:
-    settings = Settings(data=str(tmp_path), push=Push(concurrency=AT_ONCE))
+    settings = Settings(data=str(tmp_path), push=PushSettings(concurrency=AT_ONCE))
     migrate(settings)
     with closing(open_broker(settings)) as broker:
         broker.routes.put(json.dumps({"/(.*)": {"url": f"{shop.url}/$1"}})).result()

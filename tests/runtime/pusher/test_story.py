@@ -18,7 +18,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.outbound.http_sender import HttpSender
 from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.pusher.backoff import BackoffSettings
-from penstock.runtime.pusher.pusher import Pusher, PushSettings
+from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
@@ -43,7 +43,7 @@ class Story(PusherDriver):
             self.http,
             self.routes,
             self.circuits,
-            settings=PushSettings(
+            settings=PusherSettings(
                 concurrency=50, lease_ms=LEASE_MS, scan_ms=0, waits=BackoffSettings()
             ),
             holder="node",

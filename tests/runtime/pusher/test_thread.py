@@ -16,8 +16,8 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.settings import Settings
-from penstock.settings.push import Push
-from penstock.settings.values import Server, StoreSettings
+from penstock.settings.push import PushSettings
+from penstock.settings.values import ServerSettings, StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.runtime.pusher.waiting import until
 from tests.support.http_backend import HttpBackend
@@ -56,8 +56,8 @@ class Node:
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     given: dict[str, Any] = {
         "data": str(tmp_path),
-        "push": Push(scan_ms=60 * SECOND, retry_ms=50),
-        "server": Server(drain_ms=50),
+        "push": PushSettings(scan_ms=60 * SECOND, retry_ms=50),
+        "server": ServerSettings(drain_ms=50),
     }
     if request.param == "postgres":
         url = request.getfixturevalue("postgres_url")
@@ -122,7 +122,7 @@ def test_a_stop_finishes_answered_requests_and_releases_the_rest(
 def test_a_node_with_pushing_disabled_pushes_nothing(settings: Settings, shop: HttpBackend):
     import msgspec
 
-    node = Node(msgspec.structs.replace(settings, push=Push(deliver=False)), shop)
+    node = Node(msgspec.structs.replace(settings, push=PushSettings(deliver=False)), shop)
     try:
         node.broker.start_pushing()
         node.deliver("out", "/a")

@@ -22,7 +22,7 @@ from penstock.api.operation import Operation, QueryRecord, RequestRecord
 from penstock.client.channel import Body
 from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
-from penstock.settings.masking import quoted_url
+from penstock.settings.store_url import quoted_url
 
 _BROKEN = (http.client.HTTPException, OSError)
 _MOST_IDLE = 32

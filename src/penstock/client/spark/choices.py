@@ -12,7 +12,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.progress import ArchiveSource
 from penstock.domain.limits import DAY
-from penstock.settings.values import POSTGRES, SQLITE
+from penstock.settings.store_url import POSTGRES, SQLITE
 
 MESSAGES = "messages"  # what has not ended, as snapshots have it
 TABLES = {

@@ -15,12 +15,12 @@ from penstock.edge.aweq import answers, lease_holders, requests
 from penstock.edge.chunks import bring_all_back
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import MessageService
 from penstock.services.protocol_queue import ProtocolQueue
 from penstock.services.queues import QueueService
-from penstock.settings.values import Aweq
+from penstock.settings.values import AweqSettings
 
 _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -32,7 +32,7 @@ class AweqApi:
         queues: QueueService,
         room: WaitingRoom,
         *,
-        settings: Aweq,
+        settings: AweqSettings,
         reap_interval_ms: int,
         limits: Limits,
     ) -> None:
@@ -47,7 +47,7 @@ class AweqApi:
         )
         self._queue = ProtocolQueue(queues, messages, name=settings.queue, settings=wanted)
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
             *self._route("POST", "/send-message", self.send, Role.PRODUCE, "on publish."),
             *self._route("GET", "/receive-message", self.receive, Role.CONSUME, "on consume."),
@@ -59,7 +59,7 @@ class AweqApi:
 
     def _route(
         self, method: str, path: str, do: Any, role: Role, what_failed: str
-    ) -> tuple[Route, Route]:
+    ) -> tuple[HttpRoute, HttpRoute]:
         refusal = answers.refusal(f"Queue failure {what_failed}")
 
         def refuse(request: Request, error: PenstockError) -> Response:
@@ -74,7 +74,7 @@ class AweqApi:
 
         shared: dict[str, Any] = {"path": path, "refuse": refuse}
         return (
-            Route(
+            HttpRoute(
                 method=method,
                 handler=handle,
                 role=role,
@@ -83,7 +83,7 @@ class AweqApi:
                 takes_other_sites=True,  # `_refuse_pages` checks them, GET requests included
                 **shared,
             ),
-            Route(method="OPTIONS", handler=preflight, **shared),
+            HttpRoute(method="OPTIONS", handler=preflight, **shared),
         )
 
     def _refuse_pages(self, request: Request) -> None:

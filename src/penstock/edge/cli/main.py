@@ -1,4 +1,4 @@
-"""`penstock`: finds the command, runs it, and tells what goes wrong in a line and an exit code."""
+"""`penstock`: run a command; report an error as one line and an exit code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from difflib import get_close_matches
 from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.aliases import ALIASES
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Line, block
-from penstock.edge.cli.registry import ENTRIES, GROUPS, load, parser_of, pick
+from penstock.edge.cli.kit.parser import HelpLine, block
+from penstock.edge.cli.registry import ENTRIES, GROUPS, find_command, load, parser_of
 from penstock.version import __version__
 
 
@@ -22,16 +23,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except (PenstockError, Unreachable, UsageError) as error:
-        exits.tell(error, error.code)
+        exits.report(error, error.code)
         return exits.exit_code(error)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; Python must not complain about it at the end.
+        # The reader of our output has exited; keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
-    except OSError as error:  # a port that is taken, a folder that cannot be made
-        exits.tell(_system_text(error), "system")
+    except OSError as error:  # a port in use, a folder that cannot be created
+        exits.report(_system_text(error), "system")
         return exits.REFUSED
 
 
@@ -42,12 +43,12 @@ def overview() -> str:
         "A durable work queue: send messages, claim them, complete them.",
     ]
     parts += [
-        block(f"{title}:", [Line(name, entry.summary) for name, entry in group.items()])
+        block(f"{title}:", [HelpLine(_names(name), entry.summary) for name, entry in group.items()])
         for title, group in GROUPS.items()
     ]
-    parts.append(block("Exit codes:", [Line(str(c), text) for c, text in exits.TABLE.items()]))
+    parts.append(block("Exit codes:", [HelpLine(str(c), text) for c, text in exits.TABLE.items()]))
     parts.append(
-        "`penstock COMMAND --help` tells all about a command.  Every flag can also be given as an\n"
+        "`penstock COMMAND --help` describes a command.  Every flag can also be given as an\n"
         "environment variable, every command prints JSON with --json."
     )
     return "\n\n".join(parts) + "\n"
@@ -55,7 +56,7 @@ def overview() -> str:
 
 def _run(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        name, _ = pick(words[1:])
+        name, _ = find_command(words[1:])
         if name is None:
             print(overview(), end="")
             return exits.OK if words else exits.USAGE
@@ -63,18 +64,22 @@ def _run(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         print(f"penstock {__version__}")
         return exits.OK
-    name, rest = pick(words)
+    name, rest = find_command(words)
     if name is None:
         close = get_close_matches(words[0], ENTRIES, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "see penstock --help"
-        raise UsageError(f"there is no command {words[0]!r}; {hint}")
+        raise UsageError(f"unknown command {words[0]!r}; {hint}")
     command = load(name)
     parser = parser_of(name, command, dict(os.environ))
     try:
         args = parser.read(rest)
-    except SystemExit:  # --help was asked for and shown
+    except SystemExit:  # after --help
         return exits.OK
     return command.run(args, Output(json=args.json))
+
+
+def _names(command: str) -> str:
+    return f"{command}, {ALIASES[command]}" if command in ALIASES else command
 
 
 def _system_text(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""docs/cli.md and the table in docs/configuration.md, made from the code.  Tests compare them.
+"""Generate docs/cli.md and the table in docs/configuration.md; tests compare them with the code.
 
 python -m penstock.edge.cli.reference cli > docs/cli.md
 python -m penstock.edge.cli.reference configuration docs/configuration.md
@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from penstock.edge.cli.kit.aliases import OTHER_NAMES
+from penstock.edge.cli.kit.aliases import ALIASES
 from penstock.edge.cli.main import overview
 from penstock.edge.cli.registry import ENTRIES, load, parser_of
-from penstock.settings.describe import markdown_table
+from penstock.settings.text import markdown_table
 
 BEGIN, END = "<!-- made from the code: begin -->\n", "<!-- made from the code: end -->\n"
 
@@ -20,9 +20,9 @@ _INTRODUCTION = """\
 # The command line
 
 One program, `penstock` (also `python -m penstock`), starts a server and talks to one. Commands
-about messages and queues ask a running server (`--server`, `--key`); commands about the store work
-on it directly (`--data`, `--store`). `jobs` and most of `recurring` do either: at a server, or with
-`--store` on a store that has none. This page is what `--help` says.
+about messages and queues ask a running server (`--server`, `--key`); commands about the store open
+it themselves (`--data`, `--store`). `jobs` and most of `recurring` do either: they ask a server, or
+open the store that `--store` names. This page is generated from `--help`.
 
 - With `--json` every command prints JSON, one document per line, and nothing else on standard
   output.
@@ -37,7 +37,7 @@ on it directly (`--data`, `--store`). `jobs` and most of `recurring` do either: 
 
 def page() -> str:
     """docs/cli.md"""
-    parts = [_INTRODUCTION, _other_names(), f"```text\n{overview()}```\n"]
+    parts = [_INTRODUCTION, _aliases(), f"```text\n{overview()}```\n"]
     for name in ENTRIES:
         help_text = parser_of(name, load(name)).format_help()
         parts.append(f"## penstock {name}\n\n```text\n{help_text}```\n")
@@ -45,15 +45,15 @@ def page() -> str:
 
 
 def with_table(document: str) -> str:
-    """docs/configuration.md with its table as the code has it."""
+    """docs/configuration.md with its generated table."""
     before, _, rest = document.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{markdown_table()}\n{END}{after}"
 
 
-def _other_names() -> str:
-    pairs = (f"`{other}` is understood as `{name}`" for other, name in OTHER_NAMES.items())
-    return f"Our own words work too: {', '.join(pairs)}.\n"
+def _aliases() -> str:
+    pairs = (f"`{alias}` for `{name}`" for name, alias in ALIASES.items())
+    return f"Aliases: {', '.join(pairs)}.\n"
 
 
 def main(words: list[str]) -> int:

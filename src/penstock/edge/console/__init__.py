@@ -1,1 +1,1 @@
-"""The console: pages for people, over the native API.  What they may do, that API decides."""
+"""The console: web pages on top of the native API, which checks all access."""

@@ -1,6 +1,6 @@
-"""`/console`: the pages, and who is logged in.
+"""`/console`: the pages and the login.
 
-All pages are one and the same file: which of them is shown, its script decides by the path.
+All pages are the same file; its script selects the page by the path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.edge.instants import to_text
 from penstock.edge.native.wire import decode
 from penstock.edge.server.app import cookie
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.services.keys import Keyring
 from penstock.services.logins import LoggedIn, LoginService
 from penstock.version import __version__
@@ -23,15 +23,15 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-_SAFETY = (
+_SECURITY_HEADERS = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
-_ANEW = (b"cache-control", b"no-cache")
-_NEVER = (b"cache-control", b"no-store")
-_FOR_EVER = (b"cache-control", b"public, max-age=31536000, immutable")
+_REVALIDATE = (b"cache-control", b"no-cache")
+_NO_STORE = (b"cache-control", b"no-store")
+_IMMUTABLE = (b"cache-control", b"public, max-age=31536000, immutable")
 
 
 class LoginIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -66,9 +66,9 @@ class ConsoleApi:
         self._has_aweq = has_aweq
         self._files = Files()
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
-            Route(method=method, path=path, handler=handler)
+            HttpRoute(method=method, path=path, handler=handler)
             for method, path, handler in (
                 ("GET", "/console", self.page),
                 ("GET", "/console/{page...}", self.page),
@@ -80,31 +80,31 @@ class ConsoleApi:
         ]
 
     async def page(self, request: Request, respond: Respond) -> Response:
-        return _given(request, self._files.shell, _ANEW)
+        return _file_response(request, self._files.shell, _REVALIDATE)
 
     async def file(self, request: Request, respond: Respond) -> Response:
         found = self._files.find(request.params["file"])
         if found is None:
-            raise NotFound("there is no such file; the console may be of another version by now")
-        return _given(request, found, _FOR_EVER)
+            raise NotFound("file not found; the console may have been updated: reload the page")
+        return _file_response(request, found, _IMMUTABLE)
 
     async def session(self, request: Request, respond: Respond) -> Response:
         if not self._keyring.is_needed:
-            return self._told(ANYONE)
+            return self._session(ANYONE)
         token = cookie(request.headers, self._logins.cookie)
         if token is not None and not self._logins.is_fresh(token):
             await self._logins.load(token)
         found = None if token is None else self._logins.find(token)
-        return self._told(None) if found is None else self._told(found.caller, found)
+        return self._session(None) if found is None else self._session(found.caller, found)
 
     async def log_in(self, request: Request, respond: Respond) -> Response:
         key = decode(_login, request.body).key.strip()
         if not self._keyring.is_needed:
-            raise InvalidRequest("this server asks for no key")
+            raise InvalidRequest("this server does not require an API key")
         if not key.isascii():
-            raise Unauthenticated("this API key is not known or was revoked")
+            raise Unauthenticated("this API key is unknown or revoked")
         opened = await self._logins.open(key)
-        response = self._told(opened.caller, opened)
+        response = self._session(opened.caller, opened)
         response.headers += (self._cookie(request, opened.token),)
         return response
 
@@ -112,25 +112,25 @@ class ConsoleApi:
         token = cookie(request.headers, self._logins.cookie)
         if token is not None:
             await self._logins.close(token)
-        response = self._told(None)
+        response = self._session(None)
         response.headers += (self._cookie(request, None),)
         return response
 
-    def _told(self, caller: Caller | None, found: LoggedIn | None = None) -> Response:
-        told = None
+    def _session(self, caller: Caller | None, found: LoggedIn | None = None) -> Response:
+        shown = None
         if caller is not None:
-            told = CallerOut(caller.name, sorted(caller.roles), list(caller.queues))
-        out = SessionOut(__version__, self._keyring.is_needed, self._has_aweq, told)
+            shown = CallerOut(caller.name, sorted(caller.roles), list(caller.queues))
+        out = SessionOut(__version__, self._keyring.is_needed, self._has_aweq, shown)
         if found is not None:
             out.csrf_token, out.until = found.page_token, to_text(found.until_at)
         response = json_response(out)
-        response.headers = (*_SAFETY, _NEVER)
+        response.headers = (*_SECURITY_HEADERS, _NO_STORE)
         return response
 
     def _cookie(self, request: Request, token: str | None) -> tuple[bytes, bytes]:
-        """Scripts do not see it, and no other site's page makes a browser send it."""
+        """The login cookie: hidden from scripts, and never sent for pages of other sites."""
         value = f"{self._logins.cookie}={token or ''}; Path=/; HttpOnly; SameSite=Strict"
-        # Behind a proxy that speaks TLS the browser says so by the page's origin.
+        # Behind a TLS proxy, the origin of the page shows that the browser uses TLS.
         if self._is_tls or request.headers.get(b"origin", b"").startswith(b"https:"):
             value += "; Secure"
         if token is None:
@@ -138,8 +138,8 @@ class ConsoleApi:
         return b"set-cookie", value.encode()
 
 
-def _given(request: Request, file: StaticFile, keeping: tuple[bytes, bytes]) -> Response:
-    headers = (*_SAFETY, keeping, (b"etag", file.etag))
+def _file_response(request: Request, file: StaticFile, caching: tuple[bytes, bytes]) -> Response:
+    headers = (*_SECURITY_HEADERS, caching, (b"etag", file.etag))
     known = request.headers.get(b"if-none-match", b"")
     if file.etag in [tag.strip() for tag in known.split(b",")]:
         return Response(304, headers=headers)

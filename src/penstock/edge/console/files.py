@@ -1,7 +1,7 @@
-"""The files of the console, read once.
+"""The static files of the console, read once.
 
-They stand under a name made of all their contents, so that browsers may keep them for ever and
-never mix those of two versions.
+Their path contains a hash of all files, so that browsers can cache them for ever and never mix two
+versions.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class StaticFile(msgspec.Struct, frozen=True):
 class Files:
     def __init__(self) -> None:
         found = dict(_walk(resources.files("penstock.edge.console").joinpath("static"), ""))
-        told = b"".join(name.encode() + file.etag for name, file in sorted(found.items()))
-        self.version = hashlib.sha256(told).hexdigest()[:16]
+        digests = b"".join(name.encode() + file.etag for name, file in sorted(found.items()))
+        self.version = hashlib.sha256(digests).hexdigest()[:16]
         shell = found.pop(_SHELL)
         self._by_name = found
-        self.shell = self._filled(shell)
+        self.shell = self._fill(shell)
 
     def find(self, place: str) -> StaticFile | None:
-        """`VERSION/NAME`; None for those of another version, too."""
+        """The file `VERSION/NAME`; None if it is unknown or of another version."""
         version, _, name = place.partition("/")
         return self._by_name.get(name) if version == self.version else None
 
-    def _filled(self, shell: StaticFile) -> StaticFile:
+    def _fill(self, shell: StaticFile) -> StaticFile:
         root = f"/console/static/{self.version}"
-        # Otherwise a browser hears of a module only from the one that imports it, step by step.
+        # Without preloads a browser discovers modules one import at a time.
         modules = sorted(name for name in self._by_name if name.endswith(".js"))
         early = "\n".join(f'  <link rel="modulepreload" href="{root}/{m}">' for m in modules)
         text = shell.body.decode().replace("{{early}}", early).replace("{{static}}", root)

@@ -11,7 +11,7 @@ from penstock.edge.gateleen.answers import refuse
 from penstock.edge.gateleen.request import read_request, uri_of
 from penstock.edge.server.app import refuse_other_sites
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.deliveries import DeliveryService
@@ -23,9 +23,9 @@ class PushApi:
         self._clock = clock
         self._path = path
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         route = partial(
-            Route,
+            HttpRoute,
             path=f"{self._path}/{{uri...}}",
             handler=self.push,
             role=Role.PRODUCE,

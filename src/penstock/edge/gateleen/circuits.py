@@ -22,7 +22,7 @@ from penstock.domain.errors import PenstockError
 from penstock.edge.gateleen import answers
 from penstock.edge.server.errors import error_answer
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.services.circuits.circuits import CircuitService, CircuitView
 
 ALL = "_all"
@@ -39,16 +39,16 @@ class CircuitApi:
         self._circuits = circuits
         self._path = path
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
             self._route(method, path)
             for path in (self._path, f"{self._path}/{{rest...}}")
             for method in _METHODS
         ]
 
-    def _route(self, method: str, path: str) -> Route:
+    def _route(self, method: str, path: str) -> HttpRoute:
         route = partial(
-            Route,
+            HttpRoute,
             method=method,
             path=path,
             scope=Scope.ALL,

@@ -18,11 +18,11 @@ from penstock.edge.gateleen.answers import refuse
 from penstock.edge.gateleen.change_log import NAME as LOGGING
 from penstock.edge.gateleen.change_log import ChangeLog
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.documents import DocumentService
 from penstock.services.routes import RouteService
-from penstock.settings.push import Push
+from penstock.settings.push import PushSettings
 
 Do = Callable[[Request], Awaitable[Response]]
 
@@ -35,7 +35,7 @@ class ResourceApi:
         routes: RouteService,
         circuits: CircuitService,
         documents: DocumentService,
-        settings: Push,
+        settings: PushSettings,
     ) -> None:
         self._routes = routes
         self._circuits = circuits
@@ -43,7 +43,7 @@ class ResourceApi:
         self._settings = settings
         self._log = ChangeLog(documents, with_payloads=settings.log_changes)
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         paths = self._settings.paths
         return [
             *self._resource(paths["rules_path"], self.get_rules, self.put_rules, self.remove_rules),
@@ -55,7 +55,7 @@ class ResourceApi:
             ),
         ]
 
-    def _resource(self, path: str, get: Do, put: Do, remove: Do) -> list[Route]:
+    def _resource(self, path: str, get: Do, put: Do, remove: Do) -> list[HttpRoute]:
         async def read(request: Request, respond: Respond) -> Response:
             return await get(request)
 
@@ -68,7 +68,7 @@ class ResourceApi:
             return change
 
         route = partial(
-            Route,
+            HttpRoute,
             path=path,
             role=Role.OPERATE,
             scope=Scope.ALL,

@@ -30,7 +30,7 @@ from penstock.edge.izenda import wire
 from penstock.edge.native.bind import route_of
 from penstock.edge.native.wire import decode
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingRoom
@@ -67,7 +67,7 @@ class TaskApi:
         self._limits = limits
         self._timeout_ms = timeout_ms
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
             self._route(wire.ENQUEUE, self.enqueue),
             self._route(wire.STATUS, self.status),
@@ -79,7 +79,7 @@ class TaskApi:
 
     def _route(
         self, operation: Operation[Any], do: Callable[[Request], Awaitable[Response]]
-    ) -> Route:
+    ) -> HttpRoute:
         async def handle(request: Request, respond: Respond) -> Response:
             return await do(request)
 

@@ -1,7 +1,7 @@
-"""Circuits and deliveries in Prometheus' text form.
+"""Metrics of circuits and deliveries.
 
-Those of circuits are of the store, the same on every node; those of deliveries are of this node.
-gateleen's own gauges are there too, under gateleen's names, for circuits whose rule names one.
+Those of circuits are the same on every node, those of deliveries are this node's own.  Circuits
+whose rule has a metric name also have gateleen's gauges, under gateleen's names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from penstock.domain.circuit.circuit import CircuitState
-from penstock.edge.metrics.labels import escaped
+from penstock.edge.metrics.text import Sample, family, sample
 from penstock.runtime.pusher.tally import BUCKETS_MS, RouteTally
 from penstock.services.circuits.circuits import CircuitsOverview, CircuitView
 
@@ -27,73 +27,83 @@ def render(overview: CircuitsOverview, deliveries: Sequence[tuple[str, RouteTall
         *_deliveries(deliveries),
         *_durations(deliveries),
     ]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _held(views: Sequence[CircuitView], overview: CircuitsOverview) -> Iterator[str]:
-    name = "penstock_circuit_held_queues"
-    yield from _gauge(name, "Queues that a circuit holds, those that wait to be unheld included.")
-    for view in views:
-        yield f"{name}{_labels(view)} {view.held}"
-    removed = overview.held.keys() - overview.circuits.keys()
-    for one in sorted(removed):  # their rules are gone, and with them the names of their routes
-        yield f'{name}{{circuit="{one}",route=""}} {overview.held[one]}'
-    name = "penstock_circuit_awaiting_unhold"
-    yield from _gauge(name, "Queues of closed circuits that wait to be unheld.")
-    yield f"{name} {overview.awaiting_unhold}"
+    return "".join(lines)
 
 
 def _circuits(views: Sequence[CircuitView]) -> Iterator[str]:
-    yield from _gauge("penstock_circuit_state", f"State of a circuit. {_STATE}")
-    for view in views:
-        yield f"penstock_circuit_state{_labels(view)} {_STATES[view.circuit.state]}"
-    yield from _gauge("penstock_circuit_fail_ratio", "Share of failures in percent.")
-    for view in views:
-        yield f"penstock_circuit_fail_ratio{_labels(view)} {view.circuit.fail_ratio}"
-    named = [(view.metric_name, view) for view in views if view.metric_name is not None]
-    yield from _gauge("gateleen_circuitbreaker_status", f"As gateleen has it. {_STATE}")
-    for name, view in named:
-        state = _STATES[view.circuit.state]
-        yield f"gateleen_circuitbreaker_status{{metricName={_text(name)}}} {state}"
-    yield from _gauge("gateleen_circuitbreaker_failratio", "As gateleen has it: percent.")
-    for name, view in named:
-        ratio = view.circuit.fail_ratio
-        yield f"gateleen_circuitbreaker_failratio{{metricName={_text(name)}}} {ratio}"
+    states = [(view, _STATES[view.circuit.state]) for view in views]
+    ratios = [(view, view.circuit.fail_ratio) for view in views]
+    yield from family(
+        "penstock_circuit_state",
+        f"State of a circuit. {_STATE}",
+        ((_labels(view), state) for view, state in states),
+    )
+    yield from family(
+        "penstock_circuit_fail_ratio",
+        "Percentage of failed calls.",
+        ((_labels(view), ratio) for view, ratio in ratios),
+    )
+    yield from family(
+        "gateleen_circuitbreaker_status",
+        f"State of a circuit, under gateleen's name. {_STATE}",
+        _gateleen_samples(states),
+    )
+    yield from family(
+        "gateleen_circuitbreaker_failratio",
+        "Percentage of failed calls, under gateleen's name.",
+        _gateleen_samples(ratios),
+    )
+
+
+def _gateleen_samples(values: Sequence[tuple[CircuitView, int]]) -> Iterator[Sample]:
+    for view, value in values:
+        if view.metric_name is not None:
+            yield {"metricName": view.metric_name}, value
+
+
+def _held(views: Sequence[CircuitView], overview: CircuitsOverview) -> Iterator[str]:
+    # Circuits whose rule was removed may still hold queues; their route is unknown.
+    removed = sorted(overview.held.keys() - overview.circuits.keys())
+    yield from family(
+        "penstock_circuit_held_queues",
+        "Queues that a circuit holds, including those that wait to be released.",
+        [
+            *((_labels(view), view.held) for view in views),
+            *(({"circuit": one, "route": ""}, overview.held[one]) for one in removed),
+        ],
+    )
+    yield from family(
+        "penstock_circuit_awaiting_unhold",
+        "Queues of closed circuits that wait to be released.",
+        [({}, overview.awaiting_unhold)],
+    )
 
 
 def _deliveries(deliveries: Sequence[tuple[str, RouteTally]]) -> Iterator[str]:
-    name = "penstock_deliveries_total"
-    yield f"# HELP {name} Attempts of this node to push a delivery, by how they ended."
-    yield f"# TYPE {name} counter"
-    for pattern, of_route in deliveries:
-        for ended, count in of_route.counts.items():
-            yield f'{name}{{route={_text(pattern)},outcome="{ended}"}} {count}'
+    yield from family(
+        "penstock_deliveries_total",
+        "Push attempts of this node, by outcome.",
+        (
+            ({"route": pattern, "outcome": str(outcome)}, count)
+            for pattern, of_route in deliveries
+            for outcome, count in of_route.counts.items()
+        ),
+        kind="counter",
+    )
 
 
 def _durations(deliveries: Sequence[tuple[str, RouteTally]]) -> Iterator[str]:
-    yield f"# HELP {_DURATION} How long attempts of this node to push a delivery took."
-    yield f"# TYPE {_DURATION} histogram"
+    yield from family(_DURATION, "Duration of this node's push attempts.", (), kind="histogram")
     for pattern, of_route in deliveries:
-        route = f"route={_text(pattern)}"
+        route = {"route": pattern}
         counts = list(accumulate(of_route.buckets))
         for at_most, count in zip(BUCKETS_MS, counts, strict=False):
-            yield f'{_DURATION}_bucket{{{route},le="{at_most / 1000:g}"}} {count}'
-        yield f'{_DURATION}_bucket{{{route},le="+Inf"}} {counts[-1]}'
-        yield f"{_DURATION}_sum{{{route}}} {of_route.took_ms / 1000:.3f}"
-        yield f"{_DURATION}_count{{{route}}} {counts[-1]}"
+            yield sample(f"{_DURATION}_bucket", {**route, "le": f"{at_most / 1000:g}"}, count)
+        yield sample(f"{_DURATION}_bucket", {**route, "le": "+Inf"}, counts[-1])
+        yield sample(f"{_DURATION}_sum", route, f"{of_route.took_ms / 1000:.3f}")
+        yield sample(f"{_DURATION}_count", route, counts[-1])
 
 
-def _gauge(name: str, meaning: str) -> Iterator[str]:
-    yield f"# HELP {name} {meaning}"
-    yield f"# TYPE {name} gauge"
-
-
-def _labels(view: CircuitView) -> str:
-    labels = f'circuit="{view.hash}",route={_text(view.circuit.pattern)}'
-    if view.metric_name is not None:
-        labels += f",metric_name={_text(view.metric_name)}"
-    return f"{{{labels}}}"
-
-
-def _text(value: str) -> str:
-    return f'"{escaped(value)}"'
+def _labels(view: CircuitView) -> dict[str, str]:
+    labels = {"circuit": view.hash, "route": view.circuit.pattern}
+    return labels if view.metric_name is None else {**labels, "metric_name": view.metric_name}

@@ -15,24 +15,24 @@ from penstock.edge.native.wire import decode, raw_json
 from penstock.edge.server import request as http
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.operations.call import Call, Handler, Handlers, StatusAnswer
 from penstock.ports.unit_of_work import Steps, Work, await_steps
 
 
-def routes_of(handlers: Handlers) -> Iterator[Route]:
+def routes_of(handlers: Handlers) -> Iterator[HttpRoute]:
     for operation, handler in handlers.items():
         yield route_of(operation, _bound(operation, handler))
 
 
 def route_of(
     operation: Operation[Any], handler: http.Handler, *, queue: str | None = None
-) -> Route:
+) -> HttpRoute:
     """For a handler that reads the request itself: hot paths, streams, plain text.
 
     `queue`: the queue it works on, where the path does not name one.
     """
-    return Route(
+    return HttpRoute(
         method=operation.method,
         path=operation.path,
         handler=handler,

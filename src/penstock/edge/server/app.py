@@ -1,4 +1,4 @@
-"""The door: who asks, is it allowed, and which operation serves it."""
+"""The HTTP application: identify the caller, check its access, and call the route's handler."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from penstock.domain.errors import (
 )
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Refuse, Route, Router
+from penstock.edge.server.router import HttpRoute, Refuse, Router
 from penstock.services.keys import Keyring
 from penstock.services.logins import LoginService
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 may name no host
+_LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 has no host
 _HOST = re.compile(rb"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
-_MOST_REMEMBERED = 100  # ports differ
+_MOST_REMEMBERED = 100  # host headers with different ports
 
 
 class App:
@@ -34,8 +34,8 @@ class App:
         self._keyring = keyring
         self._logins = logins
         self._hosts = hosts | _LOOPBACK
-        self._welcome: set[bytes] = set()  # values of the header that were judged already
-        self._json: set[bytes] = set()  # likewise
+        self._known_hosts: set[bytes] = set()  # header values that were accepted before
+        self._known_json: set[bytes] = set()  # likewise
         self.is_closing = False
 
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
@@ -47,8 +47,8 @@ class App:
                 return self._call_later(token, request, route)
         return self._call(request, route, respond)
 
-    async def _call_later(self, token: str, request: Request, route: Route) -> Response:
-        """What this node does not know of a login, the store does."""
+    async def _call_later(self, token: str, request: Request, route: HttpRoute) -> Response:
+        """Load the login from the store first: this node does not know its latest state."""
         try:
             await self._logins.load(token)
         except Exception as error:
@@ -58,26 +58,28 @@ class App:
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
 
         def respond(response: Response) -> None:
-            if not answer.done():  # the client may have gone
+            if not answer.done():  # it is cancelled if the client disconnects
                 answer.set_result(response)
 
         later = self._call(request, route, respond)
         return await (answer if later is None else later)
 
-    def _call(self, request: Request, route: Route, respond: Respond) -> Awaitable[Response] | None:
+    def _call(
+        self, request: Request, route: HttpRoute, respond: Respond
+    ) -> Awaitable[Response] | None:
         if route.refuse is None:
-            self._let_in(request, route)
+            self._check_access(request, route)
             return route.handler(request, respond)
         try:
-            self._let_in(request, route)
+            self._check_access(request, route)
             later = route.handler(request, respond)
         except Exception as error:
             respond(_refusal(route.refuse, request, error))
             return None
-        return None if later is None else _foreign(route.refuse, request, later)
+        return None if later is None else _await_or_refuse(route.refuse, request, later)
 
     def refuse(self, request: Request, error: PenstockError) -> Response:
-        """For what comes to no handler, in the words of the protocol that the path belongs to."""
+        """Render an error that no handler sees, in the format of the path's protocol."""
         try:
             route, _ = self._router.find(request.method, request.path)
         except PenstockError:
@@ -86,9 +88,9 @@ class App:
             return error_response(error)
         return _refusal(route.refuse, request, error)
 
-    def _let_in(self, request: Request, route: Route) -> None:
+    def _check_access(self, request: Request, route: HttpRoute) -> None:
         if self.is_closing and (route.role is not None or route.refuse is not None):
-            raise ShuttingDown("this node is shutting down; ask another or again")
+            raise ShuttingDown("this node is shutting down; try again or ask another node")
         headers = request.headers
         if not self._keyring.is_needed:
             self._check_host(headers.get(b"host", b""))
@@ -104,7 +106,7 @@ class App:
                 access.allow_everywhere(request.caller)
 
     def _caller(self, headers: dict[bytes, bytes]) -> Caller:
-        """By the key that is shown or, for pages of the console, by the login."""
+        """The caller of the API key or, for pages of the console, of the login cookie."""
         if b"cookie" in headers and b"authorization" not in headers:
             token = cookie(headers, self._logins.cookie)
             if token is not None:
@@ -112,8 +114,8 @@ class App:
                 return self._logins.caller(token, None if given is None else given.decode("latin1"))
         return self._keyring.caller(_secret(headers))
 
-    def _login_to_load(self, request: Request, route: Route) -> str | None:
-        """The token of a login that decides about this request and is not known well enough."""
+    def _login_to_load(self, request: Request, route: HttpRoute) -> str | None:
+        """The token of the login that authorises this request, if it must be loaded first."""
         if route.role is None or not self._keyring.is_needed:
             return None
         if b"authorization" in request.headers:
@@ -122,25 +124,30 @@ class App:
         return None if token is None or self._logins.is_fresh(token) else token
 
     def _check_host(self, host: bytes) -> None:
-        """Without keys only this machine may come in; a page that renames itself to us may not."""
-        if host in self._welcome:
+        """Without keys only local names are served, which prevents DNS rebinding."""
+        if host in self._known_hosts:
             return
         match = _HOST.fullmatch(host)
         if match is None or match[1].lower() not in self._hosts:
-            raise Forbidden("this host name is not served without API keys")
-        _remember(self._welcome, host)
+            raise Forbidden(
+                "this host name is not served without API keys; create one with penstock keys "
+                "create"
+            )
+        _remember(self._known_hosts, host)
 
     def _check_json(self, content_type: bytes) -> None:
-        if content_type in self._json:
+        if content_type in self._known_json:
             return
         if content_type.partition(b";")[0].strip().lower() != b"application/json":
             raise UnsupportedMediaType(
                 "send JSON with the header content-type: application/json (curl: --json)"
             )
-        _remember(self._json, content_type)
+        _remember(self._known_json, content_type)
 
 
-async def _foreign(refuse: Refuse, request: Request, later: Awaitable[Response]) -> Response:
+async def _await_or_refuse(
+    refuse: Refuse, request: Request, later: Awaitable[Response]
+) -> Response:
     try:
         return await later
     except Exception as error:
@@ -148,40 +155,41 @@ async def _foreign(refuse: Refuse, request: Request, later: Awaitable[Response])
 
 
 def _refusal(refuse: Refuse, request: Request, error: Exception) -> Response:
-    """Protocols of others have words of their own for a refusal."""
+    """Render an error in the format of another protocol."""
     if isinstance(error, PenstockError):
-        error_response(error)  # tells the log what is for the log
+        error_response(error)  # logs internal errors
         return refuse(request, error)
     unexpected(error)
     return refuse(request, PenstockError("internal error"))
 
 
-def _remember(judged: set[bytes], value: bytes) -> None:
-    if len(judged) < _MOST_REMEMBERED:
-        judged.add(value)
+def _remember(known: set[bytes], value: bytes) -> None:
+    if len(known) < _MOST_REMEMBERED:
+        known.add(value)
 
 
 def refuse_other_sites(headers: dict[bytes, bytes]) -> None:
-    """Browsers say where a request comes from; pages of other sites must not act here."""
+    """Reject requests that a browser sends for a page of another site."""
     origin = headers.get(b"origin")
     if origin is not None and origin.partition(b"://")[2] != headers.get(b"host", b""):
-        raise Forbidden("requests from other sites are not taken")
+        raise Forbidden("requests from other sites are not accepted")
     if headers.get(b"sec-fetch-site") == b"cross-site":
-        raise Forbidden("requests from other sites are not taken")
+        raise Forbidden("requests from other sites are not accepted")
 
 
 def refuse_pages(headers: dict[bytes, bytes]) -> None:
-    """Where a GET acts, too: a page need not say where that comes from.
+    """Reject requests of pages of other origins, for GETs that have effects.
 
-    What it shows as a picture, say; and whatever listens on another port is of the same site.
+    A page can send a GET without an Origin header, for a picture for example, and another port of
+    the same host counts as the same site.
     """
     refuse_other_sites(headers)
     if headers.get(b"sec-fetch-site") == b"same-site":
-        raise Forbidden("requests from other sites are not taken")
+        raise Forbidden("requests from other sites are not accepted")
 
 
 def cookie(headers: dict[bytes, bytes], name: str) -> str | None:
-    """The value of a cookie, if it came."""
+    """The value of a cookie, or None."""
     start = f"{name}=".encode()
     for part in headers.get(b"cookie", b"").split(b";"):
         if part.strip().startswith(start):

@@ -1,4 +1,4 @@
-"""A response as the bytes of HTTP/1.1."""
+"""Encoding of responses in HTTP/1.1."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from penstock.edge.server.request import Response
 
-# Such answers say nothing about content.
+# Responses without content headers.
 _BARE = {s: f"HTTP/1.1 {s} {HTTPStatus(s).phrase}\r\ndate: ".encode() for s in (204, 304)}
 _STATUS_LINES = {
     s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\ncontent-type: ".encode() for s in HTTPStatus

@@ -1,4 +1,4 @@
-"""Refusals as HTTP answers.  Every error of the domain has a status (a test proves it)."""
+"""Errors as HTTP responses.  Every domain error has a status (a test checks it)."""
 
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def error_answer(error: PenstockError) -> ErrorAnswer:
-    # What went wrong inside is for the log; outside, it would only help an attacker.
+    # Internal details go to the log; in a response they would only help an attacker.
     if isinstance(error, errors.OutcomeUnknown):
-        text = "the store has not answered in time; the request may have been carried out"
+        text = "the store did not respond in time; the request may have been executed"
         return ErrorAnswer(ErrorBody(error.code, text))
-    if errors.kind_of(error) is errors.StoreUnavailable:  # the store has told the log
-        return ErrorAnswer(ErrorBody(error.code, "the store takes no work now; try again"))
+    if errors.kind_of(error) is errors.StoreUnavailable:  # the store has logged it
+        return ErrorAnswer(ErrorBody(error.code, "the store is unavailable; try again"))
     if type(error) is not PenstockError:
         return ErrorAnswer(ErrorBody(error.code, str(error)))
-    _log.error("a request failed: %s", error, exc_info=error.__cause__ or error)
+    _log.error("request failed: %s", error, exc_info=error.__cause__ or error)
     return ErrorAnswer(ErrorBody(error.code, "internal error"))
 
 
 def unexpected(error: Exception) -> Response:
-    """A mistake of ours: told in the log with its trace, outside only as `internal`."""
+    """Log an unexpected exception with its traceback; the client only sees `internal`."""
     wrapped = PenstockError(f"{type(error).__name__}: {error}")
     wrapped.__cause__ = error
     return error_response(wrapped)

@@ -1,8 +1,8 @@
-"""What the parser made of heads that came before.
+"""A cache of parsed request heads.
 
-On a connection that stays open a client says the same head again and again, down to the length of
-its body.  Equal bytes mean the same thing, so they are parsed once: measured, that is a quarter
-of what it takes until a request is with the store.
+Clients repeat the same head on a connection, down to the length of the body.  Equal bytes mean the
+same request head, so they are parsed once: this saves a quarter of the time until a request reaches
+the store (measured).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import asyncio
 from penstock.edge.server.request import Request
 
 _END = b"\r\n\r\n"
-_LONGEST = 1_024  # bytes; what is remembered must not fill the memory
+_LONGEST = 1_024  # bytes; bounds the memory of the cache
 _MOST_REMEMBERED = 1_000
-# With one of the first two there is more to do than to read a body: one wants an answer before it
-# sends that, the other depends on who takes coded bodies at the time.  The others never come again.
+# The first two need more than the body: an interim response, and a check whether coded bodies are
+# accepted.  The values of the others never repeat.
 _SPECIAL = frozenset({b"expect", b"content-encoding", b"traceparent", b"x-amz-date"})
 
 
@@ -24,7 +24,7 @@ class Heads:
         self._known: dict[bytes, tuple[int, Request]] = {}
 
     def recognise(self, data: bytes, transport: asyncio.BaseTransport) -> Request | None:
-        """The request, if `data` is a whole one and its head is known; it keeps its connection."""
+        """The request, if `data` is a complete one with a known head; its connection stays open."""
         size = data.find(_END) + len(_END)
         known = self._known.get(data[:size])
         if known is None or known[0] != len(data):
@@ -34,7 +34,7 @@ class Heads:
         return Request(like.method, like.path, like.query_bytes, like.headers, body, transport)
 
     def learn(self, data: bytes, request: Request) -> None:
-        """`data` came in one piece: it begins with this request, and perhaps there is more.
+        """Remember the head of a request that arrived in one piece, unless more follows in `data`.
 
         The request is HTTP/1.1, and its connection stays open.
         """

@@ -1,4 +1,4 @@
-"""The listener: opens the port, sweeps out those who dawdle, and closes without losing anything."""
+"""The listener: open the port, cut off stalled connections, and drain on stop."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class HttpServer:
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
-        """Listen; returns the port, which matters when it was left open (0)."""
+        """Listen; return the bound port, which differs from `port` if that is 0."""
         loop = asyncio.get_running_loop()
-        self._tell_date()
+        self._set_date()
         if tls is None:
             server = await loop.create_server(
                 lambda: HttpConnection(self._traffic),
@@ -47,7 +47,7 @@ class HttpServer:
         return bound
 
     async def stop(self, *, drain_ms: int) -> None:
-        """Take no new connections, let those at work finish, then close what is left."""
+        """Accept no more connections, let open requests finish, then close the rest."""
         if self._server is None or self._sweeper is None:
             return
         self._server.close()
@@ -56,7 +56,7 @@ class HttpServer:
         for connection in list(self._traffic.connections):
             connection.drain()
         if self._traffic.connections:
-            # Each closes with its answer; whoever takes longer than this is cut off.
+            # Each connection closes after its response; those that take longer are cut off.
             with suppress(TimeoutError):
                 async with asyncio.timeout(drain_ms / 1000):
                     await self._traffic.left.wait()
@@ -67,9 +67,9 @@ class HttpServer:
     async def _sweep(self, part: NodePart) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            self._tell_date()
+            self._set_date()
             self._traffic.sweep()
             part.moved()
 
-    def _tell_date(self) -> None:
+    def _set_date(self) -> None:
         self._traffic.date = formatdate(self._clock.now() / 1000, usegmt=True).encode()

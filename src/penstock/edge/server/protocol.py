@@ -1,8 +1,8 @@
-"""HTTP/1.1 on a connection: bytes to requests and responses to bytes, nothing of queues.
+"""HTTP/1.1 on a connection: bytes to requests, responses to bytes.
 
-Parsing is llhttp's (httptools), strict by default.  Measured on one core with 64 connections: this
-way 102,000 trivial requests a second, granian 33,000 (ASGI) to 50,000 (RSGI).  One request at a
-time per connection; what is pipelined behind it waits its turn.
+llhttp parses (through httptools), strictly.  Measured on one core with 64 connections: 102,000
+trivial requests per second; granian serves 33,000 (ASGI) to 50,000 (RSGI).  A connection serves one
+request at a time; pipelined requests wait.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _NEVER = float("inf")
 class HttpConnection(asyncio.Protocol):
     __slots__ = (
         "_body",
+        "_buffered",
         "_has_headers",
         "_header_bytes",
         "_headers",
-        "_held",
         "_is_clogged",
-        "_is_going_on",
         "_is_receiving",
+        "_is_serving",
         "_keep_alive",
         "_line_bytes",
         "_parser",
@@ -62,16 +62,16 @@ class HttpConnection(asyncio.Protocol):
         self._traffic = traffic
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[tuple[Request | PenstockError, bool]] = deque()
-        self._request: Request | None = None  # the one that is being served
+        self._request: Request | None = None  # being served
         self._task: asyncio.Task[None] | None = None
-        self._stream: Stream | None = None  # an answer that goes on and on
+        self._stream: Stream | None = None  # a response without an end
         self._keep_alive = True
-        self._held = 0
-        self._is_receiving = False  # a part of a request
-        self._is_clogged = False  # the client does not read what we write
-        self._is_going_on = False
-        self._line_bytes = 0  # of the line that has begun; -1 within a body
-        self._piece = b""  # what is being parsed, as long as only its first request is
+        self._buffered = 0
+        self._is_receiving = False  # part of a request has arrived
+        self._is_clogged = False  # the client does not read its responses
+        self._is_serving = False
+        self._line_bytes = 0  # of the incomplete line; -1 within a body
+        self._piece = b""  # the data being parsed, until its first request is complete
         self.deadline = traffic.now() + traffic.receive_timeout
         self._reset()
 
@@ -89,18 +89,20 @@ class HttpConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         traffic = self._traffic
         if traffic.is_draining:
-            self._turn_away(ShuttingDown("this node takes no more connections now"))
+            self._reject(ShuttingDown("this node is shutting down and accepts no more connections"))
         elif self not in traffic.connections and not traffic.make_room():
-            self._turn_away(TooManyConnections(f"{traffic.max_connections} connections are in use"))
+            self._reject(
+                TooManyConnections(f"{traffic.max_connections} connections are in use; try again")
+            )
         else:
             traffic.connections.add(self)
 
     def await_handshake(self, transport: asyncio.Transport) -> None:
-        """A TLS connection counts from its first moment: `transport` ends it until it is made."""
+        """Count a TLS connection during its handshake; `transport` can end it until it is made."""
         self._transport = transport
         self._traffic.connections.add(self)
 
-    def _turn_away(self, error: PenstockError) -> None:
+    def _reject(self, error: PenstockError) -> None:
         self._write(error_response(error), keep_alive=False)
 
     def data_received(self, data: bytes) -> None:
@@ -116,25 +118,25 @@ class HttpConnection(asyncio.Protocol):
             if self._is_receiving:
                 self._measure_line(data)
         except httptools.HttpParserUpgrade:
-            self._transport.pause_reading()  # the request itself is answered, and that is all
+            self._transport.pause_reading()  # only the request itself is answered
         except (httptools.HttpParserError, PenstockError) as error:
             self._refuse_rest(self._refused or InvalidRequest(f"malformed HTTP: {error}"))
         self._piece = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._traffic.leave(self)
-        self._let_go()
+        self._release_body()
         self._waiting.clear()
         self._reset()
-        del self._parser  # each holds the other: memory would come back only some time later
+        del self._parser  # breaks a reference cycle, so that memory is freed at once
         if self._task is not None:
-            self._task.cancel()  # nobody is there to hear the answer
+            self._task.cancel()  # the client cannot read the response
         if self._stream is not None:
             self._stream.lose()
 
     def pause_writing(self) -> None:
-        # A client that does not read its answers gets the same patience as one that does not send,
-        # and no more answers until it does.
+        # A client that does not read its responses has the same timeout as one that does not send,
+        # and gets no more responses until it reads.
         self._is_clogged = True
         self._transport.pause_reading()
         self.deadline = self._traffic.now() + self._traffic.receive_timeout
@@ -146,14 +148,14 @@ class HttpConnection(asyncio.Protocol):
         if self._stream is not None:
             self.deadline = _NEVER
         elif not self._transport.is_closing():
-            self._rest()
-            self._go_on()
+            self._start_idle_timer()
+            self._serve_waiting()
 
     def abort(self) -> None:
         self._transport.abort()
 
     def drain(self) -> None:
-        """Close now if idle, else after the answer; one that has no end ends here."""
+        """Close now if idle, else after the response; end a stream."""
         if self._stream is not None and self._is_clogged:
             self._transport.abort()
         elif self._stream is not None or not self._is_busy:
@@ -161,14 +163,14 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Open, and neither sending a request nor waiting for an answer."""
+        """Open, and neither sending a request nor waiting for a response."""
         return not (self._is_busy or self._is_receiving or self._is_clogged)
 
     @property
     def _is_busy(self) -> bool:
         return self._request is not None or bool(self._waiting)
 
-    # --- the parser's calls ---
+    # --- callbacks of the parser ---
 
     def on_message_begin(self) -> None:
         self._reset()
@@ -188,13 +190,13 @@ class HttpConnection(asyncio.Protocol):
         headers = self._headers
         if self._header_bytes > bounds.MAX_HEADER_BYTES or len(headers) >= bounds.MAX_HEADERS:
             self._refuse_headers()
-        if self._has_headers:  # what trails a chunked body
+        if self._has_headers:  # a trailer of a chunked body
             return
         name = name.lower()
         if name in headers:
             if name in bounds.ONCE:
                 self._stop(InvalidRequest(f"the header {name.decode()} is given twice"))
-            # RFC 9110, 5.3; without a blank, as AWS's clients sign it
+            # RFC 9110, 5.3; without a space, as AWS's clients sign it
             value = headers[name] + (b"; " if name == b"cookie" else b",") + value
         headers[name] = value
 
@@ -204,11 +206,11 @@ class HttpConnection(asyncio.Protocol):
         if b"host" not in headers and self._parser.get_http_version() != "1.0":
             self._stop(InvalidRequest("the header host is missing"))
         if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
-            self._stop(InvalidRequest("of the transfer encodings only chunked is taken"))
+            self._stop(InvalidRequest("the only supported transfer encoding is chunked"))
         if int(headers.get(b"content-length", b"0")) > self._traffic.max_body_bytes:
-            self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
+            self._stop(TooLarge(f"a request may have at most {self._traffic.max_body_bytes} bytes"))
         if b"content-encoding" in headers and not self._may_be_coded():
-            self._stop(UnsupportedMediaType("compressed requests are not taken"))
+            self._stop(UnsupportedMediaType("compressed requests are not supported"))
         if headers.get(b"expect", b"").lower() == b"100-continue" and not self._is_busy:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -219,40 +221,36 @@ class HttpConnection(asyncio.Protocol):
     def on_body(self, part: bytes) -> None:
         self._line_bytes = -1
         if len(self._body) + len(part) > self._traffic.max_body_bytes:
-            self._stop(TooLarge(f"a request takes at most {self._traffic.max_body_bytes} bytes"))
+            self._stop(TooLarge(f"a request may have at most {self._traffic.max_body_bytes} bytes"))
         if not self._body:
             self._body = part
             return
-        self._hold(len(part))
+        self._count_buffered(len(part))
         if isinstance(self._body, bytearray):
             self._body += part
-        else:  # a list of tiny parts would take many times their room
+        else:  # a list of tiny parts would need many times their size
             self._body = bytearray(self._body + part)
 
     def on_chunk_complete(self) -> None:
         self._line_bytes = 0
 
-    def _hold(self, size: int) -> None:
-        """Bodies that come in parts share a room: many large ones at once must not fill memory."""
-        self._held += size
-        self._traffic.held_bytes += size
-        if self._traffic.held_bytes > self._traffic.max_held_bytes:
+    def _count_buffered(self, size: int) -> None:
+        """Limit the total size of bodies that arrive in parts, so that they cannot fill memory."""
+        self._buffered += size
+        self._traffic.buffered_bytes += size
+        if self._traffic.buffered_bytes > self._traffic.max_buffered_bytes:
             self._stop(TooManyWaiting("too many large requests at once; try again"))
 
-    def _let_go(self) -> None:
-        self._traffic.held_bytes -= self._held
-        self._held = 0
+    def _release_body(self) -> None:
+        self._traffic.buffered_bytes -= self._buffered
+        self._buffered = 0
 
     def on_message_complete(self) -> None:
         piece, self._piece = self._piece, b""
         method = self._parser.get_method().decode()
         keep_alive = self._parser.should_keep_alive()
-        if (
-            not keep_alive
-            or method == "CONNECT"
-            or not bounds.ABOUT_STAYING.isdisjoint(self._headers)
-        ):
-            keep_alive = self._may_stay(keep_alive)
+        if not keep_alive or method == "CONNECT" or not bounds.CONNECTION.isdisjoint(self._headers):
+            keep_alive = self._may_keep_alive(keep_alive)
         body = self._body if isinstance(self._body, bytes) else bytes(self._body)
         try:
             path, query = split_target(self._url)
@@ -264,20 +262,20 @@ class HttpConnection(asyncio.Protocol):
             self._traffic.heads.learn(piece, request)
         self._take(request, keep_alive)
 
-    def _may_stay(self, wants_to: bool) -> bool:
+    def _may_keep_alive(self, wants_to: bool) -> bool:
         headers, parser = self._headers, self._parser
         if parser.should_upgrade():
-            # The offer is not taken up.  The parser reads no further, not even this body.
+            # We do not upgrade, and the parser stops here, even before this body.
             if b"content-length" in headers or b"transfer-encoding" in headers:
                 self._stop(InvalidRequest("this server does not switch protocols"))
             return False
         version = parser.get_http_version()
         if version not in ("1.0", "1.1"):
-            self._stop(InvalidRequest("this server speaks HTTP/1.1"))
+            self._stop(InvalidRequest("only HTTP/1.0 and HTTP/1.1 are supported"))
         return wants_to and version == "1.1"
 
     def _measure_line(self, data: bytes) -> None:
-        """The parser reports a header when its line ends; until then it gathers in memory."""
+        """Limit a line that is not complete: until its end the parser buffers it."""
         if self._line_bytes < 0:
             return
         end = data.rfind(b"\n")
@@ -287,10 +285,10 @@ class HttpConnection(asyncio.Protocol):
 
     def _refuse_headers(self) -> None:
         most = f"{bounds.MAX_HEADERS} lines and {bounds.MAX_HEADER_BYTES} bytes"
-        self._stop(InvalidRequest(f"the head of a request takes at most {most}"))
+        self._stop(InvalidRequest(f"the head of a request may have at most {most}"))
 
     def _stop(self, error: PenstockError) -> None:
-        """Leave the parser: what follows on this connection is not read any more."""
+        """Leave the parser and read no more from this connection."""
         self._refused = error
         raise error
 
@@ -302,13 +300,13 @@ class HttpConnection(asyncio.Protocol):
 
     def _take(self, request: Request | PenstockError, keep_alive: bool) -> None:
         self._is_receiving = False
-        if self._held:
-            self._let_go()
+        if self._buffered:
+            self._release_body()
         if self._request is None and not self._waiting and not self._is_clogged:
             self._serve(request, keep_alive)
             return
         if len(self._waiting) >= bounds.MOST_PIPELINED and not isinstance(request, PenstockError):
-            self._stop(InvalidRequest(f"more than {bounds.MOST_PIPELINED} requests at once"))
+            self._stop(InvalidRequest(f"more than {bounds.MOST_PIPELINED} pipelined requests"))
         self._waiting.append((request, keep_alive))
         if len(self._waiting) >= bounds.MAX_PIPELINED:
             self._transport.pause_reading()
@@ -352,7 +350,7 @@ class HttpConnection(asyncio.Protocol):
             self._respond(response)
 
     def _begin(self, stream: Stream) -> None:
-        """The request stays the one that is served, until the connection closes."""
+        """Start a stream, which occupies the connection until it closes."""
         self._stream = stream
         self._transport.write(stream_head(stream, self._traffic.date))
         stream.begin(self._send, self._transport.close)
@@ -360,7 +358,7 @@ class HttpConnection(asyncio.Protocol):
             self.drain()
 
     def _send(self, data: bytes) -> None:
-        # Whoever does not keep up misses some; if it reads nothing at all, the sweeper comes.
+        # A slow client misses events; one that reads nothing is cut off by the sweeper.
         if not self._is_clogged and not self._transport.is_closing():
             self._transport.write(data)
 
@@ -371,24 +369,24 @@ class HttpConnection(asyncio.Protocol):
         keep_alive = self._keep_alive and not self._traffic.is_draining
         self._write(response, keep_alive=keep_alive, without_body=request.method == "HEAD")
         if keep_alive and not self._is_clogged:
-            self._rest()
+            self._start_idle_timer()
             if self._waiting:
-                self._go_on()
+                self._serve_waiting()
 
-    def _rest(self) -> None:
+    def _start_idle_timer(self) -> None:
         traffic = self._traffic
-        patience = traffic.receive_timeout if self._is_receiving else traffic.idle_timeout
-        self.deadline = traffic.now() + patience
+        timeout = traffic.receive_timeout if self._is_receiving else traffic.idle_timeout
+        self.deadline = traffic.now() + timeout
 
-    def _go_on(self) -> None:
-        """Serve what was pipelined: in a loop, because what is answered on the spot comes back."""
-        if self._is_going_on:
+    def _serve_waiting(self) -> None:
+        """Serve pipelined requests in a loop: an immediate response calls this again."""
+        if self._is_serving:
             return
-        self._is_going_on = True
+        self._is_serving = True
         is_closing = self._transport.is_closing
         while self._waiting and not (self._request or self._is_clogged or is_closing()):
             self._serve(*self._waiting.popleft())
-        self._is_going_on = False
+        self._is_serving = False
         if not (self._waiting or self._is_clogged or is_closing()):
             self._transport.resume_reading()
 

@@ -1,4 +1,4 @@
-"""One request and its response, as handlers see them."""
+"""Requests and responses, as handlers see them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Request(msgspec.Struct, eq=False):
 
     @property
     def client(self) -> str:
-        """The address it came from (a proxy's, if there is one between); empty if not known."""
+        """The address of the peer, possibly a proxy; empty if unknown."""
         if self._transport is None:
             return ""
         peer = self._transport.get_extra_info("peername")
         return str(peer[0]) if peer else ""
 
     def query(self, *allowed: str) -> dict[str, str]:
-        """The query's values; raises InvalidRequest for names that mean nothing here."""
+        """The query parameters; raises InvalidRequest for names that are not allowed."""
         try:
             pairs = parse_qsl(
                 self.query_bytes.decode("ascii"),
@@ -50,7 +50,7 @@ class Request(msgspec.Struct, eq=False):
         if len(values) != len(pairs):
             raise InvalidRequest("a query parameter is given twice")
         if any(NUL in value for value in values.values()):
-            raise InvalidRequest("a query parameter must not have a NUL in it")
+            raise InvalidRequest("a query parameter must not contain a NUL")
         unknown = values.keys() - set(allowed)
         if unknown:
             raise InvalidRequest(f"unknown query parameter {min(unknown)[:40]!r}")
@@ -65,8 +65,8 @@ class Response(msgspec.Struct, eq=False):
 
 
 Respond = Callable[[Response], None]
-# A handler either promises a response, or takes `respond` and calls it later itself: the hot
-# operations do that, because a task per request costs as much as the request.
+# A handler either returns an awaitable response, or calls `respond` itself later: the hot
+# operations do the latter, because a task per request costs as much as the request.
 Handler = Callable[[Request, Respond], Awaitable[Response] | None]
 
 

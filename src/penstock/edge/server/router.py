@@ -1,4 +1,4 @@
-"""Which handler serves a path, and what a caller needs to be let in."""
+"""Routing: which handler serves a path, and which access it requires."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from penstock.domain.limits import NUL
 from penstock.edge.server.request import Handler, Request, Response
 
 _ANYTHING = re.compile(".+", re.DOTALL)
-_FEW = frozenset({"queue"})  # parts of paths that come again and again, unlike ids and receipts
-_SHORT = 150  # characters; what is remembered must not fill the memory
+_CACHED = frozenset({"queue"})  # path parameters with few values, unlike ids and receipts
+_SHORT = 150  # characters; bounds the memory of the cache
 _MOST_REMEMBERED = 20_000
 
 
 Refuse = Callable[[Request, PenstockError], Response]
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class HttpRoute(msgspec.Struct, frozen=True, kw_only=True):
     """A method and a path: who may call it, and what handles it."""
 
     method: str
@@ -42,44 +42,44 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     operation: Operation[Any] | None = None  # of the contract; None: not in the OpenAPI document
 
     def __post_init__(self) -> None:
-        """An operation without a scope must not be served: nobody would check its queue."""
+        """Refuse an operation without a scope: the queues of the key would not be checked."""
         has_queue = self.queue is not None or "{queue}" in self.path
         if self.role is not None and self.scope is Scope.QUEUE and not has_queue:
-            raise ValueError(f"{self.method} {self.path} names no queue: give it a scope")
+            raise ValueError(f"{self.method} {self.path} does not name a queue: give it a scope")
 
 
 class _Node:
-    __slots__ = ("children", "fits", "name", "rest", "routes", "wild")
+    __slots__ = ("children", "name", "pattern", "rest", "routes", "wild")
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.wild: _Node | None = None
         self.rest: _Node | None = None
         self.name = ""
-        self.fits = _ANYTHING
-        self.routes: dict[str, Route] = {}
+        self.pattern = _ANYTHING
+        self.routes: dict[str, HttpRoute] = {}
 
 
 class Router:
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[HttpRoute]) -> None:
         self.routes = list(routes)
         self._root = _Node()
-        self._found: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}
+        self._found: dict[tuple[str, str], tuple[HttpRoute, dict[str, str]]] = {}
         for route in self.routes:
             self._add(route)
 
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+    def find(self, method: str, path: str) -> tuple[HttpRoute, dict[str, str]]:
         """Raises NotFound or MethodNotAllowed."""
         found = self._found.get((method, path))
         if found is None:
             found = self._look_up(method, path)
-            if len(path) <= _SHORT and found[1].keys() <= _FEW:
+            if len(path) <= _SHORT and found[1].keys() <= _CACHED:
                 if len(self._found) >= _MOST_REMEMBERED:
                     self._found.clear()
                 self._found[method, path] = found
         return found
 
-    def _look_up(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+    def _look_up(self, method: str, path: str) -> tuple[HttpRoute, dict[str, str]]:
         params: dict[str, str] = {}
         node: _Node | None = self._root
         parts = path.split("/")
@@ -90,23 +90,23 @@ class Router:
                 params[node.name] = "/".join(parts[place:])
                 break
             child = node.children.get(part)
-            if child is None and node.wild is not None and node.wild.fits.fullmatch(part):
+            if child is None and node.wild is not None and node.wild.pattern.fullmatch(part):
                 child = node.wild
-                params[child.name] = _unquoted(part) if "%" in part else part
+                params[child.name] = _unquote(part) if "%" in part else part
             if child is None:
-                raise NotFound(f"there is nothing at {path[:200]!r}")
+                raise NotFound(f"nothing is served at {path[:200]!r}")
             node = child
         assert node is not None
         route = node.routes.get(method)
         if route is None:
             if not node.routes:
-                raise NotFound(f"there is nothing at {path[:200]!r}")
+                raise NotFound(f"nothing is served at {path[:200]!r}")
             allowed = {*node.routes, "HEAD"} if "GET" in node.routes else node.routes.keys()
             names = tuple(sorted(allowed))
-            raise MethodNotAllowed(f"{path[:200]!r} takes {', '.join(names)}", names)
+            raise MethodNotAllowed(f"{path[:200]!r} allows only {', '.join(names)}", names)
         return route, params
 
-    def _add(self, route: Route) -> None:
+    def _add(self, route: HttpRoute) -> None:
         node = self._root
         for part in route.path.split("/")[1:]:
             if part.endswith("...}"):
@@ -118,15 +118,15 @@ class Router:
                 if node.wild is None:
                     node.wild = _Node()
                     node.wild.name, _, pattern = part[1:-1].partition(":")
-                    node.wild.fits = re.compile(pattern) if pattern else _ANYTHING
+                    node.wild.pattern = re.compile(pattern) if pattern else _ANYTHING
                 node = node.wild
             else:
                 node = node.children.setdefault(part, _Node())
         node.routes[route.method] = route
 
 
-def _unquoted(part: str) -> str:
+def _unquote(part: str) -> str:
     text = unquote(part)
-    if NUL in text:  # nothing has such a name, and not every store takes the question
-        raise NotFound("there is nothing with a NUL in its name")
+    if NUL in text:  # no name contains one, and PostgreSQL rejects it
+        raise NotFound("a name must not contain a NUL")
     return text

@@ -1,6 +1,6 @@
-"""Answers that go on until one side has enough: server-sent events.
+"""Responses without an end: server-sent events.
 
-Such an answer has no length; it ends with its connection.
+Such a response has no length; it ends with its connection.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from penstock.edge.server.request import Response
 EVENTS = b"text/event-stream"
 _HEADERS = (
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),  # proxies that gather first would keep them all
+    (b"x-accel-buffering", b"no"),  # keeps nginx from buffering the events
 )
 
 
 class Stream(Response, eq=False, kw_only=True):
-    """`send` and `end` may be called at any time; `on_lost` is called once, when it is over."""
+    """`send` and `end` may be called at any time; `on_lost` is called once, when it ends."""
 
     on_lost: Callable[[Stream], None]
     status: int = 200
@@ -32,7 +32,7 @@ class Stream(Response, eq=False, kw_only=True):
     _close: Callable[[], None] | None = None
 
     def begin(self, write: Callable[[bytes], None], close: Callable[[], None]) -> None:
-        """The connection is ready for it."""
+        """Start writing; called once the connection is ready."""
         self._write, self._close = write, close
         for data in self._unsent:
             write(data)
@@ -66,5 +66,5 @@ def stream_head(stream: Stream, date: bytes) -> bytes:
 
 
 def event(data: bytes, *, name: str) -> bytes:
-    """One event; the data is JSON on one line."""
+    """Encode one event; the data is JSON on one line."""
     return b"event: %s\ndata: %s\n\n" % (name.encode(), data)

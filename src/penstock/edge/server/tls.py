@@ -1,7 +1,7 @@
-"""The listener for TLS: connections count, and have a deadline, from the moment they are accepted.
+"""The TLS listener: counts connections, and gives them a deadline, from the moment of acceptance.
 
-A server of asyncio makes a connection known after its handshake.  Until then nobody counts it, so a
-client that never speaks could open as many as the process has files.
+asyncio's own server reports a connection after its handshake.  Uncounted until then, a silent
+client could open as many connections as the process has file descriptors.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from functools import partial
 from penstock.edge.server.protocol import HttpConnection
 from penstock.edge.server.traffic import Traffic
 
-_AT_ONCE = 100  # connections accepted before others have their turn
+_AT_ONCE = 100  # connections accepted per iteration of the event loop
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_PAUSE_S = 1.0  # until we try again
+_PAUSE_S = 1.0  # before the next attempt
 
 _log = logging.getLogger(__name__)
 
 
 class Handshake(asyncio.Transport):
-    """What stands for a connection until it is made; closing it ends the handshake."""
+    """The transport of a connection during its handshake; closing it ends the handshake."""
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Handshake(asyncio.Transport):
 
 
 async def listen(host: str, port: int, *, backlog: int) -> list[socket.socket]:
-    """One socket for each address of the host."""
+    """Open one socket for each address of the host."""
     loop = asyncio.get_running_loop()
     flags = socket.AI_PASSIVE
     found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=flags)
@@ -67,7 +67,7 @@ class TlsListener:
             self._loop.add_reader(one, self._accept, one)
 
     def close(self) -> None:
-        """Take no more connections; those that are made are the traffic's."""
+        """Accept no more connections; open ones stay in the traffic."""
         for one in self._listening:
             self._loop.remove_reader(one)
             one.close()
@@ -82,7 +82,7 @@ class TlsListener:
             except OSError as error:
                 if error.errno not in _OUT_OF_FILES:
                     raise
-                _log.warning("cannot accept connections for now: %s", error)
+                _log.warning("cannot accept connections, retrying: %s", error)
                 self._loop.remove_reader(listening)
                 self._loop.call_later(_PAUSE_S, self._resume, listening)
                 return
@@ -95,8 +95,8 @@ class TlsListener:
     def _take(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
         if not self._traffic.make_room():
-            _log.debug("a TLS connection was refused: all connections are in use")
-            accepted.close()  # an answer in plain text would not be understood
+            _log.debug("refused a TLS connection: all connections are in use")
+            accepted.close()  # the client expects TLS, not a plain-text response
             return
         connection = HttpConnection(self._traffic)
         task = self._loop.create_task(self._shake_hands(accepted, connection))
@@ -115,13 +115,13 @@ class TlsListener:
     def _end(
         self, accepted: socket.socket, connection: HttpConnection, task: asyncio.Task[None]
     ) -> None:
-        """Called also if the task was cancelled before it began."""
+        """Also called if the task was cancelled before it started."""
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if task.cancelled() or error is not None:
             self._traffic.leave(connection)
             accepted.close()
         if isinstance(error, OSError):
-            _log.debug("no TLS connection: %s", error)
+            _log.debug("TLS handshake aborted: %s", error)
         elif error is not None:
-            _log.error("a TLS handshake failed", exc_info=error)
+            _log.error("TLS handshake failed", exc_info=error)

@@ -1,4 +1,4 @@
-"""What all connections of a server share, and who of them has been waited for long enough."""
+"""Shared state of all connections of a server: limits, buffered bytes, deadlines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.domain.errors import PenstockError
 from penstock.edge.server.heads import Heads
 from penstock.edge.server.request import Handler, Request, Response
 
-MOST_HELD_BYTES = 128 * 1024 * 1024
+MOST_BUFFERED_BYTES = 128 * 1024 * 1024
 
 
 class Connection(Protocol):
@@ -22,17 +22,17 @@ class Connection(Protocol):
     def is_idle(self) -> bool: ...
 
     def drain(self) -> None:
-        """Close now if idle, else after the answer."""
+        """Close now if idle, else after the response."""
         ...
 
     def abort(self) -> None: ...
 
 
 class Unsent(msgspec.Struct):
-    """What is left of an answer."""
+    """The unsent rest of a response."""
 
     measure: Callable[[], int]
-    size: int  # when it was measured last
+    size: int  # at the last measurement
 
 
 class Traffic:
@@ -45,7 +45,7 @@ class Traffic:
         receive_timeout: float,
         idle_timeout: float,
         max_connections: int,
-        max_held_bytes: int = MOST_HELD_BYTES,
+        max_buffered_bytes: int = MOST_BUFFERED_BYTES,
     ) -> None:
         self.handle = handle
         self.refuse = refuse
@@ -53,23 +53,24 @@ class Traffic:
         self.receive_timeout = receive_timeout
         self.idle_timeout = idle_timeout
         self.max_connections = max_connections
-        self.max_held_bytes = max_held_bytes
-        # Bodies in any coding, for those who only hand them on: by the target of a request.
+        self.max_buffered_bytes = max_buffered_bytes
+        # Whether a request to this target may have a coded body: deliveries keep theirs.
         self.takes_coded: Callable[[bytes], bool] = lambda target: False
-        self.held_bytes = 0  # of bodies that are still coming in
+        self.buffered_bytes = 0  # of incomplete bodies
         self.connections: set[Connection] = set()
-        self._unsent: dict[Connection, Unsent] = {}  # answers that wait for clients, longest first
+        self._unsent: dict[
+            Connection, Unsent
+        ] = {}  # responses that clients do not read, oldest first
         self.heads = Heads()
         self.is_draining = False
-        self.left = asyncio.Event()  # set when the last connection goes
+        self.left = asyncio.Event()  # set when the last connection closes
         self.date = b""
         self.now = asyncio.get_running_loop().time
 
     def make_room(self) -> bool:
-        """For one more connection: at the limit, the longest idle one is closed for it.
+        """Make room for a connection by closing the longest idle one; False if all are busy.
 
-        So that clients which only keep connections open cannot shut out others, health checks
-        among them.  False: all of them are in use.
+        Clients that only keep connections open cannot lock out others, such as health checks.
         """
         if len(self.connections) < self.max_connections:
             return True
@@ -77,7 +78,7 @@ class Traffic:
         if not idle:
             return False
         longest = min(idle, key=lambda connection: connection.deadline)
-        self.connections.discard(longest)  # now: what is closing no longer counts
+        self.connections.discard(longest)  # a closing connection no longer counts
         longest.drain()
         return True
 
@@ -88,26 +89,26 @@ class Traffic:
             self.left.set()
 
     def note_unsent(self, connection: Connection, measure: Callable[[], int]) -> None:
-        """A client reads slower than we answer; `measure` returns the bytes that are left."""
+        """Track a client that reads slowly; `measure` returns the number of unsent bytes."""
         self._unsent[connection] = Unsent(measure, measure())
-        if sum(one.size for one in self._unsent.values()) > self.max_held_bytes:
+        if sum(one.size for one in self._unsent.values()) > self.max_buffered_bytes:
             self._cut_unread(connection)
 
     def forget_unsent(self, connection: Connection) -> None:
         self._unsent.pop(connection, None)
 
     def _cut_unread(self, newest: Connection) -> None:
-        """Cut connections until what is left of the answers fits into the memory meant for them.
+        """Cut connections until the unsent responses fit into their share of memory.
 
-        First those that have read nothing meanwhile, longest first: clients which ask for much and
-        read nothing can neither fill the memory nor shut out others.
+        Those that have read nothing since the last measurement go first, oldest first: clients that
+        request much and read nothing can neither fill the memory nor lock out others.
         """
         left = {connection: one.measure() for connection, one in self._unsent.items()}
         total = sum(left.values())
         for connection in sorted(
             left, key=lambda one: (one is newest, left[one] < self._unsent[one].size)
         ):
-            if total <= self.max_held_bytes:
+            if total <= self.max_buffered_bytes:
                 self._unsent[connection].size = left[connection]
             else:
                 total -= left[connection]
@@ -115,7 +116,7 @@ class Traffic:
                 connection.abort()
 
     def sweep(self) -> None:
-        """Cut off those who dawdle; called about once a second."""
+        """Cut connections past their deadline; called about once a second."""
         now = self.now()
         for connection in list(self.connections):
             if connection.deadline < now:

@@ -14,7 +14,7 @@ from penstock.domain.errors import PenstockError, ShuttingDown, TooLarge
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Handler, Request, Respond, Response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.errors import SqsError, from_core, method_not_allowed
 from penstock.edge.sqs.move_tasks import Moving
 from penstock.edge.sqs.queue_lookup import QueueLookup
@@ -50,9 +50,9 @@ class SqsApi:
         self._ids = request_ids(broker.dice.digits(20))
         self._operations = _operations(broker, room)
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
-            Route(
+            HttpRoute(
                 method=method,
                 path=path,
                 handler=self.handle,

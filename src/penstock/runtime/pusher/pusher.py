@@ -37,7 +37,7 @@ _log = logging.getLogger("penstock.push")
 _AFTER_ERROR_MS = 1_000
 
 
-class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
+class PusherSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Concurrency, lease, scan interval and back-off of a pusher."""
 
     concurrency: int
@@ -59,7 +59,7 @@ class Pusher:
         routes: RouteService,
         circuits: CircuitService,
         *,
-        settings: PushSettings,
+        settings: PusherSettings,
         holder: str,
         ring: Callable[[], None] = lambda: None,
         tally: PushTally | None = None,

@@ -18,7 +18,7 @@ MakeWorker = Callable[..., WorkerProcess]
 
 @pytest.fixture(params=("sqlite", "postgres"))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A store that the test can look into."""
+    """A broker on the worker's store, to inspect it."""
     return _store(request, tmp_path)
 
 
@@ -38,7 +38,7 @@ def _store(request: pytest.FixtureRequest, folder: Path) -> str:
 
 @pytest.fixture
 def bench(url: str) -> Iterator[Penstock]:
-    """The application as its users have it, on the same store."""
+    """The application, as a client of the same store."""
     yield from _opened(url)
 
 

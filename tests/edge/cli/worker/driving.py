@@ -1,4 +1,4 @@
-"""`penstock worker` as a process with children, and what can be seen of it from outside."""
+"""A driver for `penstock worker` as a real process with children."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WorkerProcess:
         self.children: list[int] = []
 
     def start(self) -> Self:
-        """Returns when it says that it is ready, or has ended."""
+        """Return when it reports that it is ready, or has exited."""
         self.start_only()
         self.wait_until_ready()
         return self
@@ -62,7 +62,7 @@ class WorkerProcess:
         self.running.send_signal(number)
 
     def kill_all(self) -> None:
-        """The supervisor, its children and their sandboxes: as if the machine died."""
+        """Kill the supervisor, its children and their sandboxes, like a crash of the machine."""
         os.killpg(self.running.pid, signal.SIGKILL)
         self.wait()
 

@@ -1,4 +1,4 @@
-"""An application that hears of the start and the end of each process that runs its jobs."""
+"""An application with hooks at the start and exit of each worker process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _seen = Path(os.environ.get("HOOKED_SEEN", os.devnull))
 _role = sys.argv[1] if len(sys.argv) > 1 else "test"  # of a worker's processes: work, sandbox
 _loops: list[asyncio.AbstractEventLoop] = []
 
-app = Penstock("sqlite:///data/never-opened.db")  # the tests say which
+app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 
 
 def note(text: str) -> None:

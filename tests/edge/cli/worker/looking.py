@@ -1,4 +1,4 @@
-"""What became of a job: its message in the store, alive or dead, or None when it is done."""
+"""Looking up a job's message in the store, live or dead; None when it is done."""
 
 from __future__ import annotations
 

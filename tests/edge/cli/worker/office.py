@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock import Penstock
 
-app = Penstock("sqlite:///data/never-opened.db")  # the tests say which
+app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 billing = app.notifications("billing")
 
 

@@ -1,4 +1,4 @@
-"""An application whose jobs note the process that they run in, and may keep memory."""
+"""An application whose jobs record their process, and may allocate memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from penstock import Penstock
 from tests.edge.cli.worker.shop import note
 
-app = Penstock("sqlite:///data/never-opened.db")  # the tests say which
+app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 _kept: list[bytes] = []
 
 

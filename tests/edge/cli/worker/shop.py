@@ -1,4 +1,4 @@
-"""The application that the tests' worker processes run.  What a job does is seen in a file."""
+"""The application of the worker tests.  Its jobs write to files that tests read."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from penstock import Penstock, current
 
-app = Penstock("sqlite:///data/never-opened.db")  # the tests say which
+app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 app.queue("shop", lease="30s")
 
 
 def note(file: str, text: str) -> None:
-    """One write: lines of several processes do not mix."""
+    """A single write, so that lines of several processes do not mix."""
     with Path(file).open("a") as log:
         log.write(f"{text}\n")
 
@@ -35,7 +35,7 @@ async def write_async(file: str, text: str) -> None:
 
 @app.job(queue="shop")
 def wait_for(file: str, gate: str) -> None:
-    """Runs until the gate is there."""
+    """Run until the gate file exists."""
     note(file, f"begin {os.getpid()}")
     while not Path(gate).exists():
         threading.Event().wait(0.01)

@@ -1,4 +1,4 @@
-"""Worker processes that die: what they ran is run again, and what kills them is told and kept."""
+"""Worker processes that crash: their jobs run again, and the cause is logged and kept."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
     assert "end stopping=False" in seen.read_text()
 
 
-def test_a_process_that_was_killed_is_gone_from_the_registry_as_soon_as_the_next_is_there(
+def test_a_killed_process_leaves_the_registry_when_its_successor_registers(
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
     worker = make_worker(url)
-    registry = bench._lazy_backend.get().broker.workers
-    shop.write.enqueue(str(tmp_path / "first"), "a word")  # whoever has written it is well known
+    registry = bench._opening.get().broker.workers
+    shop.write.enqueue(str(tmp_path / "first"), "a word")  # its process is known to be running
     eventually((tmp_path / "first").exists, within_s=PATIENCE_S)
     [dead] = registry.all().result()
     assert dead.name == APP
@@ -50,9 +50,9 @@ def test_a_process_that_was_killed_is_gone_from_the_registry_as_soon_as_the_next
     assert dead.id not in [each.id for each in registry.all().result()]
 
 
-@pytest.mark.parametrize(("how", "told"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
-def test_a_job_that_kills_its_process_is_quarantined_with_what_is_known_and_others_survive(
-    bench, url, make_worker, tmp_path, how, told
+@pytest.mark.parametrize(("how", "error"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
+def test_a_job_that_kills_its_process_is_quarantined_with_the_cause_and_others_survive(
+    bench, url, make_worker, tmp_path, how, error
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     beside = [shop.wait_for.enqueue(str(tmp_path / "beside"), str(gate)) for _ in range(2)]
@@ -65,12 +65,12 @@ def test_a_job_that_kills_its_process_is_quarantined_with_what_is_known_and_othe
 
     assert (dead.reason, dead.crashes, dead.attempts) == ("quarantined", 3, 3)
     assert dead.last_error is not None
-    assert told in dead.last_error
+    assert error in dead.last_error
     assert "peak memory" in dead.last_error
     assert seen.read_text() == "begin\n" * 3
 
 
-def test_when_the_supervisor_is_killed_its_children_end_and_give_back_what_they_hold(
+def test_when_the_supervisor_is_killed_its_children_exit_and_release_their_jobs(
     bench, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
@@ -87,7 +87,7 @@ def test_when_the_supervisor_is_killed_its_children_end_and_give_back_what_they_
     assert (left.state, left.attempts) == ("ready", 0)
 
 
-def test_when_all_of_a_worker_is_killed_a_job_with_a_short_time_limit_is_run_again(
+def test_a_job_with_a_short_time_limit_runs_again_when_its_whole_worker_is_killed(
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
@@ -105,14 +105,14 @@ def test_when_all_of_a_worker_is_killed_a_job_with_a_short_time_limit_is_run_aga
     assert len(_begun(seen)) == 2
 
 
-def test_a_store_that_is_not_migrated_ends_the_worker_with_a_word(postgres_url, make_worker):
+def test_a_store_that_is_not_migrated_stops_the_worker_with_an_error(postgres_url, make_worker):
     worker = make_worker(postgres_url)
 
     assert worker.wait() == 1
     assert worker.log.read_text().endswith("run: penstock migrate --store URL\n")
 
 
-def test_an_application_that_cannot_be_loaded_ends_the_worker_with_a_word(url, make_worker):
+def test_an_application_that_cannot_be_loaded_stops_the_worker_with_an_error(url, make_worker):
     worker = make_worker(url, app="tests.edge.cli.worker.nowhere:app")
 
     assert worker.wait() == 1

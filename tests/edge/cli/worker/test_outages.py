@@ -1,4 +1,4 @@
-"""`penstock worker` while its store is away: one line when an outage begins, one when it ends."""
+"""`penstock worker` during outages of its store: one log line at the start, one at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = f"{PATIENCE_S:.0f}s"
 
 
 class Server:
-    """Of the HTTP API, on a port that it keeps."""
+    """A server that can be stopped and started on the same port."""
 
     def __init__(self, folder) -> None:
         port = free_port()
@@ -60,7 +60,7 @@ def store(request, tmp_path):
     store.stop()
 
 
-def test_each_outage_has_one_line_at_its_beginning_and_one_at_its_end(store, tmp_path):
+def test_each_outage_logs_one_line_at_its_start_and_one_at_its_end(store, tmp_path):
     seen = tmp_path / "seen"
     worker = WorkerProcess(store.url, tmp_path / "worker.log", "--processes", "2", app=APP)
     worker.start_only()
@@ -70,7 +70,7 @@ def test_each_outage_has_one_line_at_its_beginning_and_one_at_its_end(store, tmp
         worker.wait_until_ready()
         office.app.use(store.url)
         first = office.mail.enqueue(str(seen), "first")
-        office.app.jobs.wait(first, timeout=PATIENCE)  # or its end would be part of the outage
+        office.app.jobs.wait(first, timeout=PATIENCE)  # otherwise it would end during the outage
         office.app.close()
 
         store.stop()

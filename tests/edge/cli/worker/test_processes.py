@@ -1,4 +1,4 @@
-"""How the processes of a worker begin and end, and what they take along."""
+"""Start and exit of a worker's processes, and of the processes that jobs start."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their
 
 
 @on_sqlite
-def test_a_start_hook_that_fails_ends_its_process_with_a_word_and_is_tried_again(
+def test_a_failing_start_hook_stops_its_process_with_an_error_and_is_retried(
     url, make_worker, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("HOOKED_BROKEN", str(tmp_path / "broken"))
@@ -62,14 +62,14 @@ def test_a_start_hook_that_fails_ends_its_process_with_a_word_and_is_tried_again
 
 
 @on_sqlite
-def test_a_module_that_exits_while_it_is_imported_ends_the_worker_with_a_word(url, make_worker):
+def test_a_module_that_exits_during_its_import_stops_the_worker_with_an_error(url, make_worker):
     worker = make_worker(url, app="tests.edge.cli.worker.exits:app")
 
     assert worker.wait() == 1
     assert worker.log.read_text().count("SystemExit: DATABASE_URL is not set") == 1
 
 
-def test_a_file_that_is_not_a_database_ends_the_worker_with_a_word(make_worker, tmp_path):
+def test_a_file_that_is_not_a_database_stops_the_worker_with_an_error(make_worker, tmp_path):
     (tmp_path / "notes.txt").write_text("These are notes, and not a database. " * 100)
 
     worker = make_worker(f"sqlite:///{tmp_path / 'notes.txt'}")
@@ -79,7 +79,7 @@ def test_a_file_that_is_not_a_database_ends_the_worker_with_a_word(make_worker, 
 
 
 @on_sqlite
-def test_what_a_job_has_started_ends_with_it_at_its_time_limit(bench, url, make_worker, tmp_path):
+def test_processes_of_a_job_end_with_it_at_its_time_limit(bench, url, make_worker, tmp_path):
     sent = shop.starts_a_program.enqueue(str(tmp_path / "seen"))
     make_worker(url)
 
@@ -91,7 +91,7 @@ def test_what_a_job_has_started_ends_with_it_at_its_time_limit(bench, url, make_
 
 @on_sqlite
 @pytest.mark.parametrize("killed", ["the worker process", "all of it"])
-def test_what_a_job_has_started_ends_when_its_worker_is_killed(
+def test_processes_of_a_job_end_when_its_worker_is_killed(
     bench, url, make_worker, tmp_path, killed
 ):
     seen = tmp_path / "seen"
@@ -109,7 +109,7 @@ def test_what_a_job_has_started_ends_when_its_worker_is_killed(
 
 
 @on_sqlite
-def test_a_job_that_breaks_the_event_loop_is_named_and_its_neighbours_are_innocent(
+def test_a_job_that_breaks_the_event_loop_is_named_and_others_are_not_blamed(
     bench, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"

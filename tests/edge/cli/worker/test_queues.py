@@ -19,7 +19,7 @@ def driver(any_url):
     office.app.close()
 
 
-def test_a_burst_runs_each_handler_of_every_queue_once_and_ends(
+def test_a_burst_runs_each_handler_of_every_queue_once_and_exits(
     driver: Penstock, any_url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"

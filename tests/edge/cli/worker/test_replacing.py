@@ -20,7 +20,7 @@ def url(tmp_path):
     plant.app.close()
 
 
-def test_a_process_and_a_sandbox_are_replaced_after_the_number_of_jobs_that_is_set(
+def test_a_process_and_a_sandbox_are_replaced_after_the_set_number_of_jobs(
     url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
@@ -69,7 +69,7 @@ def test_a_process_and_a_sandbox_are_replaced_when_they_have_too_much_memory(
         (("--server", "http://127.0.0.1:1"), "--server and --store exclude each other"),
     ],
 )
-def test_flags_that_make_no_sense_are_rejected(url, make_worker, flags, text):
+def test_invalid_flags_are_rejected(url, make_worker, flags, text):
     worker = make_worker(url, *flags, app=APP)
 
     assert worker.wait(PATIENCE_S) == 2

@@ -40,7 +40,7 @@ def test_a_job_may_take_longer_than_its_lease(bench, url, make_worker, tmp_path)
     assert _lines(seen) == 2  # begun and ended once
 
 
-def test_sigterm_lets_what_runs_finish_and_brings_back_unspent_what_was_only_claimed(
+def test_sigterm_lets_running_jobs_finish_and_releases_claimed_ones_without_an_attempt(
     bench, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
@@ -62,7 +62,7 @@ def test_sigterm_lets_what_runs_finish_and_brings_back_unspent_what_was_only_cla
     assert [m and (m.state, m.attempts) for m in left] == [("ready", 0)] * 3
 
 
-def test_what_does_not_finish_while_draining_is_given_back_and_loses_no_attempt(
+def test_a_job_that_does_not_finish_while_draining_is_released_and_loses_no_attempt(
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
@@ -78,7 +78,7 @@ def test_what_does_not_finish_while_draining_is_given_back_and_loses_no_attempt(
     assert (left.state, left.attempts) == ("ready", 0)
 
 
-def test_the_second_interrupt_ends_it_at_once(bench, url, make_worker, tmp_path):
+def test_a_second_interrupt_stops_it_at_once(bench, url, make_worker, tmp_path):
     seen = tmp_path / "seen"
     shop.wait_for.enqueue(str(seen), str(tmp_path / "never"))
     worker = make_worker(url, "--drain-for", "1h")
@@ -91,7 +91,7 @@ def test_the_second_interrupt_ends_it_at_once(bench, url, make_worker, tmp_path)
     assert worker.wait() == 0
 
 
-def test_a_worker_that_is_drained_through_the_registry_ends_cleanly(
+def test_a_worker_that_is_drained_through_the_registry_exits_cleanly(
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
@@ -107,7 +107,7 @@ def test_a_worker_that_is_drained_through_the_registry_ends_cleanly(
     assert registry.all().result() == []
 
 
-def test_a_worker_has_the_labels_that_it_was_given(bench, url, make_worker):
+def test_a_worker_has_the_given_labels(bench, url, make_worker):
     make_worker(url, "--label", "fleet=mail", "--label", "zone=a=b")
 
     registry = bench._lazy_backend.get().broker.workers

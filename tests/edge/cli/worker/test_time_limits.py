@@ -13,7 +13,7 @@ from tests.support.waiting import eventually
 
 
 @pytest.mark.parametrize("kind", ["never_yields", "waits_for_ever", "blocks_the_loop"])
-def test_a_job_is_stopped_at_its_time_limit_flagged_and_not_tried_again(
+def test_a_job_is_stopped_at_its_time_limit_marked_and_not_retried(
     bench, url, make_worker, tmp_path, kind
 ):
     seen = tmp_path / "seen"

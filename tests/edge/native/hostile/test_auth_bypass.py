@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.api import SQS
 from tests.edge.live import LiveServer
 from tests.edge.native.conftest import new_key
@@ -41,12 +41,12 @@ FOREIGN = [
 
 
 @pytest.fixture(scope="module")
-def every_route(guarded: LiveServer) -> list[Route]:
+def every_route(guarded: LiveServer) -> list[HttpRoute]:
     """But those of SQS, which asks for a signature (tests/edge/sqs)."""
     return [route for route in all_routes(guarded.broker) if route.name != SQS]
 
 
-def path_of(route: Route) -> str:
+def path_of(route: HttpRoute) -> str:
     """With names that mean nothing."""
     path = route.path
     for name in ("queue", "id", "receipt", "key"):
@@ -85,7 +85,7 @@ def wire(guarded: LiveServer) -> Iterator[Raw]:
 
 @pytest.mark.parametrize("trick", TRICKS)
 def test_no_forged_credential_opens_any_route(
-    every_route: list[Route], wire: Raw, credentials: list[str], trick: str
+    every_route: list[HttpRoute], wire: Raw, credentials: list[str], trick: str
 ) -> None:
     for route in every_route:
         if route.role is None:
@@ -103,7 +103,7 @@ def test_no_forged_credential_opens_any_route(
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
 def test_no_other_header_opens_any_route(
-    every_route: list[Route], wire: Raw, headers: dict[str, str]
+    every_route: list[HttpRoute], wire: Raw, headers: dict[str, str]
 ) -> None:
     for route in every_route:
         if route.role is None:
@@ -114,7 +114,9 @@ def test_no_other_header_opens_any_route(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_no_other_method_opens_any_route(every_route: list[Route], wire: Raw, method: str) -> None:
+def test_no_other_method_opens_any_route(
+    every_route: list[HttpRoute], wire: Raw, method: str
+) -> None:
     is_open = {(route.method, route.path) for route in every_route if route.role is None}
     for path in {path_of(route) for route in every_route}:
         is_read = method in ("GET", "HEAD", "OPTIONS")

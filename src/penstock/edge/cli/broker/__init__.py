@@ -1,1 +1,1 @@
-"""Commands about queues, messages, topics, routes and circuits."""
+"""Commands for queues, messages, topics, routes and circuits."""

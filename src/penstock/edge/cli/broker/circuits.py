@@ -1,4 +1,4 @@
-"""`penstock circuits`: how they are, closing and opening them, and the settings of the breaker."""
+"""`penstock circuits`: list, open, close and release them; the settings of the breaker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.domain.circuit.settings import BreakerSettings
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import pair, remote, server_flags
-from penstock.edge.cli.kit.output import Output, shown
+from penstock.edge.cli.kit.output import Output, display
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
 
@@ -23,66 +23,64 @@ _HASH = "0c1d2e3f405162738495a6b7c8d9eafb"
 
 
 def _configure_one(parser: Parser) -> None:
-    parser.argument("HASH", "hash of the circuit, as the list shows it")
+    parser.argument("HASH", "hash of the circuit, from the list")
     server_flags(parser)
 
 
 def _configure_close(parser: Parser) -> None:
-    parser.argument("HASH", "hash of the circuit, as the list shows it", nargs="?")
-    parser.flag("--all", text="all that are open or half-open", action="store_true")
+    parser.argument("HASH", "hash of the circuit, from the list", nargs="?")
+    parser.flag("--all", text="close all that are open or half-open", action="store_true")
     server_flags(parser)
 
 
 def _configure_unhold(parser: Parser) -> None:
-    parser.argument("HASH", "hash of the circuit, as the list shows it", nargs="?")
-    parser.flag("--all", text="the queues of all circuits", action="store_true")
+    parser.argument("HASH", "hash of the circuit, from the list", nargs="?")
+    parser.flag("--all", text="release the held queues of all circuits", action="store_true")
     server_flags(parser)
 
 
 def _configure_settings(parser: Parser) -> None:
-    parser.argument("HASH", "hash of a circuit; default: the defaults of all", nargs="?")
-    parser.flag("--route", value="ROUTE", text="the circuit of this route, also one never used")
+    parser.argument("HASH", "hash of a circuit; default: the settings that all share", nargs="?")
+    parser.flag(
+        "--route", value="ROUTE", text="the circuit of this route, even if it was never used"
+    )
     server_flags(parser)
 
 
 def _configure_set(parser: Parser) -> None:
     parser.argument(
-        "SETTING", "NAME=VALUE, as `penstock circuits settings` names it", nargs="*", type=pair
+        "SETTING", "NAME=VALUE, with a name from `penstock circuits settings`", nargs="*", type=pair
     )
-    parser.flag("--circuit", value="HASH", text="only of this circuit; default: of all")
-    parser.flag("--route", value="ROUTE", text="the circuit of this route, also one never used")
-    parser.flag("--reset", text="bring all back to their defaults first", action="store_true")
+    parser.flag("--circuit", value="HASH", text="only for this circuit; default: for all")
+    parser.flag(
+        "--route", value="ROUTE", text="the circuit of this route, even if it was never used"
+    )
+    parser.flag("--reset", text="reset all settings to their defaults first", action="store_true")
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        found = server.circuits.list()
-    if out.json:
-        for circuit in found:
-            out.record(circuit)
-    else:
-        out.table(COLUMNS, map(_row, found))
-    return exits.OK
+        return out.records(server.circuits.list(), COLUMNS, _row)
 
 
 def _show(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        return _shown(server.circuits.get(args.hash), out)
+        return _show_circuit(server.circuits.get(args.hash), out)
 
 
 def _open(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        return _shown(server.circuits.open(args.hash), out)
+        return _show_circuit(server.circuits.open(args.hash), out)
 
 
 def _close(args: Namespace, out: Output) -> int:
     _check_one_or_all(args)
     with remote(args) as server:
         if not args.all:
-            return _shown(server.circuits.close(args.hash), out)
+            return _show_circuit(server.circuits.close(args.hash), out)
         closed = server.circuits.close_all()
-    return _counted("closed", closed, out)
+    return out.result({"closed": closed}, f"{closed} closed")
 
 
 def _unhold(args: Namespace, out: Output) -> int:
@@ -90,32 +88,24 @@ def _unhold(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         circuits = server.circuits
         unheld = circuits.unhold_all() if args.all else circuits.unhold(args.hash)
-    return _counted("unheld", unheld, out)
+    return out.result({"unheld": unheld}, f"{unheld} unheld")
 
 
 def _check_one_or_all(args: Namespace) -> None:
     if (args.hash is None) != args.all:
-        raise UsageError("name one circuit, or say --all")
-
-
-def _counted(name: str, count: int, out: Output) -> int:
-    if out.json:
-        out.record({name: count})
-    else:
-        out.line(f"{count} {name}")
-    return exits.OK
+        raise UsageError("give the hash of a circuit, or --all")
 
 
 def _settings(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         if _is_for_one(args.hash, args.route):
-            return _shown_own(server.circuits.own_settings(args.hash, route=args.route), out)
-        shown = _shown_settings(server.circuits.settings(), out)
+            return _show_own(server.circuits.own_settings(args.hash, route=args.route), out)
+        code = _show_settings(server.circuits.settings(), out)
         own = server.circuits.all_own_settings()
     if own and not out.json:
         out.line()
         out.table(("circuit", "overrides", "route"), map(_own_row, own))
-    return shown
+    return code
 
 
 def _set(args: Namespace, out: Output) -> int:
@@ -123,12 +113,12 @@ def _set(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         circuits = server.circuits
         if _is_for_one(args.circuit, args.route):
-            return _shown_own(_set_own(circuits, changes, args), out)
+            return _show_own(_set_own(circuits, changes, args), out)
         if args.reset:
             circuits.reset_settings()
         if changes:
-            return _shown_settings(circuits.change_settings(changes), out)
-        return _shown_settings(circuits.settings(), out)
+            return _show_settings(circuits.change_settings(changes), out)
+        return _show_settings(circuits.settings(), out)
 
 
 def _set_own(circuits: CircuitClient, changes: dict[str, Any], args: Namespace) -> CircuitSettings:
@@ -141,12 +131,12 @@ def _set_own(circuits: CircuitClient, changes: dict[str, Any], args: Namespace) 
 
 def _is_for_one(circuit: str | None, route: str | None) -> bool:
     if circuit is not None and route is not None:
-        raise UsageError("name a circuit or a route, not both")
+        raise UsageError("give a circuit or a route, not both")
     return circuit is not None or route is not None
 
 
 def _changes(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """A part of a setting is named with a dot: open_to_half_open.enabled=true."""
+    """Nested settings are named with a dot: open_to_half_open.enabled=true."""
     changes: dict[str, Any] = {}
     for name, text in pairs:
         whole, dot, part = name.partition(".")
@@ -162,10 +152,10 @@ def _value(text: str) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return text  # the server says what it should have been
+        return text  # the server reports the expected type
 
 
-def _shown(circuit: Circuit, out: Output) -> int:
+def _show_circuit(circuit: Circuit, out: Output) -> int:
     if out.json:
         out.record(circuit)
         return exits.OK
@@ -179,7 +169,7 @@ def _shown(circuit: Circuit, out: Output) -> int:
     return exits.OK
 
 
-def _shown_settings(settings: BreakerSettings, out: Output) -> int:
+def _show_settings(settings: BreakerSettings, out: Output) -> int:
     if out.json:
         out.record(settings)
         return exits.OK
@@ -187,7 +177,7 @@ def _shown_settings(settings: BreakerSettings, out: Output) -> int:
     return exits.OK
 
 
-def _shown_own(own: CircuitSettings, out: Output) -> int:
+def _show_own(own: CircuitSettings, out: Output) -> int:
     if out.json:
         out.record(own)
         return exits.OK
@@ -195,14 +185,14 @@ def _shown_own(own: CircuitSettings, out: Output) -> int:
     out.fields([("circuit", own.circuit), ("route", own.route)])
     out.line()
     out.fields(
-        (name, f"{shown(value)}  (override)" if name in overridden else value)
+        (name, f"{display(value)}  (override)" if name in overridden else value)
         for name, value in _lines(own.settings)
     )
     return exits.OK
 
 
 def _own_row(own: CircuitSettings) -> tuple[object, ...]:
-    texts = (f"{name}={shown(value) or 'none'}" for name, value in own.overrides.values().items())
+    texts = (f"{name}={display(value) or 'none'}" for name, value in own.overrides.values().items())
     return own.circuit, " ".join(texts), own.route
 
 
@@ -229,27 +219,28 @@ COMMANDS = {
     "circuits close": Command(
         _close,
         _configure_close,
-        more="Samples are forgotten. Queues that were held are let go one after the other, as the "
-        "settings of the breaker say.",
+        more="Clears their outcome windows. Held queues are released one after the other, at the "
+        "rate that the breaker's settings define.",
         examples=(f"penstock circuits close {_HASH}", "penstock circuits close --all"),
     ),
     "circuits unhold": Command(
         _unhold,
         _configure_unhold,
-        more="All at once, whatever the settings of the breaker say; pauses stay. Queues of a "
-        "circuit that is open are held again with their next request: close it first.",
+        more="All at once, regardless of the breaker's settings; paused queues stay paused. "
+        "Queues of an open circuit are held again with their next request: close it first.",
         examples=(f"penstock circuits unhold {_HASH}", "penstock circuits unhold --all"),
     ),
     "circuits open": Command(
         _open,
         _configure_one,
-        more="No delivery of it is tried until somebody closes it.",
+        more="No delivery of its route is tried until it is closed.",
         examples=(f"penstock circuits open {_HASH}",),
     ),
     "circuits settings": Command(
         _settings,
         _configure_settings,
-        more="Those of all circuits, and which circuits override some; or those of one circuit.",
+        more="Shows the shared settings and the overrides of circuits, or the settings of one "
+        "circuit.",
         examples=(
             "penstock circuits settings",
             f"penstock circuits settings {_HASH}",
@@ -259,8 +250,8 @@ COMMANDS = {
     "circuits set": Command(
         _set,
         _configure_set,
-        more="For one circuit, settings take the place of the defaults; the tasks and the pace of "
-        "unholding are the same for all.",
+        more="Settings of one circuit override the shared ones; the tasks and the rate of release "
+        "are the same for all circuits.",
         examples=(
             "penstock circuits set circuit_check_enabled=true error_threshold_percentage=80",
             "penstock circuits set open_to_half_open.enabled=true single_probe=true",

@@ -1,24 +1,26 @@
-"""`penstock messages`: looking at single messages, and changing them by hand."""
+"""`penstock messages`: list and show messages, and change them by hand."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
 
-from penstock.api.manual_acts import Buried
+from penstock.api.manual_acts import Buried, End
 from penstock.api.messages import Acted, Message
 from penstock.client.remote.server import Remote
 from penstock.domain.message.lifecycle import State
-from penstock.edge.cli.broker.messages_bulk import pick_flags, picked
+from penstock.edge.cli.broker.messages_bulk import FILTERS
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.acts_by_id import act_on_each, check_due, due_flags, reason_flag
+from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
 from penstock.edge.cli.kit.flags import remote, server_flags
-from penstock.edge.cli.kit.output import Output, shown
+from penstock.edge.cli.kit.output import Output, display
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.registry import Command
 
 STATES = [str(state) for state in (State.READY, State.WAITING, State.LEASED, State.DEAD)]
 _BODY_CHARS = 60
+_END = RecordFlags(End, "reason is_running_ok:running")
 
 
 def _configure_list(parser: Parser) -> None:
@@ -30,35 +32,31 @@ def _configure_list(parser: Parser) -> None:
         choices=STATES,
         default="ready",
     )
-    pick_flags(parser)
-    parser.flag("--limit", value="N", text="how many; default 20", type=int, default=20)
+    FILTERS.add(parser)
+    parser.flag("--limit", value="N", text="how many at most; default 20", type=int, default=20)
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
-    state, where = State(args.state), picked(args)
+    state, where = State(args.state), FILTERS.values(args)
     with remote(args) as server:
         page = server.messages.browse(args.queue, state=state, limit=args.limit, **where)
         messages = page.messages
         while page.next is not None and len(messages) < args.limit:
-            # A page ends after some thousands of messages looked at, or when its bodies are large.
+            # A page also ends after some thousands of rows, or when its bodies are large.
             left = args.limit - len(messages)
             page = server.messages.browse(
                 args.queue, state=state, limit=left, cursor=page.next, **where
             )
             messages += page.messages
-    if out.json:
-        for message in messages:
-            out.record(message)
-    else:
-        out.table(("id", "kind", "sent", "due", "attempts", "body"), map(_row, messages))
-        if page.next is not None:
-            out.line("there are more; --limit shows them")
+    out.records(messages, ("id", "kind", "sent", "due", "attempts", "body"), _row)
+    if page.next is not None and not out.json:
+        out.line("more messages match; raise --limit to see them")
     return exits.OK
 
 
 def _row(message: Message) -> tuple[object, ...]:
-    body = shown(message.body)
+    body = display(message.body)
     cut = body if len(body) <= _BODY_CHARS else body[: _BODY_CHARS - 1] + "…"
     due = message.leased_until or message.due_at
     return message.id, message.kind, message.sent_at, due, message.attempts, cut
@@ -89,14 +87,15 @@ def _show(args: Namespace, out: Output) -> int:
     return exits.OK
 
 
-def _acting(
+def _act_command(
     act: Callable[[Remote, str, Namespace], Acted | Buried],
-    flags: Callable[[Parser], None],
+    flags: RecordFlags | None,
     example: str,
 ) -> Command:
     def configure(parser: Parser) -> None:
         parser.argument("ID", "ids of the messages", nargs="+")
-        flags(parser)
+        if flags is not None:
+            flags.add(parser)
         server_flags(parser)
 
     def run(args: Namespace, out: Output) -> int:
@@ -106,12 +105,7 @@ def _acting(
     return Command(run, configure, (example,))
 
 
-def _end_flags(parser: Parser) -> None:
-    reason_flag(parser)
-    parser.flag("--running", text="also messages that are leased: their workers lose them")
-
-
-def _rescheduled(server: Remote, message_id: str, args: Namespace) -> Acted:
+def _reschedule(server: Remote, message_id: str, args: Namespace) -> Acted:
     check_due(args)
     return server.messages.reschedule(message_id, args.due_at, delay_ms=args.delay)
 
@@ -120,42 +114,42 @@ COMMANDS = {
     "messages": Command(
         _list,
         _configure_list,
-        more="Looking changes nothing: no lease, no attempt.",
+        more="Takes no lease and counts no attempt.",
         examples=("penstock messages mail", "penstock messages mail --state dead --limit 100"),
     ),
     "messages show": Command(
         _show,
         _configure_show,
-        more="Also of finished messages, as long as the history keeps them.",
+        more="Finished messages are shown as long as the history keeps them.",
         examples=("penstock messages show 0190b5c2-…",),
     ),
-    "messages complete": _acting(
+    "messages complete": _act_command(
         lambda server, id_, args: server.messages.complete(id_, reason=args.reason),
-        reason_flag,
+        REASON,
         "penstock messages complete 0190b5c2-… --reason 'done by telephone'",
     ),
-    "messages cancel": _acting(
+    "messages cancel": _act_command(
         lambda server, id_, args: server.messages.cancel(
             id_, reason=args.reason, is_running_ok=args.running
         ),
-        _end_flags,
+        _END,
         "penstock messages cancel 0190b5c2-… --reason 'sent by mistake'",
     ),
-    "messages bury": _acting(
+    "messages bury": _act_command(
         lambda server, id_, args: server.messages.bury(
             id_, reason=args.reason, is_running_ok=args.running
         ),
-        _end_flags,
+        _END,
         "penstock messages bury 0190b5c2-…",
     ),
-    "messages redrive": _acting(
+    "messages redrive": _act_command(
         lambda server, id_, args: server.messages.redrive(id_),
-        lambda parser: None,
+        None,
         "penstock messages redrive 0190b5c2-…",
     ),
-    "messages reschedule": _acting(
-        _rescheduled,
-        due_flags,
+    "messages reschedule": _act_command(
+        _reschedule,
+        DUE,
         "penstock messages reschedule 0190b5c2-… --due-at 2030-01-01T09:00",
     ),
 }

@@ -1,56 +1,46 @@
-"""`penstock moves`: messages on their way out of a queue, in the background."""
+"""`penstock moves`: move messages out of a queue in the background."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.api.moves import Move
-from penstock.edge.cli.broker.queues import named
+from penstock.api.moves import Move, StartMove
+from penstock.edge.cli.broker.queues import queue_argument
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.registry import Command
 
+_OPTIONS = RecordFlags(StartMove, "to max_per_second")
 COLUMNS = ("id", "to", "state", "moved", "to move", "per second", "started", "ended", "reason")
 
 
 def _configure_start(parser: Parser) -> None:
-    parser.argument("QUEUE", "where the messages are; mostly a dead-letter queue")
-    parser.flag("--to", value="QUEUE", text="where they go; default: where each of them died")
-    parser.flag(
-        "--max-per-second",
-        value="N",
-        text="how many in a second at most; default: no limit",
-        type=int,
-    )
+    parser.argument("QUEUE", "the queue to move messages out of, usually a dead-letter queue")
+    _OPTIONS.add(parser)
     server_flags(parser)
 
 
 def _configure_one(parser: Parser) -> None:
-    parser.argument("ID", "id of the move, as the list shows it")
+    parser.argument("ID", "id of the move, from the list")
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        moves = server.moves.list(args.queue)
-    if out.json:
-        for move in moves:
-            out.record(move)
-    else:
-        out.table(COLUMNS, map(_row, moves))
-    return exits.OK
+        return out.records(server.moves.list(args.queue), COLUMNS, _row)
 
 
 def _start(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        move = server.moves.start(args.queue, to=args.to, max_per_second=args.max_per_second)
+        move = server.moves.start(args.queue, **_OPTIONS.values(args))
     if out.json:
         out.record(move)
     else:
         out.line(move.id)
-        exits.note(f"about {move.to_move} to move; see penstock moves {move.queue}")
+        exits.note(f"about {move.to_move} messages to move; see penstock moves {move.queue}")
     return exits.OK
 
 
@@ -67,11 +57,7 @@ def _show(args: Namespace, out: Output) -> int:
 def _cancel(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         move = server.moves.cancel(args.id)
-    if out.json:
-        out.record(move)
-    else:
-        out.line(f"{move.moved} moved before it was cancelled")
-    return exits.OK
+    return out.result(move, f"{move.moved} moved before it was cancelled")
 
 
 def _row(move: Move) -> tuple[object, ...]:
@@ -82,16 +68,16 @@ def _row(move: Move) -> tuple[object, ...]:
 COMMANDS = {
     "moves": Command(
         _list,
-        named,
-        more="The latest ten that have ended are remembered.",
+        queue_argument,
+        more="Lists running moves and the latest ten that have ended.",
         examples=("penstock moves mail.dead", "penstock moves mail.dead --json"),
     ),
     "moves start": Command(
         _start,
         _configure_start,
-        more="Prints the id of the move and returns at once; the server goes on, also after a "
-        "restart. Dead messages get all their attempts anew; with --to ordinary messages that are "
-        "ready are moved too. One move at a time out of each queue.",
+        more="Prints the id of the move and returns at once; the server continues it, even after a "
+        "restart. Dead messages get all their attempts again; with --to, ready messages that are "
+        "not dead are moved too. Each queue has at most one move at a time.",
         examples=(
             "penstock moves start mail.dead --max-per-second 50",
             "penstock moves start mail.dead --to mail.again",

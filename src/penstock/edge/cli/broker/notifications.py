@@ -5,28 +5,23 @@ from __future__ import annotations
 from argparse import Namespace
 from itertools import islice
 
-from penstock.api.notifications import Notification
-from penstock.edge.cli.kit import exits
+from penstock.api.notifications import ByTags, NewNotification, Notification
 from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import duration, instant, remote, server_flags
-from penstock.edge.cli.kit.output import Output, shown
+from penstock.edge.cli.kit.flags import instant, remote, server_flags
+from penstock.edge.cli.kit.output import Output, display
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.registry import Command
 
+_BY_TAGS = RecordFlags(ByTags, "queue tag tag1 tag2")
+_OPTIONS = RecordFlags(NewNotification, "due_at delay_ms:in kind tags:tag user_token dedup_key")
 COLUMNS = ("id", "queue", "state", "due", "kind", "tags", "attempts", "body")
 _BODY_CHARS = 60
 
 
-def _tag_flags(parser: Parser) -> None:
-    parser.flag("--queue", value="QUEUE", text="only of this queue; default: of all")
-    parser.flag("--tag", value="TAG", text="with this tag, the first or the second")
-    parser.flag("--tag1", value="TAG", text="with this first tag")
-    parser.flag("--tag2", value="TAG", text="with this second tag")
-
-
 def _configure_find(parser: Parser) -> None:
-    _tag_flags(parser)
+    _BY_TAGS.add(parser)
     parser.flag(
         "--which",
         value="WHICH",
@@ -34,12 +29,12 @@ def _configure_find(parser: Parser) -> None:
         choices=["live", "future", "leased", "past"],
         default="live",
     )
-    parser.flag("--limit", value="N", text="how many; default 50", type=int, default=50)
+    parser.flag("--limit", value="N", text="how many at most; default 50", type=int, default=50)
     server_flags(parser)
 
 
 def _find(args: Namespace, out: Output) -> int:
-    tags = {"queue": args.queue, "tag": args.tag, "tag1": args.tag1, "tag2": args.tag2}
+    tags = _BY_TAGS.values(args)
     with remote(args) as server:
         if args.which == "past":
             page = server.notifications.past(limit=args.limit, **tags)
@@ -51,16 +46,11 @@ def _find(args: Namespace, out: Output) -> int:
         else:
             pages = server.notifications.find(which=args.which, **tags)
             found = list(islice(pages, args.limit))
-    if out.json:
-        for one in found:
-            out.record(one)
-    else:
-        out.table(COLUMNS, map(_row, found))
-    return exits.OK
+    return out.records(found, COLUMNS, _row)
 
 
 def _row(one: Notification) -> tuple[object, ...]:
-    body = shown(one.body)
+    body = display(one.body)
     cut = body if len(body) <= _BODY_CHARS else body[: _BODY_CHARS - 1] + "…"
     due = one.next_due_at or one.due_at
     return one.id, one.queue, one.state, due, one.kind, one.tags, one.attempts, cut
@@ -68,36 +58,18 @@ def _row(one: Notification) -> tuple[object, ...]:
 
 def _configure_record(parser: Parser) -> None:
     parser.argument("QUEUE", "name of the queue")
-    parser.argument("BODY", "what the handler gets: JSON, or a text")
-    parser.flag("--due-at", value="INSTANT", text="ISO 8601; UTC unless it says", type=instant)
-    parser.flag("--in", value="DURATION", text="after this time", type=duration)
-    parser.flag("--kind", value="KIND", text="picks the handler")
-    parser.flag("--tag", value="TAG", text="to find it again; at most twice", action="append")
-    parser.flag("--user-token", value="TOKEN", text="kept, and handed to the handler")
-    parser.flag("--dedup-key", value="KEY", text="recorded once, however often it is tried")
+    parser.argument("BODY", "body for the handler: JSON, or any other text")
+    _OPTIONS.add(parser)
     server_flags(parser)
 
 
 def _record(args: Namespace, out: Output) -> int:
-    delay_ms = getattr(args, "in")
-    if (args.due_at is None) == (delay_ms is None):
-        raise UsageError("say when: --due-at or --in")
+    options = _OPTIONS.values(args)
+    if ("due_at" in options) == ("delay_ms" in options):
+        raise UsageError("give either --due-at or --in")
     with remote(args) as server:
-        recorded = server.notifications.record(
-            args.queue,
-            body_of(args.body),
-            due_at=args.due_at,
-            delay_ms=delay_ms,
-            kind=args.kind,
-            tags=tuple(args.tag or ()),
-            user_token=args.user_token,
-            dedup_key=args.dedup_key,
-        )
-    if out.json:
-        out.record(recorded)
-    else:
-        out.line(recorded.id)
-    return exits.OK
+        recorded = server.notifications.record(args.queue, body_of(args.body), **options)
+    return out.result(recorded, recorded.id)
 
 
 def _configure_move(parser: Parser) -> None:
@@ -115,16 +87,12 @@ def _configure_move(parser: Parser) -> None:
 def _move(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         moved = server.notifications.move(args.id, args.due_at)
-    if out.json:
-        out.record(moved)
-    else:
-        out.line(f"{moved.id} {moved.state}")
-    return exits.OK
+    return out.result(moved, f"{moved.id} {moved.state}")
 
 
 def _configure_remove(parser: Parser) -> None:
-    parser.argument("ID", "ids of notifications; or none, and tags", nargs="*")
-    _tag_flags(parser)
+    parser.argument("ID", "ids of notifications; without ids, all with the given tags", nargs="*")
+    _BY_TAGS.add(parser)
     server_flags(parser)
 
 
@@ -132,24 +100,22 @@ def _remove(args: Namespace, out: Output) -> int:
     tags = {"tag": args.tag, "tag1": args.tag1, "tag2": args.tag2}
     has_tags = any(value is not None for value in tags.values())
     if bool(args.id) == has_tags:
-        raise UsageError("name ids, or tags to remove all that have them")
+        raise UsageError("give either ids, or tags to remove all that have them")
     with remote(args) as server:
         if has_tags:
             count = server.notifications.remove_all(queue=args.queue, **tags)
         else:
             count = len([server.notifications.remove(one) for one in args.id])
-    if out.json:
-        out.record({"cancelled": count})
-    else:
-        out.line(f"{count} cancelled")
-    return exits.OK
+    return out.result({"cancelled": count}, f"{count} cancelled")
 
 
 COMMANDS = {
     "notifications": Command(
         _find,
         _configure_find,
-        more="At least one tag has to be named. `future` are those in line, due or not.",
+        more="At least one tag is required. `future` selects unclaimed ones, due or not; `live` "
+        "those "
+        "and leased ones.",
         examples=(
             "penstock notifications --tag1 account-7 --tag2 tenant-1",
             "penstock notifications --queue billing --tag2 tenant-1 --which past",
@@ -171,7 +137,7 @@ COMMANDS = {
     "notifications remove": Command(
         _remove,
         _configure_remove,
-        more="One that is being handled is not removed.",
+        more="A notification that is being handled is not removed.",
         examples=(
             "penstock notifications remove 0190b5c2-…",
             "penstock notifications remove --queue billing --tag1 account-7 --tag2 tenant-1",

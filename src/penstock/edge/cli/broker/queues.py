@@ -1,4 +1,4 @@
-"""`penstock queues`: looking at queues, pausing and resuming them."""
+"""`penstock queues`: list and show queues, pause and resume them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ from argparse import Namespace
 
 import msgspec
 
-from penstock.api.queues import Queue
+from penstock.api.queues import ListQueues, Queue
 from penstock.domain.duration import duration_text
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.registry import Command
-from penstock.settings.units import size_text
+from penstock.settings.text import size_text
+
+_FILTERS = RecordFlags(ListQueues, "prefix contains dead_letter_queue")
 
 
-def named(parser: Parser) -> None:
+def queue_argument(parser: Parser) -> None:
     parser.argument("QUEUE", "name of the queue")
     server_flags(parser)
 
 
 def show(queue: Queue, out: Output) -> int:
-    """A queue with everything about it."""
+    """Show a queue with its counts, totals and settings."""
     if out.json:
         out.record(document(queue))
         return exits.OK
@@ -47,7 +50,7 @@ def show(queue: Queue, out: Output) -> int:
 
 
 def document(queue: Queue) -> dict[str, object]:
-    """For JSON: fields without a value are null, as scripts know them."""
+    """The queue for JSON: fields without a value are null."""
     fields = msgspec.structs.asdict(queue)
     return {name: None if value is msgspec.UNSET else value for name, value in fields.items()}
 
@@ -61,21 +64,13 @@ def _setting(name: str, value: object) -> object:
 
 
 def _configure_list(parser: Parser) -> None:
-    parser.flag("--prefix", value="TEXT", text="only those whose name begins with it", default="")
-    parser.flag("--contains", value="TEXT", text="only those with this in their name", default="")
-    parser.flag(
-        "--dead-letter-queue", value="QUEUE", text="only those whose dead messages go to this queue"
-    )
+    _FILTERS.add(parser)
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        queues = server.queues.list(
-            prefix=args.prefix,
-            contains=args.contains,
-            dead_letter_queue=args.dead_letter_queue,
-        )
+        queues = server.queues.list(**_FILTERS.values(args))
         if out.json:
             for queue in queues:
                 out.record(document(queue))
@@ -121,7 +116,7 @@ def _show_state(queue: Queue, out: Output) -> int:
     out.line(f"{queue.name} is {'paused' if queue.is_paused else 'not paused'}")
     if queue.held_by:
         out.line(
-            f"circuit {queue.held_by} holds it: `penstock queues unhold {queue.name}` ends the hold"
+            f"circuit {queue.held_by} holds it; release it: penstock queues unhold {queue.name}"
         )
     return exits.OK
 
@@ -130,27 +125,27 @@ COMMANDS = {
     "queues": Command(
         _list,
         _configure_list,
-        more="Ready, waiting, leased and dead messages are counted apart.",
+        more="With the number of ready, waiting, leased, dead and done messages.",
         examples=("penstock queues", "penstock queues --prefix mail. --json"),
     ),
-    "queues show": Command(_show, named, examples=("penstock queues show mail",)),
+    "queues show": Command(_show, queue_argument, examples=("penstock queues show mail",)),
     "queues pause": Command(
         _pause,
-        named,
-        more="Leases that are held go on, and can be completed.",
+        queue_argument,
+        more="Existing leases stay valid and can be completed.",
         examples=("penstock queues pause mail",),
     ),
     "queues resume": Command(
         _resume,
-        named,
-        more="A circuit may hold the queue all the same; `penstock queues unhold` ends that.",
+        queue_argument,
+        more="A queue that a circuit holds stays held; see `penstock queues unhold`.",
         examples=("penstock queues resume mail",),
     ),
     "queues unhold": Command(
         _unhold,
-        named,
-        more="A pause stays. While the circuit is open, the next request of the queue is held "
-        "again: close the circuit to end that.",
+        queue_argument,
+        more="A paused queue stays paused. While the circuit is open, the next request of the "
+        "queue is held again: close the circuit to prevent that.",
         examples=("penstock queues unhold mail",),
     ),
 }

@@ -1,4 +1,4 @@
-"""`penstock recurring`: work that is sent again and again."""
+"""`penstock recurring`: messages that a schedule sends."""
 
 from __future__ import annotations
 
@@ -10,151 +10,96 @@ import msgspec
 
 from penstock.api.recurring import NewRecurring, Preview, Recurring
 from penstock.domain.duration import duration_text
-from penstock.domain.schedule.schedule import CatchUp, Overlap
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.application import application, application_flags
+from penstock.edge.cli.kit.application import app_flags, open_app
 from penstock.edge.cli.kit.bodies import body_of
-from penstock.edge.cli.kit.flags import duration, pair, remote, server_flags
+from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.registry import Command
 
+_OPTIONS = RecordFlags(
+    NewRecurring,
+    "cron zone every_ms kind entity_id group priority max_attempts expires_in_ms "
+    "attributes:attribute catch_up overlap",
+)
+_PREVIEW = RecordFlags(Preview, "cron zone every_ms count")
 COLUMNS = ("name", "rhythm", "queue", "kind", "next", "last", "fired", "skipped", "paused")
 
 
-def _named(parser: Parser) -> None:
+def _configure_one(parser: Parser) -> None:
     parser.argument("NAME", "name of the recurring work")
-    application_flags(parser)
+    app_flags(parser)
 
 
 def _configure_set(parser: Parser) -> None:
     parser.argument("NAME", "name of the recurring work")
-    parser.argument("QUEUE", "where its messages go")
+    parser.argument("QUEUE", "the queue that its messages are sent to")
     parser.argument("BODY", "body of each message: JSON, or any other text", nargs="?")
-    _rhythm_flags(parser)
-    parser.flag("--kind", value="KIND", text="kind of each message")
-    parser.flag("--entity-id", value="ID", text="what each message is about")
-    parser.flag("--group", value="GROUP", text="group of each message")
-    parser.flag("--priority", value="N", text="smaller goes first; default 0", type=int)
-    parser.flag("--max-attempts", value="N", text="in place of the queue's limit", type=int)
-    parser.flag("--expires-in", value="DURATION", text="how long each is of use", type=duration)
-    parser.flag(
-        "--attribute",
-        value="NAME=TEXT",
-        text="an attribute of each message, may be repeated",
-        action="append",
-        type=pair,
-        default=[],
-    )
-    parser.flag(
-        "--catch-up",
-        value="POLICY",
-        text="missed firings: skip, one for all of them (the default), or all",
-        choices=[policy.value for policy in CatchUp],
-    )
-    parser.flag(
-        "--overlap",
-        value="POLICY",
-        text="while the last one has not ended: allow (the default), skip, wait or replace",
-        choices=[policy.value for policy in Overlap],
-    )
+    _OPTIONS.add(parser)
     server_flags(parser)
 
 
-def _rhythm_flags(parser: Parser) -> None:
-    parser.flag("--cron", value="EXPRESSION", text="five fields, or six with seconds in front")
-    parser.flag("--zone", value="ZONE", text="time zone of --cron; default UTC", default="UTC")
-    parser.flag("--every", value="DURATION", text="in place of --cron", type=duration)
-
-
 def _configure_preview(parser: Parser) -> None:
-    parser.argument("NAME", "of recurring work; without it a rhythm is tried", nargs="?")
-    _rhythm_flags(parser)
-    parser.flag("--count", value="N", text="how many; default 10", type=int, default=10)
+    parser.argument(
+        "NAME", "name of recurring work; without it, a schedule is previewed", nargs="?"
+    )
+    _PREVIEW.add(parser)
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
-    with application(args) as app:
-        found = app.recurring.list()
-    if out.json:
-        for one in found:
-            out.record(one)
-    else:
-        out.table(COLUMNS, map(_row, found))
-    return exits.OK
+    with open_app(args) as app:
+        return out.records(app.recurring.list(), COLUMNS, _row)
 
 
 def _set(args: Namespace, out: Output) -> int:
-    wanted = NewRecurring(
-        queue=args.queue,
-        cron=args.cron,
-        zone=args.zone,
-        every_ms=args.every,
-        kind=args.kind,
-        entity_id=args.entity_id,
-        group=args.group,
-        max_attempts=args.max_attempts,
-        expires_in_ms=args.expires_in,
-        attributes=dict(args.attribute),
-    )
+    wanted = NewRecurring(queue=args.queue, **_OPTIONS.values(args))
     if args.body is not None:
         wanted.body = msgspec.Raw(msgspec.json.encode(body_of(args.body)))
-    if args.priority is not None:
-        wanted.priority = args.priority
-    if args.catch_up is not None:
-        wanted.catch_up = CatchUp(args.catch_up)
-    if args.overlap is not None:
-        wanted.overlap = Overlap(args.overlap)
     with remote(args) as server:
         return _show_one(server.recurring.put(args.name, wanted), out)
 
 
 def _show(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         return _show_one(app.recurring.get(args.name), out)
 
 
 def _pause(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         return _show_one(app.recurring.pause(args.name), out)
 
 
 def _resume(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         return _show_one(app.recurring.resume(args.name), out)
 
 
 def _run(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         message_id = app.recurring.run(args.name)
-    if out.json:
-        out.record({"id": message_id})
-    else:
-        out.line(message_id)
-    return exits.OK
+    return out.result({"id": message_id}, message_id)
 
 
 def _remove(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         app.recurring.remove(args.name)
     return exits.OK
 
 
 def _preview(args: Namespace, out: Output) -> int:
     with remote(args) as server:
+        preview = Preview(**_PREVIEW.values(args))
         if args.name is not None:
             zone = server.recurring.get(args.name).zone or "UTC"
-            instants = server.recurring.preview(args.name, count=args.count)
+            instants = server.recurring.preview(args.name, count=preview.count)
         else:
-            zone = args.zone
-            rhythm = Preview(cron=args.cron, zone=zone, every_ms=args.every, count=args.count)
-            instants = server.recurring.preview_rhythm(rhythm)
+            zone = preview.zone
+            instants = server.recurring.preview_rhythm(preview)
     for instant in instants:
-        if out.json:
-            out.record({"at": instant})
-        else:
-            out.line(_local(instant, zone))
+        out.result({"at": instant}, _local(instant, zone))
     return exits.OK
 
 
@@ -189,20 +134,21 @@ def _row(one: Recurring) -> tuple[object, ...]:
 COMMANDS = {
     "recurring": Command(
         _list,
-        application_flags,
+        app_flags,
         examples=("penstock recurring", "penstock recurring --store sqlite:///jobs.db"),
     ),
     "recurring set": Command(
         _set,
         _configure_set,
-        more="Makes it or changes it; the same again changes nothing, not even the next firing.",
+        more="Repeating the command with the same values changes nothing, not even the next "
+        "firing.",
         examples=(
             "penstock recurring set nightly mail '{\"report\": \"all\"}' --cron '30 2 * * *' "
             "--zone Europe/Berlin",
             "penstock recurring set pulse mail --every 5m --overlap skip",
         ),
     ),
-    "recurring show": Command(_show, _named, examples=("penstock recurring show nightly",)),
+    "recurring show": Command(_show, _configure_one, examples=("penstock recurring show nightly",)),
     "recurring preview": Command(
         _preview,
         _configure_preview,
@@ -213,22 +159,24 @@ COMMANDS = {
     ),
     "recurring run": Command(
         _run,
-        _named,
-        more="Prints the id of the message. Its own firings go on as if nothing had happened.",
+        _configure_one,
+        more="Prints the id of the message. The schedule is not affected.",
         examples=("penstock recurring run nightly",),
     ),
-    "recurring pause": Command(_pause, _named, examples=("penstock recurring pause nightly",)),
+    "recurring pause": Command(
+        _pause, _configure_one, examples=("penstock recurring pause nightly",)
+    ),
     "recurring resume": Command(
         _resume,
-        _named,
-        more="Firings that fell into the pause are not caught up.",
+        _configure_one,
+        more="Firings missed during the pause are not caught up.",
         examples=("penstock recurring resume nightly",),
     ),
     "recurring remove": Command(
         _remove,
-        _named,
-        more="What it has sent stays. If an application declares it, its next worker that starts "
-        "makes it again.",
+        _configure_one,
+        more="Messages already sent stay. If an application declares it, the next worker that "
+        "starts creates it again.",
         examples=(
             "penstock recurring remove nightly",
             "penstock recurring remove nightly --store sqlite:///jobs.db",

@@ -1,9 +1,8 @@
-"""`penstock routes`: where deliveries go."""
+"""`penstock routes`: the routes of deliveries."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable
 
 import msgspec
 
@@ -11,7 +10,7 @@ from penstock.api.routes import Route
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.bodies import whole
+from penstock.edge.cli.kit.bodies import read_input
 from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
@@ -21,7 +20,7 @@ COLUMNS = ("pattern", "url", "methods", "timeout", "concurrency", "signed", "cir
 
 
 def _configure_set(parser: Parser) -> None:
-    parser.argument("FILE", "JSON: an object of patterns and rules; - reads standard input")
+    parser.argument("FILE", "JSON file: an object of patterns and rules; - is standard input")
     server_flags(parser)
 
 
@@ -32,13 +31,13 @@ def _configure_match(parser: Parser) -> None:
 
 def _list(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        return _shown(server.routes.list(), out)
+        return out.records(server.routes.list(), COLUMNS, _row)
 
 
 def _set(args: Namespace, out: Output) -> int:
     rules = _rules(args.file)
     with remote(args) as server:
-        return _shown(server.routes.put(rules), out)
+        return out.records(server.routes.put(rules), COLUMNS, _row)
 
 
 def _match(args: Namespace, out: Output) -> int:
@@ -52,22 +51,15 @@ def _match(args: Namespace, out: Output) -> int:
 
 
 def _rules(file: str) -> msgspec.Raw:
-    """The text as it is: order matters."""
-    text = whole(None if file == "-" else file)
+    """The rules as written, because their order matters."""
+    text = read_input(None if file == "-" else file)
     try:
         msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidRequest(f"{file} holds no object of patterns and rules: {error}") from None
+        raise InvalidRequest(
+            f"{file} is not a JSON object of patterns and rules: {error}"
+        ) from None
     return msgspec.Raw(text.encode())
-
-
-def _shown(routes: Iterable[Route], out: Output) -> int:
-    if out.json:
-        for route in routes:
-            out.record(route)
-    else:
-        out.table(COLUMNS, map(_row, routes))
-    return exits.OK
 
 
 def _row(route: Route) -> tuple[object, ...]:
@@ -80,14 +72,14 @@ COMMANDS = {
     "routes": Command(
         _list,
         server_flags,
-        more="The first route whose pattern fits the whole URI of a delivery takes it.",
+        more="A delivery takes the first route whose pattern matches its whole URI.",
         examples=("penstock routes", "penstock routes --json"),
     ),
     "routes set": Command(
         _set,
         _configure_set,
-        more="All of them, or none if there is a mistake in one. Circuits of patterns that are "
-        "gone are closed and removed.",
+        more="Replaces all routes, or none if one of them is invalid. Circuits of patterns that no "
+        "longer exist are closed and removed.",
         examples=("penstock routes set rules.json", "penstock routes set - < rules.json"),
     ),
     "routes match": Command(

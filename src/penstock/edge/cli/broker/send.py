@@ -6,67 +6,47 @@ from argparse import Namespace
 from collections.abc import Iterator
 from itertools import islice
 
-from penstock.api.sends import Draft, SendOptions, SendResult, Sent
-from penstock.domain.queue.queue import DedupUntil
+from penstock.api.sends import Draft, SendResult, Sent
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.bodies import Lines, body_of, whole
+from penstock.edge.cli.kit.bodies import InputLines, body_of, read_input
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import duration, instant, pair, remote, server_flags
+from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
+from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.registry import Command
 
 BATCH = 100
+_OPTIONS = RecordFlags(
+    Draft,
+    "kind entity_id tags:tag group priority delay_ms due_at dedup_key dedup_until:unique-until "
+    "expires_in_ms max_attempts timeout_ms:attempt-timeout retries_timeouts:retry-timeouts route "
+    "trace attributes:attribute",
+    texts={
+        "expires_in_ms": "cancel it if it is unclaimed after this time",
+        "retries_timeouts": "retry an attempt that timed out; default: the message is dead",
+    },
+)
 
 
 def configure(parser: Parser) -> None:
     parser.argument("QUEUE", "name of the queue")
     parser.argument(
-        "BODY", "the body; - or nothing reads it from standard input", nargs="?", default="-"
+        "BODY", "the body; if it is - or missing, standard input", nargs="?", default="-"
     )
-    parser.flag("--json-body", text="the body is JSON, and an error if it is not")
+    parser.flag("--json-body", text="the body is JSON; reject it if it is not")
     parser.flag("--text", text="the body is text, even if it looks like JSON")
     parser.flag("--file", value="FILE", text="read the body from a file")
     parser.flag("--lines", text="send every line of the input as a message of its own")
     parser.flag(
         "--batch",
         value="N",
-        text=f"with --lines: so many messages per request; default {BATCH}",
+        text=f"with --lines: messages per request; default {BATCH}",
         type=int,
         default=BATCH,
     )
-    parser.flag("--kind", value="KIND", text="which handler it is for")
-    parser.flag("--entity-id", value="ID", text="what it is about")
-    parser.flag("--tag", value="TAG", text="to find it by; up to two", action="append", default=[])
-    parser.flag("--group", value="GROUP", text="handled one after the other within a group")
-    parser.flag("--priority", value="N", text="smaller goes first; default 0", type=int, default=0)
-    parser.flag("--delay", value="DURATION", text="claimable only after that", type=duration)
-    parser.flag("--due-at", value="INSTANT", text="claimable only from then on", type=instant)
-    parser.flag("--dedup-key", value="KEY", text="the same key again is the same message")
-    parser.flag("--expires-in", value="DURATION", text="cancelled after that", type=duration)
-    parser.flag("--max-attempts", value="N", text="instead of the queue's", type=int)
-    parser.flag(
-        "--attempt-timeout", value="DURATION", text="how long one attempt may take", type=duration
-    )
-    parser.flag("--retry-timeouts", text="an attempt that takes too long is tried again")
-    parser.flag(
-        "--unique-until",
-        value="WHEN",
-        text="the dedup key is taken until then: window (default), claimed or ended",
-        type=DedupUntil,
-        choices=list(DedupUntil),
-    )
-    parser.flag("--route", value="TEXT", text="where it belongs, for whoever reads it")
-    parser.flag("--trace", value="TEXT", text="trace context that travels with it")
-    parser.flag(
-        "--attribute",
-        value="NAME=VALUE",
-        text="text beside the body; may be repeated",
-        action="append",
-        type=pair,
-        default=[],
-    )
+    _OPTIONS.add(parser)
     server_flags(parser)
 
 
@@ -77,15 +57,11 @@ def run(args: Namespace, out: Output) -> int:
         raise UsageError("give a body or --file, not both")
     if args.lines:
         return _send_lines(args, out)
-    text = args.body if args.body != "-" else whole(args.file)
+    text = args.body if args.body != "-" else read_input(args.file)
     body = body_of(text, as_json=args.json_body, as_text=args.text)
     with remote(args) as server:
-        sent = server.send(args.queue, body, **_options(args))
-    if out.json:
-        out.record(sent)
-    else:
-        out.line(f"{sent.id}{' (duplicate)' if sent.is_duplicate else ''}")
-    return exits.OK
+        sent = server.send(args.queue, body, **_OPTIONS.values(args))
+    return out.result(sent, f"{sent.id}{' (duplicate)' if sent.is_duplicate else ''}")
 
 
 def _send_lines(args: Namespace, out: Output) -> int:
@@ -94,13 +70,13 @@ def _send_lines(args: Namespace, out: Output) -> int:
     if args.body != "-":
         raise UsageError("--lines reads from --file or standard input")
     if args.batch < 1:
-        raise UsageError("--batch is at least 1")
-    lines = Lines(args.file)
+        raise UsageError("--batch must be at least 1")
+    lines = InputLines(args.file)
     sent = refused = 0
     with remote(args) as server, progress(f"Sending to {args.queue}") as advance:
         for drafts in _batches(lines, args):
             for result in server.send_batch(args.queue, drafts):
-                is_sent = _show_one(result, out)
+                is_sent = _show_result(result, out)
                 sent, refused = sent + is_sent, refused + (not is_sent)
             advance(lines.done, lines.total)
     if not out.json:
@@ -108,8 +84,8 @@ def _send_lines(args: Namespace, out: Output) -> int:
     return exits.REFUSED if refused else exits.OK
 
 
-def _batches(lines: Lines, args: Namespace) -> Iterator[list[Draft]]:
-    options = _options(args)
+def _batches(lines: InputLines, args: Namespace) -> Iterator[list[Draft]]:
+    options = _OPTIONS.values(args)
     drafts = (
         Draft(body_of(line, as_json=args.json_body, as_text=args.text), **options) for line in lines
     )
@@ -117,42 +93,21 @@ def _batches(lines: Lines, args: Namespace) -> Iterator[list[Draft]]:
         yield batch
 
 
-def _show_one(result: SendResult, out: Output) -> bool:
+def _show_result(result: SendResult, out: Output) -> bool:
     if not isinstance(result, Sent):
-        exits.tell(result, result.code)
+        exits.report(result, result.code)
         return False
     if out.json:
         out.record(result)
     return True
 
 
-def _options(args: Namespace) -> SendOptions:
-    return {
-        "attributes": dict(args.attribute) or None,
-        "kind": args.kind,
-        "entity_id": args.entity_id,
-        "tags": tuple(args.tag),
-        "group": args.group,
-        "priority": args.priority,
-        "due_at": args.due_at,
-        "delay_ms": args.delay,
-        "dedup_key": args.dedup_key,
-        "expires_in_ms": args.expires_in,
-        "max_attempts": args.max_attempts,
-        "trace": args.trace,
-        "timeout_ms": args.attempt_timeout,
-        "retries_timeouts": args.retry_timeouts,
-        "dedup_until": args.unique_until,
-        "route": args.route,
-    }
-
-
 COMMANDS = {
     "send": Command(
         run,
         configure,
-        more="Prints the id of the message once it is on disk. A body that is JSON is sent as "
-        "JSON, anything else as text; --json-body and --text leave no doubt.",
+        more="Prints the id of the message once it is on disk. A body that is valid JSON is sent "
+        "as JSON, any other as text; --json-body and --text decide it explicitly.",
         examples=(
             """penstock send mail '{"to": "ada@example.org"}' --kind welcome""",
             "penstock send reports 'monthly' --delay 2h --dedup-key 2030-01",

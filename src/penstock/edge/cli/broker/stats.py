@@ -14,7 +14,7 @@ from penstock.edge.cli.registry import Command
 
 
 def configure(parser: Parser) -> None:
-    parser.argument("QUEUE", "of this queue only", nargs="?")
+    parser.argument("QUEUE", "only this queue", nargs="?")
     server_flags(parser)
 
 
@@ -51,7 +51,7 @@ COMMANDS = {
     "stats": Command(
         run,
         configure,
-        more="Of the whole server, or of one queue.",
+        more="For the whole server, or for one queue.",
         examples=("penstock stats", "penstock stats mail --json"),
     )
 }

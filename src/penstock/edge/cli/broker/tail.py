@@ -1,7 +1,7 @@
-"""`penstock tail`: what finishes, as it finishes, and how much waits.
+"""`penstock tail`: follow finished messages and the counts.
 
-History is looked at again and again.  What is written at the same time may become visible a little
-out of order, so each look goes back a few seconds and skips what was shown already.
+Polls the history.  Concurrent writes may become visible slightly out of order, so each poll starts
+a few seconds earlier and skips endings that were already shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.client.remote.server import Remote
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import duration, remote, server_flags
-from penstock.edge.cli.kit.output import Output, shown
+from penstock.edge.cli.kit.output import Output, display
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
 
@@ -27,19 +27,24 @@ OVERLAP = timedelta(seconds=5)
 
 
 def configure(parser: Parser) -> None:
-    parser.argument("QUEUE", "name of the queue; or --all", nargs="?")
+    parser.argument("QUEUE", "name of the queue, unless --all is given", nargs="?")
     parser.flag("--all", text="follow all queues")
     parser.flag(
-        "-n", "--lines", value="N", text="so many of the past; default 10", type=int, default=10
+        "-n",
+        "--lines",
+        value="N",
+        text="number of past endings to show first; default 10",
+        type=int,
+        default=10,
     )
     parser.flag(
         "--every",
         value="DURATION",
-        text="how often to look; default 1s",
+        text="polling interval; default 1s",
         type=duration,
         default=1000,
     )
-    parser.flag("--once", text="show the past and end")
+    parser.flag("--once", text="show the past endings and exit")
     server_flags(parser)
 
 
@@ -72,10 +77,10 @@ class Follower:
         self._latest: datetime | None = None
 
     def past(self, count: int) -> list[Ending]:
-        """The last so many, oldest first; what comes later is news."""
+        """The latest `count` endings, oldest first; later ones are news."""
         found: list[Ending] = []
         for ending in self._server.history.search(page_size=100, queue=self._queue):
-            # Some more than are told: later looks go back a little and must know them.
+            # Reads more than it returns: later polls overlap and must recognise them.
             is_old = bool(found) and ending.finished_at < found[0].finished_at - OVERLAP
             if len(found) >= count and is_old:
                 break
@@ -86,7 +91,7 @@ class Follower:
         return found[:count][::-1]
 
     def news(self) -> list[Ending]:
-        """What has finished since the last look, oldest first."""
+        """Endings since the last poll, oldest first."""
         assert self._latest is not None
         begin = self._latest - OVERLAP
         found = list(self._server.history.search(page_size=500, queue=self._queue, from_at=begin))
@@ -114,7 +119,7 @@ def _show_ending(ending: Ending, out: Output) -> None:
         return
     facts = [ending.finished_at, ending.queue, ending.outcome, ending.id, ending.kind or "-"]
     facts += [f"attempts={ending.attempts}", ending.reason or "", ending.last_error or ""]
-    out.line("  ".join(shown(fact) for fact in facts if fact != ""))
+    out.line("  ".join(display(fact) for fact in facts if fact != ""))
 
 
 def _show_counts(counts: Counts, out: Output) -> None:
@@ -129,7 +134,7 @@ COMMANDS = {
     "tail": Command(
         run,
         configure,
-        more="Ctrl-C ends it.",
+        more="Runs until Ctrl-C.",
         examples=("penstock tail mail", "penstock tail --all --json | jq .ending.outcome"),
     )
 }

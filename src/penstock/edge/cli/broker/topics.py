@@ -1,37 +1,37 @@
-"""`penstock topics`: topics, their subscriptions, and publishing by hand."""
+"""`penstock topics`: topics, their subscriptions, and publishing events."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.api.topics import Subscription, Topic
-from penstock.domain.topic import Dispatch
+from penstock.api.sends import Draft
+from penstock.api.topics import ListTopics, Subscribe, Subscription, Topic
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.registry import Command
 
+_FILTERS = RecordFlags(ListTopics, "prefix limit")
+_SUBSCRIBE = RecordFlags(Subscribe, "kinds:kind dispatch")
+_PUBLISH = RecordFlags(Draft, "kind tags:tag group dedup_key")
 _SUBSCRIPTION = ("subscription", "queue", "kinds", "dispatch", "since")
 
 
 def _configure_list(parser: Parser) -> None:
-    parser.flag("--prefix", value="TEXT", text="only topics whose names begin like this")
-    parser.flag("--limit", value="N", text="how many; default 100", type=int, default=100)
+    _FILTERS.add(parser)
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        page = server.topics.page(prefix=args.prefix or "", limit=args.limit)
-    if out.json:
-        for topic in page.topics:
-            out.record(topic)
-    else:
-        rows = [(t.name, t.published, t.unmatched, t.created_at) for t in page.topics]
-        out.table(("topic", "published", "unmatched", "since"), rows)
-    return exits.OK
+        page = server.topics.page(**_FILTERS.values(args))
+    columns = ("topic", "published", "unmatched", "since")
+    return out.records(
+        page.topics, columns, lambda t: (t.name, t.published, t.unmatched, t.created_at)
+    )
 
 
 def _configure_one(parser: Parser) -> None:
@@ -42,16 +42,16 @@ def _configure_one(parser: Parser) -> None:
 def _show(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         topic = server.topics.get(args.topic)
-    return _shown(topic, out)
+    return _show_topic(topic, out)
 
 
 def _create(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         topic = server.topics.put(args.topic)
-    return _shown(topic, out)
+    return _show_topic(topic, out)
 
 
-def _shown(topic: Topic, out: Output) -> int:
+def _show_topic(topic: Topic, out: Output) -> int:
     if out.json:
         out.record(topic)
         return exits.OK
@@ -75,42 +75,29 @@ def _row(s: Subscription) -> tuple[object, ...]:
 
 def _configure_delete(parser: Parser) -> None:
     parser.argument("TOPIC", "name of the topic")
-    parser.flag("--force", text="with its subscriptions; their queues stay", action="store_true")
+    parser.flag(
+        "--force", text="also delete its subscriptions; their queues stay", action="store_true"
+    )
     server_flags(parser)
 
 
 def _delete(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         server.topics.remove(args.topic, force=args.force)
-    exits.note(f"topic {args.topic} is gone")
+    exits.note(f"topic {args.topic} is deleted")
     return exits.OK
 
 
 def _configure_subscribe(parser: Parser) -> None:
-    parser.argument("TOPIC", "name of the topic; made if it is not there")
+    parser.argument("TOPIC", "name of the topic; created if it does not exist")
     parser.argument("NAME", "name of the subscription; its queue is TOPIC.NAME")
-    parser.flag(
-        "--kind",
-        value="PATTERN",
-        text="only events of these kinds, such as order.*; may be repeated; default: all",
-        action="append",
-        default=[],
-    )
-    parser.flag(
-        "--dispatch",
-        value="HOW",
-        text="shared (default): any worker; sticky: the worker that published",
-        choices=[str(how) for how in Dispatch],
-        default=str(Dispatch.SHARED),
-    )
+    _SUBSCRIBE.add(parser)
     server_flags(parser)
 
 
 def _subscribe(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        made = server.topics.subscribe(
-            args.topic, args.name, kinds=args.kind, dispatch=args.dispatch
-        )
+        made = server.topics.subscribe(args.topic, args.name, **_SUBSCRIBE.values(args))
     if out.json:
         out.record(made)
     else:
@@ -123,7 +110,7 @@ def _configure_unsubscribe(parser: Parser) -> None:
     parser.argument("NAME", "name of the subscription")
     parser.flag(
         "--with-queue",
-        text="remove its queue too, with all that it holds; default: the queue stays",
+        text="also delete its queue and all messages in it; default: the queue stays",
         action="store_true",
     )
     server_flags(parser)
@@ -132,36 +119,26 @@ def _configure_unsubscribe(parser: Parser) -> None:
 def _unsubscribe(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         server.topics.unsubscribe(args.topic, args.name, with_queue=args.with_queue)
-    queue = "gone as well" if args.with_queue else "still there"
-    exits.note(f"no more events for {args.name}; its queue is {queue}")
+    queue = "is deleted too" if args.with_queue else "still exists"
+    exits.note(f"subscription {args.name} is deleted; its queue {queue}")
     return exits.OK
 
 
 def _configure_publish(parser: Parser) -> None:
     parser.argument("TOPIC", "name of the topic")
-    parser.argument("BODY", "the event as JSON, or a text")
-    parser.flag("--kind", value="KIND", text="what kind of event it is")
-    parser.flag("--tag", value="TAG", text="for searching; at most twice", action="append")
-    parser.flag("--group", value="GROUP", text="events of one group stay in order")
-    parser.flag("--dedup-key", value="KEY", text="published once, however often it is tried")
+    parser.argument("BODY", "body of the event: JSON, or any other text")
+    _PUBLISH.add(parser)
     server_flags(parser)
 
 
 def _publish(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        published = server.topics.publish(
-            args.topic,
-            body_of(args.body),
-            kind=args.kind,
-            tags=tuple(args.tag or ()),
-            group=args.group,
-            dedup_key=args.dedup_key,
-        )
+        published = server.topics.publish(args.topic, body_of(args.body), **_PUBLISH.values(args))
     if out.json:
         out.record(published)
     else:
         out.line(published.id)
-        exits.note(f"{published.messages} messages; {published.duplicates} were there already")
+        exits.note(f"{published.messages} messages; {published.duplicates} duplicates")
     return exits.OK
 
 
@@ -177,8 +154,8 @@ COMMANDS = {
     "topics subscribe": Command(
         _subscribe,
         _configure_subscribe,
-        more="It gets what is published from now on. The queue is an ordinary one: "
-        "`penstock queues set` changes its retries and its dead-letter queue.",
+        more="It gets the events published from now on. Its queue is an ordinary one: `penstock "
+        "queues set` changes its retries and its dead-letter queue.",
         examples=(
             "penstock topics subscribe orders mailer",
             "penstock topics subscribe orders audit --kind 'order.*' --kind 'invoice.*'",

@@ -1,1 +1,1 @@
-"""What commands share: flags, output, exit codes."""
+"""Shared parts of all commands: flags, output, exit codes."""

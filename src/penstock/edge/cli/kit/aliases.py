@@ -1,9 +1,6 @@
-"""What people type from habit, where our own word is another one.  Both are understood.
+"""Commands and flags under the names that users of SQS and RabbitMQ expect.
 
-The only place that spells the habit out, so that the rest of the command line speaks our words.
+The only module that spells these names, so that the rest of the command line uses our words.
 """
 
-FINISH = "ack"  # ours: complete
-TAKE = "receive"  # ours: claim
-
-OTHER_NAMES = {"complete": FINISH, "claim": TAKE}
+ALIASES = {"claim": "receive", "complete": "ack"}

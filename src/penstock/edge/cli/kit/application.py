@@ -1,4 +1,4 @@
-"""For commands that work at a server and, without one, on a store: a `Penstock` behind both."""
+"""A `Penstock` for commands that use a server or, without one, open a store."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
 
-def application_flags(parser: Parser) -> None:
+def app_flags(parser: Parser) -> None:
     parser.flag(
         "--store",
         value="URL",
-        text="sqlite:///path or postgresql://…: the store itself, in place of a server",
+        text="sqlite:///path or postgresql://…: open this store instead of asking a server",
         env="-",
         reads_env=False,
     )
     server_flags(parser)
 
 
-def application(args: Namespace) -> Penstock:
+def open_app(args: Namespace) -> Penstock:
     from penstock.client.app import Penstock
     from penstock.settings.values import Settings, StoreSettings
 
@@ -32,6 +32,6 @@ def application(args: Namespace) -> Penstock:
         return Penstock(args.server, key=args.key)
     path = Settings(store=StoreSettings(url=args.store)).sqlite_path
     if path is not None and not path.exists():
-        # To open it would make an empty one, and a typo would look like a store without jobs.
-        raise UsageError(f"there is no store at {path}")
+        # Opening it would create one, and a mistyped path would look like an empty store.
+        raise UsageError(f"store {path} does not exist")
     return Penstock(args.store)

@@ -1,4 +1,4 @@
-"""Bodies as they come from an argument, a file or standard input."""
+"""Bodies from an argument, a file or standard input."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 from penstock.domain.errors import InvalidRequest
 
 
-class Lines:
-    """The lines of the input, and how much of it has been read."""
+class InputLines:
+    """The lines of the input, and how many bytes have been read."""
 
     def __init__(self, file: str | None) -> None:
         self._file = file
@@ -33,24 +33,24 @@ class Lines:
     def _read(self, stream: Iterator[bytes]) -> Iterator[str]:
         for line in stream:
             self.done += len(line)
-            text = _decoded(line).rstrip("\r\n")
+            text = _decode(line).rstrip("\r\n")
             if text:
                 yield text
 
 
-def whole(file: str | None) -> str:
-    """Everything, without the newline that ends a text file."""
+def read_input(file: str | None) -> str:
+    """The whole input, without a final newline."""
     try:
         content = sys.stdin.buffer.read() if file is None else Path(file).read_bytes()
     except OSError as error:
         raise InvalidRequest(f"cannot read {file}: {error.strerror}") from None
-    return _decoded(content).removesuffix("\n")
+    return _decode(content).removesuffix("\n")
 
 
 def body_of(text: str, *, as_json: bool = False, as_text: bool = False) -> object:
-    """JSON if it is JSON, otherwise text: what people mean when they type it.
+    """The text as JSON if it is valid JSON, otherwise as text.
 
-    JSON stays as it was written: numbers of any length survive.
+    JSON is kept as written, so that numbers of any length survive.
     """
     if as_text:
         return text
@@ -63,7 +63,7 @@ def body_of(text: str, *, as_json: bool = False, as_text: bool = False) -> objec
     return msgspec.Raw(text.encode())
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:

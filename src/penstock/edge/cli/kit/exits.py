@@ -1,4 +1,4 @@
-"""Exit codes, and how an expected failure is told: one line on stderr, never a traceback."""
+"""Exit codes, and reporting expected errors: one line on stderr, never a traceback."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError, StoreUnavailable
 
 OK = 0
-REFUSED = 1  # the request was refused or failed
-USAGE = 2  # the command was not understood
-UNREACHABLE = 3  # the server or the store does not answer
-NOTHING = 4  # nothing there: no message came
-INTERRUPTED = 130  # Ctrl-C
+REFUSED = 1
+USAGE = 2
+UNREACHABLE = 3
+NOTHING = 4
+INTERRUPTED = 130
 
 TABLE = {
     OK: "done",
-    REFUSED: "refused or failed",
-    USAGE: "the command was not understood",
-    UNREACHABLE: "the server or the store does not answer",
-    NOTHING: "nothing there: no message came in time",
+    REFUSED: "the request was refused or failed",
+    USAGE: "invalid command line",
+    UNREACHABLE: "the server or the store is unreachable",
+    NOTHING: "no message arrived, or a wait timed out",
     INTERRUPTED: "interrupted by Ctrl-C",
 }
 
 
 class UsageError(Exception):
-    """The command line itself is wrong."""
+    """The command line is invalid."""
 
     code = "usage"
 
 
-def tell(text: object, code: str) -> None:
+def report(text: object, code: str) -> None:
     print(f"penstock: {text} ({code})", file=sys.stderr)
 
 
@@ -43,5 +43,5 @@ def exit_code(error: PenstockError | Unreachable | UsageError) -> int:
 
 
 def note(text: str) -> None:
-    """For people, beside the output that a program may be reading."""
+    """A remark for people on stderr, apart from the output that a program may read."""
     print(f"penstock: {text}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Flags that several commands share, and how texts on the command line become values."""
+"""Flags that several commands share, and parsers of their values."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from penstock.domain.duration import duration_ms
 from penstock.edge.cli.kit.parser import PREFIX, Parser
 from penstock.settings import Flag, Loaded, load
 from penstock.settings.catalogue import catalogue
-from penstock.settings.read import SWITCHES
-from penstock.settings.units import size_bytes
+from penstock.settings.text import SWITCHES, size_bytes
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
 DEFAULT_SERVER = "http://127.0.0.1:7654"
-NONE = "none"  # takes a limit away
+NONE = "none"  # unsets a value
 
 T = TypeVar("T")
 
 
 def server_flags(parser: Parser) -> None:
-    """For commands that talk to a running server."""
+    """Flags of commands that ask a running server."""
     parser.flag(
         "--server",
         value="URL",
-        text=f"the server to ask; default {DEFAULT_SERVER}",
+        text=f"URL of the server; default {DEFAULT_SERVER}",
         env="PENSTOCK_SERVER",
         default=DEFAULT_SERVER,
     )
-    parser.flag("--key", value="SECRET", text="API key, where one is needed", env="PENSTOCK_KEY")
+    parser.flag(
+        "--key", value="SECRET", text="API key, if the server requires one", env="PENSTOCK_KEY"
+    )
     parser.flag(
         "--timeout",
         value="DURATION",
@@ -46,12 +47,12 @@ def server_flags(parser: Parser) -> None:
 
 
 def store_flags(parser: Parser) -> None:
-    """For commands that work on the store itself."""
+    """Flags of commands that open the store."""
     keys = catalogue()
     parser.flag(
         "--data",
         value="FOLDER",
-        text="where this node keeps everything; default ./data",
+        text="data folder; default ./data",
         env=keys["data"].env,
         reads_env=False,
     )
@@ -72,7 +73,7 @@ def store_flags(parser: Parser) -> None:
     parser.flag(
         "--set",
         value="KEY=VALUE",
-        text="any setting, may be repeated; `penstock settings` lists the keys and variables",
+        text="any setting, by the key that `penstock settings` lists; may be repeated",
         env="-",
         reads_env=False,
         action="append",
@@ -87,8 +88,8 @@ def remote(args: Namespace) -> Remote:
     return Remote(args.server, key=args.key, timeout=args.timeout / 1000)
 
 
-def loaded(args: Namespace, **more: str) -> Loaded:
-    """The settings for a command with `store_flags`; `more` maps flags to keys."""
+def load_settings(args: Namespace, **more: str) -> Loaded:
+    """Load the settings of a command with `store_flags`; `more` maps further flags to keys."""
     flags: dict[str, Flag] = {}
     for name, key in {"data": "data", "store": "store.url", **more}.items():
         given = getattr(args, name)
@@ -99,9 +100,9 @@ def loaded(args: Namespace, **more: str) -> Loaded:
 
 
 def _other_env() -> frozenset[str]:
-    # Variables such as PENSTOCK_QUEUES_CREATE_LEASE look like those of settings.
-    alike = ("ARCHIVE_", "HISTORY_", "PIPELINE_", "QUEUES_", "SCALING_", "WORKERS_")
-    if not any(name.startswith(tuple(PREFIX + one for one in alike)) for name in os.environ):
+    # Variables of flags, such as PENSTOCK_QUEUES_CREATE_LEASE, look like those of settings.
+    sections = ("ARCHIVE_", "HISTORY_", "PIPELINE_", "QUEUES_", "SCALING_", "WORKERS_")
+    if not any(name.startswith(tuple(PREFIX + one for one in sections)) for name in os.environ):
         return frozenset()
     from penstock.edge.cli.registry import env_names
 
@@ -109,11 +110,11 @@ def _other_env() -> frozenset[str]:
 
 
 def duration(text: str) -> int:
-    return _typed(duration_ms, text)
+    return _parse(duration_ms, text)
 
 
 def size(text: str) -> int:
-    return _typed(size_bytes, text)
+    return _parse(size_bytes, text)
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -123,11 +124,11 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def or_none(read: Any) -> Any:
+def or_none(parse: Any) -> Any:
     def convert(text: str) -> object:
-        return NONE if text == NONE else read(text)
+        return NONE if text == NONE else parse(text)
 
-    convert.__name__ = f"{getattr(read, '__name__', 'value')} or none"
+    convert.__name__ = f"{getattr(parse, '__name__', 'value')} or none"
     return convert
 
 
@@ -135,22 +136,18 @@ def switch(text: str) -> bool:
     try:
         return SWITCHES[text.lower()]
     except KeyError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not yes or no") from None
 
 
 def instant(text: str) -> datetime:
-    """ISO 8601; without an offset it is UTC."""
-
-    def read(text: str) -> datetime:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-    return _typed(read, text)
+    """Parse ISO 8601; without an offset it is UTC."""
+    moment = _parse(datetime.fromisoformat, text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _typed(read: Callable[[str], T], text: str) -> T:
-    # argparse shows the text of this error only.
+def _parse(parse: Callable[[str], T], text: str) -> T:
+    # argparse shows the text of no other error.
     try:
-        return read(text)
+        return parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,14 +1,18 @@
-"""What is printed: tables for people, one JSON document per line for programs."""
+"""Output of commands: tables for people, one JSON document per line for programs."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+
+from penstock.edge.cli.kit import exits
+
+T = TypeVar("T")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -21,44 +25,65 @@ class Output:
         """One JSON document."""
         print(msgspec.json.encode(_plain(value)).decode(), flush=True)
 
+    def result(self, record: object, text: str) -> int:
+        """A record for programs, or a line for people; returns the exit code OK."""
+        if self.json:
+            self.record(record)
+        else:
+            self.line(text)
+        return exits.OK
+
+    def records(
+        self, records: Iterable[T], columns: Sequence[str], row: Callable[[T], Sequence[object]]
+    ) -> int:
+        """A document per record for programs, or a table for people; returns the exit code OK."""
+        if self.json:
+            for record in records:
+                self.record(record)
+        else:
+            self.table(columns, map(row, records))
+        return exits.OK
+
     def line(self, text: str = "") -> None:
-        """For people; a message's text must not be able to steer their terminal."""
-        print(harmless(text), flush=True)
+        """A line for people, without control characters that could reach their terminal."""
+        print(escape_control(text), flush=True)
 
     def text(self, name: str, text: str) -> None:
-        """A document of its own, to be put into a file."""
+        """A whole text, to be redirected to a file."""
         if self.json:
             self.record({name: text})
         else:
             print(text, end="", flush=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Numbers stand at the right; into a pipe nothing is cut or wrapped."""
+        """Numbers are aligned right; in a pipe nothing is cut or wrapped."""
         from rich import box
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
-        listed = [list(row) for row in rows]
+        listed = [tuple(row) for row in rows]
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for place, column in enumerate(columns):
             is_number = bool(listed) and all(isinstance(row[place], int) for row in listed)
             table.add_column(column, justify="right" if is_number else "left", overflow="fold")
         for row in listed:
-            table.add_row(*(Text(harmless(shown(cell))) for cell in row))
+            table.add_row(*(Text(escape_control(display(cell))) for cell in row))
         width = None if sys.stdout.isatty() else 100_000
         Console(width=width, highlight=False).print(table)
 
     def fields(self, pairs: Iterable[tuple[str, object]]) -> None:
-        """One thing: a name and a value per line, without those that are empty."""
-        listed = [(name, shown(value)) for name, value in pairs if value not in (None, "", (), {})]
+        """One name and value per line; empty values are left out."""
+        listed = [
+            (name, display(value)) for name, value in pairs if value not in (None, "", (), {})
+        ]
         width = max((len(name) for name, _ in listed), default=0)
         for name, value in listed:
             self.line(f"{name:<{width}}  {value}")
 
 
-def shown(value: object) -> str:
-    """A value as people read it."""
+def display(value: object) -> str:
+    """A value as text for people."""
     match value:
         case None:
             return ""
@@ -71,16 +96,16 @@ def shown(value: object) -> str:
         case int() | float():
             return f"{value}"
         case list() | tuple():
-            return " ".join(map(shown, value))
+            return " ".join(map(display, value))
     return msgspec.json.encode(_plain(value)).decode()
 
 
-def harmless(text: str) -> str:
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+def escape_control(text: str) -> str:
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def _plain(value: object) -> Any:
-    """Built-in types only, instants as the API writes them."""
+    """Convert to built-in types; instants become text as in the API."""
     return _walk(msgspec.to_builtins(value, builtin_types=(datetime,)))
 
 

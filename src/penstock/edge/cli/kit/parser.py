@@ -1,13 +1,14 @@
-"""argparse with two additions: every flag has a variable in the environment, and help has one form.
+"""argparse with two additions: every flag has an environment variable, and help has its own layout.
 
-The variable's name follows from the flag: PENSTOCK_<COMMAND>_<FLAG>, or PENSTOCK_<FLAG> for flags
-that mean the same everywhere.  Lists are separated by commas.  The help is put together here,
-because argparse words it differently from one Python to the next.
+The variable of a flag is PENSTOCK_<COMMAND>_<FLAG>, or PENSTOCK_<FLAG> if it means the same in all
+commands.  Lists are separated by commas.  The help is rendered here because argparse's wording
+differs between versions of Python.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -15,15 +16,15 @@ from typing import Any, NoReturn
 import msgspec
 
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.settings.read import SWITCHES
+from penstock.settings.text import SWITCHES
 
 PREFIX = "PENSTOCK_"
 WIDTH = 92
 COLUMN = 26
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One argument or flag in the help."""
+class HelpLine(msgspec.Struct, frozen=True):
+    """One argument, flag or command in the help."""
 
     left: str
     text: str
@@ -34,22 +35,23 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=f"penstock {command}", add_help=False, allow_abbrev=False)
         self._command = command
         self._environ = environ
-        self._arguments: list[Line] = []
-        self._flags: list[Line] = []
+        self._arguments: list[HelpLine] = []
+        self._flags: list[HelpLine] = []
         self._usage: list[str] = []
-        self._lists: dict[str, list[object]] = {}
+        self._list_defaults: dict[str, list[object]] = {}
         self.env_names: list[str] = []
         self.summary = ""
         self.more = ""
+        self.alias = ""
         self.examples: tuple[str, ...] = ()
 
     def argument(self, name: str, text: str, **options: Any) -> None:
-        """A positional one; `nargs` as argparse has it."""
+        """Add a positional argument; `nargs` as in argparse."""
         self.add_argument(name.lower(), metavar=name, **options)
         many = options.get("nargs")
         shown = {"?": f"[{name}]", "*": f"[{name}…]", "+": f"{name}…"}.get(str(many), name)
         self._usage.append(shown)
-        self._arguments.append(Line(name, text))
+        self._arguments.append(HelpLine(name, text))
 
     def flag(
         self,
@@ -60,10 +62,9 @@ class Parser(argparse.ArgumentParser):
         reads_env: bool = True,
         **options: Any,
     ) -> None:
-        """`value` names what follows the flag; without it the flag is a switch."""
-        env = env or PREFIX + f"{self._command}_{names[-1][2:]}".upper().replace("-", "_").replace(
-            " ", "_"
-        )
+        """Add a flag; `value` is the placeholder of its value, without one it is a switch."""
+        name = next(name for name in names if name.startswith("--"))
+        env = env or PREFIX + re.sub("[- ]", "_", f"{self._command}_{name[2:]}".upper())
         if value:
             options["metavar"] = value
         else:
@@ -74,20 +75,20 @@ class Parser(argparse.ArgumentParser):
                 options |= self._from_env(env, options)
         action = self.add_argument(*names, **options)
         if isinstance(options.get("default"), list):
-            # A flag takes the place of the variable and is not added to it.
-            self._lists[action.dest], action.default = options["default"], []
+            # Values of the flag replace those of the variable instead of extending them.
+            self._list_defaults[action.dest], action.default = options["default"], []
         shown = ", ".join(names) + (f" {value}" if value else "")
-        self._flags.append(Line(shown, f"{text} [{env}]" if env != "-" else text))
+        self._flags.append(HelpLine(shown, f"{text} [{env}]" if env != "-" else text))
 
     def add_common(self) -> None:
-        self.flag("--json", text="for programs: JSON, one document per line", env="PENSTOCK_JSON")
+        self.flag("--json", text="print JSON, one document per line", env="PENSTOCK_JSON")
         self.add_argument("-h", "--help", action="help")
-        self._flags.append(Line("-h, --help", "show this help"))
+        self._flags.append(HelpLine("-h, --help", "show this help"))
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Raises UsageError, or SystemExit after --help."""
         args = self.parse_args(words)
-        for name, value in self._lists.items():
+        for name, value in self._list_defaults.items():
             setattr(args, name, getattr(args, name) or value)
         return args
 
@@ -100,6 +101,8 @@ class Parser(argparse.ArgumentParser):
         parts = [f"Usage: {usage}", textwrap.fill(summary, WIDTH)]
         if self.more:
             parts.append(textwrap.fill(self.more, WIDTH))
+        if self.alias:
+            parts.append(f"Alias: penstock {self.alias}")
         if self._arguments:
             parts.append(block("Arguments:", self._arguments))
         parts.append(block("Flags [and their environment variables]:", self._flags))
@@ -112,10 +115,10 @@ class Parser(argparse.ArgumentParser):
         try:
             if options.get("action") == "store_true":
                 return {"default": SWITCHES[text.strip().lower()]}
-            read: Callable[[str], object] = options.get("type", str)
+            parse: Callable[[str], object] = options.get("type", str)
             is_list = options.get("action") == "append"
             parts = [part.strip() for part in text.split(",")] if is_list else [text]
-            values = [read(part) for part in parts if part]
+            values = [parse(part) for part in parts if part]
         except (ValueError, KeyError, argparse.ArgumentTypeError) as error:
             raise UsageError(f"{env} is {text!r}: {error}") from None
         allowed = options.get("choices", values)
@@ -124,8 +127,8 @@ class Parser(argparse.ArgumentParser):
         return {"default": values if is_list else values[0], "required": False}
 
 
-def block(title: str, lines: list[Line]) -> str:
-    """A heading with two columns under it."""
+def block(title: str, lines: list[HelpLine]) -> str:
+    """A title with two columns below it."""
     shown = [title]
     for line in lines:
         texts = textwrap.wrap(line.text, WIDTH - COLUMN, break_on_hyphens=False) or [""]

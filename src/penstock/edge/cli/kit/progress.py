@@ -1,4 +1,4 @@
-"""A bar on stderr for what takes longer than a second, and only if somebody is looking."""
+"""A progress bar on stderr, shown after a second and only on a terminal."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PATIENCE_S = 1.0
+SHOW_AFTER_S = 1.0
 
 Advance = Callable[[int, int | None], None]
 
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Advance]:
-    """Gives a function to call with (done, total); without a total the bar only shows life."""
+    """Yield a function to call with (done, total); without a total the bar only pulses."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -31,16 +31,16 @@ def progress(what: str, total: int | None = None) -> Iterator[Advance]:
         *columns,
         console=Console(stderr=True),
         transient=True,
-        # On one terminal, lines are put above the bar; output for a pipe must stay in the pipe.
+        # On a terminal, output appears above the bar; output to a pipe must reach the pipe.
         redirect_stdout=sys.stdout.isatty(),
     )
-    line = bar.add_task(what, total=total)
-    later = threading.Timer(PATIENCE_S, bar.start)
-    later.daemon = True
-    later.start()
+    task = bar.add_task(what, total=total)
+    timer = threading.Timer(SHOW_AFTER_S, bar.start)
+    timer.daemon = True
+    timer.start()
     try:
-        yield lambda done, total: bar.update(line, completed=done, total=total)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
     finally:
-        later.cancel()
-        later.join()
+        timer.cancel()
+        timer.join()
         bar.stop()

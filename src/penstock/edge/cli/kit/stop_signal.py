@@ -1,4 +1,4 @@
-"""A command that goes on until it is told to end, by SIGTERM or Ctrl-C."""
+"""Waiting for SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Collection
 
 
 class StopSignal:
-    """To be made before the work begins, in the main thread; `wait` returns when told.
+    """Create it in the main thread before the work starts; `wait` returns once a signal arrives.
 
-    The system itself puts the number of a signal into a socket, where it lies until somebody looks.
-    A handler in Python that sets an event is run only between two steps of this thread: one that
-    comes while the event is being waited for finds its lock taken, or is never run.
+    The kernel writes the number of each signal into a socket, where it stays until it is read.  A
+    Python handler that sets an event runs only between two bytecodes of this thread: during a wait
+    for the event it finds the event's lock taken, or never runs.
     """
 
     def __init__(self, numbers: Collection[int] = (signal.SIGINT, signal.SIGTERM)) -> None:
         self._numbers = frozenset(numbers)
-        self._heard, self._told = socket.socketpair()
-        self._told.setblocking(False)  # as Python asks of it
-        signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)  # required by set_wakeup_fd
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         for number in numbers:
-            signal.signal(number, lambda *_: None)  # else it would end us there and then
+            signal.signal(number, lambda *_: None)  # the default would kill the process
 
     def wait(self) -> None:
-        while self._heard.recv(1)[0] not in self._numbers:
+        while self._reader.recv(1)[0] not in self._numbers:
             pass

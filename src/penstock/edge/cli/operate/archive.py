@@ -1,11 +1,11 @@
-"""`penstock archive`: history as Parquet files, and snapshots of what has not ended."""
+"""`penstock archive`: history as Parquet files, and snapshots of unfinished messages."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import loaded, store_flags
+from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
@@ -20,14 +20,14 @@ def lake_flag(parser: Parser) -> None:
     parser.flag(
         "--lake",
         value="FOLDER",
-        text="where the lake is; default: lake in the data folder",
+        text="folder of the lake; default: lake in the data folder",
         env=catalogue()["archive.folder"].env,
         reads_env=False,
     )
 
 
 def settings_of(args: Namespace) -> Settings:
-    return loaded(args, lake="archive.folder").settings
+    return load_settings(args, lake="archive.folder").settings
 
 
 def _configure(parser: Parser) -> None:
@@ -36,7 +36,7 @@ def _configure(parser: Parser) -> None:
 
 
 def _configure_run(parser: Parser) -> None:
-    parser.flag("--anew", text="begin a new lake, with all that the store still has")
+    parser.flag("--anew", text="start a new lake with all history that the store still has")
     _configure(parser)
 
 
@@ -45,13 +45,10 @@ def _run(args: Namespace, out: Output) -> int:
 
     with progress("Archiving") as advance:
         archived = archive_commands.run(settings_of(args), anew=args.anew, progress=advance)
-    if out.json:
-        out.record(archived)
-    else:
-        written = ", ".join(f"{count} {table}" for table, count in archived.rows.items())
-        out.line(f"{written} in {archived.files} files")
+    written = ", ".join(f"{count} {table}" for table, count in archived.rows.items())
+    out.result(archived, f"{written} in {archived.files} files")
     if not archived.is_settled:
-        exits.note("transactions that go on hold back what is newer: run it again later")
+        exits.note("newer history waits for long-running transactions: run the command again later")
     return exits.OK
 
 
@@ -60,11 +57,7 @@ def _snapshot(args: Namespace, out: Output) -> int:
 
     with progress("Taking a snapshot") as advance:
         taken = archive_commands.snapshot(settings_of(args), progress=advance)
-    if out.json:
-        out.record(taken)
-    else:
-        out.line(f"snapshot {taken.snapshot_no}: {taken.messages} messages")
-    return exits.OK
+    return out.result(taken, f"snapshot {taken.snapshot_no}: {taken.messages} messages")
 
 
 def _status(args: Namespace, out: Output) -> int:
@@ -77,7 +70,7 @@ def _status(args: Namespace, out: Output) -> int:
     latest = status.latest
     out.fields(
         [
-            ("lake", status.lake if status.is_made else f"none yet in {status.lake}"),
+            ("lake", status.lake if status.is_made else f"none in {status.lake}"),
             ("snapshots", status.snapshots),
             ("latest", None if latest is None else latest.taken_at),
             ("messages in it", None if latest is None else latest.messages),
@@ -92,7 +85,7 @@ def _status(args: Namespace, out: Output) -> int:
 _STATUS = Command(
     _status,
     _configure,
-    more="Behind are those that a run would write, give or take some.",
+    more="`behind` is about how many rows a run would write.",
     examples=("penstock archive status --data ./data", "penstock archive status --json"),
 )
 COMMANDS = {
@@ -101,9 +94,9 @@ COMMANDS = {
     "archive run": Command(
         _run,
         _configure_run,
-        more="History, attempts, facts and samples of the counters go to Parquet files, each row "
-        "once, however often it runs, beside a server or without one, and whatever is killed. A "
-        "server with archive.enabled does the same by itself.",
+        more="Writes history, attempts, facts and minute counters to Parquet files. Each row is "
+        "written exactly once, however often the command runs, with or without a server, and even "
+        "if it is killed. A server with archive.enabled does the same by itself.",
         examples=(
             "penstock archive run --data ./data",
             "penstock archive run --store postgresql://localhost/penstock --lake /lake",
@@ -112,7 +105,7 @@ COMMANDS = {
     "archive snapshot": Command(
         _snapshot,
         _configure,
-        more="The snapshot is of one instant; sends and completions go on while it is taken.",
+        more="The snapshot shows one instant; the server keeps working while it is taken.",
         examples=("penstock archive snapshot --data ./data",),
     ),
 }

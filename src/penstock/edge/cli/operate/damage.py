@@ -1,4 +1,4 @@
-"""`penstock doctor --salvage` and `--accept-loss`: what to do about a damaged SQLite store."""
+"""`penstock doctor --salvage` and `--accept-loss`: recovery of a damaged SQLite store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import loaded
+from penstock.edge.cli.kit.flags import load_settings
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 
@@ -20,7 +20,7 @@ MOST_LISTED = 1_000
 def salvage(args: Namespace, out: Output) -> int:
     from penstock.wiring.damage import salvage as copy
 
-    settings = loaded(args).settings
+    settings = load_settings(args).settings
     with progress("Salvaging") as advance:
         result = copy(settings, Path(args.salvage), progress=advance)
     if out.json:
@@ -33,15 +33,12 @@ def salvage(args: Namespace, out: Output) -> int:
 def accept_loss(args: Namespace, out: Output) -> int:
     from penstock.wiring.damage import accept_loss as accept
 
-    accepted = accept(loaded(args).settings)
-    if out.json:
-        out.record(accepted)
-    else:
-        out.line(
-            f"gave up {accepted.commits} commits from byte {accepted.offset} of the log on; "
-            f"the log as it was: {accepted.kept}"
-        )
-    return exits.OK
+    accepted = accept(load_settings(args).settings)
+    return out.result(
+        accepted,
+        f"dropped {accepted.commits} commits from byte {accepted.offset} of the log; "
+        f"copy of the original log: {accepted.kept}",
+    )
 
 
 def _list(result: SalvageReport, out: Output) -> None:
@@ -64,5 +61,5 @@ def _list(result: SalvageReport, out: Output) -> None:
     for change in result.repaired:
         out.line(f"repaired: {change}")
     rows = sum(table.rows for table in result.tables)
-    verdict = "all was read" if result.is_complete else "not all could be read"
+    verdict = "everything was readable" if result.is_complete else "some data was not readable"
     out.line(f"{result.store}: copied {rows} rows of {len(result.tables)} tables; {verdict}")

@@ -1,4 +1,4 @@
-"""`penstock doctor`: one line per check, and code 1 if any of them fails."""
+"""`penstock doctor`: one line per check; exits with code 1 if one fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.domain.store.finding import Finding, Grade, fail, ok, warn
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import DEFAULT_SERVER, loaded, remote, server_flags, store_flags
+from penstock.edge.cli.kit.flags import (
+    DEFAULT_SERVER,
+    load_settings,
+    remote,
+    server_flags,
+    store_flags,
+)
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
@@ -24,17 +30,18 @@ def configure(parser: Parser) -> None:
     parser.flag(
         "--salvage",
         value="NEW_STORE",
-        text="copy all that can be read of a damaged SQLite store into a new file or data folder",
+        text="copy all readable data of a damaged SQLite store to a new file or data folder",
     )
     parser.flag(
         "--accept-loss",
-        text="continue without what follows the damage in the log, which is kept beside the store",
+        text="drop the part of the log after the damage; a copy of the log is kept beside the "
+        "store",
     )
     store_flags(parser)
     server_flags(parser)
     parser.flag(
         "--repair-clock",
-        text="set the time of a store that is ahead back to the clock's; on SQLite only while no "
+        text="set the time of a store that is ahead back to the clock; on SQLite only while no "
         "process has the store open",
     )
 
@@ -60,11 +67,11 @@ def _findings(args: Namespace) -> Iterator[Finding]:
     from penstock.wiring.checkup import examine
 
     try:
-        settings = loaded(args).settings
+        settings = load_settings(args).settings
     except PenstockError as error:
         yield fail("settings", str(error))
         return
-    yield ok("settings", "all values are allowed")
+    yield ok("settings", "all values are valid")
     if args.repair_clock:
         from penstock.wiring.clock_repair import repair_clock
 
@@ -78,7 +85,7 @@ def _server(args: Namespace) -> Finding:
         with remote(args) as server:
             readiness = server.readiness()
     except Unreachable as error:
-        # Without a server being named, none needs to run.
+        # If no server was named, none needs to run.
         is_named = args.server != DEFAULT_SERVER or "PENSTOCK_SERVER" in os.environ
         return (fail if is_named else warn)("server", str(error))
     if readiness is not None and readiness.reason is None:
@@ -93,10 +100,10 @@ COMMANDS = {
         run,
         configure,
         more="Checks Python, the settings, the data folder and its disk, the store (version, "
-        "promises, integrity, schema, clock, books) and the server. Ends with code 1 if anything "
-        "fails; warnings do not count. May run while the server works, but not with --salvage, "
+        "durability, integrity, schema, clock, counters) and the server. Exits with code 1 if a "
+        "check fails; warnings do not count. It can run beside a server, except with --salvage, "
         "--accept-loss or, on SQLite, --repair-clock. --salvage only reads the damaged store, "
-        "lists what it cannot read, and ends with code 1 if there is any.",
+        "lists the unreadable data, and exits with code 1 if there is any.",
         examples=(
             "penstock doctor --data ./data",
             "penstock doctor --data ./data --repair-clock",

@@ -1,4 +1,4 @@
-"""`penstock keys`: API keys, on the store itself, so that the first one needs no key."""
+"""`penstock keys`: API keys.  Opens the store itself, so that the first key needs no key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.domain.access.api_key import ApiKey, Role
 from penstock.domain.errors import NotFound
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import loaded, store_flags
+from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
@@ -23,7 +23,7 @@ ROLES = [str(role) for role in Role]
 
 
 def _configure_create(parser: Parser) -> None:
-    parser.flag("--name", value="NAME", text="whose it is, for people", required=True)
+    parser.flag("--name", value="NAME", text="name of the key's owner", required=True)
     parser.flag(
         "--role",
         value="ROLE",
@@ -36,7 +36,7 @@ def _configure_create(parser: Parser) -> None:
     parser.flag(
         "--queues",
         value="PATTERN",
-        text="for queues with names like mail or mail.*; may be repeated; default: all",
+        text="queues that it is for, such as mail or mail.*; may be repeated; default: all",
         action="append",
         default=[],
     )
@@ -52,24 +52,19 @@ def _create(args: Namespace, out: Output) -> int:
         out.record({**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)})
     else:
         out.line(made.secret)
-        exits.note("this secret is not shown again; who sends it as a bearer token gets in")
+        exits.note("this secret is not shown again; clients send it as a bearer token")
     return exits.OK
 
 
 def _list(args: Namespace, out: Output) -> int:
     with _keys(args) as keys:
-        found = keys.all().result()
-    if out.json:
-        for key in found:
-            out.record(_facts(key))
-    else:
-        columns = ("id", "name", "roles", "queues", "created", "revoked")
-        out.table(columns, [tuple(_facts(key).values()) for key in found])
-    return exits.OK
+        found = [_facts(key) for key in keys.all().result()]
+    columns = ("id", "name", "roles", "queues", "created", "revoked")
+    return out.records(found, columns, lambda facts: tuple(facts.values()))
 
 
-def _configure_aws(parser: Parser) -> None:
-    parser.argument("ID", "id of the key, as the list shows it")
+def _configure_one(parser: Parser) -> None:
+    parser.argument("ID", "id of the key, from the list")
     store_flags(parser)
 
 
@@ -77,41 +72,30 @@ def _show_aws(args: Namespace, out: Output) -> int:
     with _keys(args) as keys:
         in_use = {key.key_id: key for key in keys.all().result() if key.revoked_at is None}
         if args.id not in in_use:
-            raise NotFound(f"key {args.id!r} does not exist or was revoked")
-        shown = _aws(args.id, keys.signing_secret(in_use[args.id]))
-    if out.json:
-        out.record(shown)
-    else:
-        for name, value in shown.items():
-            out.line(f"{name.upper()}={value}")
-    return exits.OK
+            raise NotFound(f"key {args.id!r} does not exist or is revoked")
+        credentials = _aws(args.id, keys.signing_secret(in_use[args.id]))
+    lines = (f"{name.upper()}={value}" for name, value in credentials.items())
+    return out.result(credentials, "\n".join(lines))
 
 
 def _aws(key_id: str, secret: str) -> dict[str, object]:
-    """By the names that AWS's tools read from the environment."""
+    """Credentials by the names of the environment variables that AWS's tools read."""
     return {"aws_access_key_id": key_id, "aws_secret_access_key": secret}
-
-
-def _configure_revoke(parser: Parser) -> None:
-    parser.argument("ID", "id of the key, as the list shows it")
-    store_flags(parser)
 
 
 def _revoke(args: Namespace, out: Output) -> int:
     with _keys(args) as keys:
         keys.revoke(args.id).result()
-    if out.json:
-        out.record({"revoked": args.id})
-    else:
-        out.line(f"{args.id} is revoked; servers notice within a second")
-    return exits.OK
+    return out.result(
+        {"revoked": args.id}, f"{args.id} is revoked; servers reject it within a second"
+    )
 
 
 @contextmanager
 def _keys(args: Namespace) -> Iterator[KeyService]:
     from penstock.wiring.broker import open_broker
 
-    broker = open_broker(loaded(args).settings)
+    broker = open_broker(load_settings(args).settings)
     try:
         yield broker.keys
     finally:
@@ -130,12 +114,12 @@ def _facts(key: ApiKey) -> dict[str, object]:
 
 
 COMMANDS = {
-    "keys": Command(_list, store_flags, more="Revoked ones too.", examples=("penstock keys",)),
+    "keys": Command(_list, store_flags, more="Includes revoked keys.", examples=("penstock keys",)),
     "keys create": Command(
         _create,
         _configure_create,
-        more="Works on the store itself, not through a server. As soon as there is a key, servers "
-        "let nobody in without one. Only a hash of the secret is kept.",
+        more="Opens the store itself and does not need a server. Once a key exists, servers reject "
+        "requests without one. Only a hash of the secret is stored.",
         examples=(
             "penstock keys create --name shop --role produce --queues 'mail.*'",
             "penstock keys create --name ops --role operate --role read",
@@ -143,12 +127,10 @@ COMMANDS = {
     ),
     "keys aws": Command(
         _show_aws,
-        _configure_aws,
-        more="What AWS's SDKs and tools need to sign requests to the SQS face with this key: the "
-        "lines can be put into the environment as they are.",
+        _configure_one,
+        more="AWS's SDKs and tools sign SQS requests with these credentials; the lines can be put "
+        "into the environment as they are.",
         examples=("penstock keys aws 5d0c3a91fe",),
     ),
-    "keys revoke": Command(
-        _revoke, _configure_revoke, examples=("penstock keys revoke 5d0c3a91fe",)
-    ),
+    "keys revoke": Command(_revoke, _configure_one, examples=("penstock keys revoke 5d0c3a91fe",)),
 }

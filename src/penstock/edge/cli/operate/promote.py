@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import loaded, store_flags
+from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
@@ -22,21 +21,19 @@ def configure(parser: Parser) -> None:
 def run(args: Namespace, out: Output) -> int:
     from penstock.wiring.maintenance import promote
 
-    settings = loaded(args).settings
+    settings = load_settings(args).settings
     with progress("Moving") as advance:
         moved = promote(settings, args.to, progress=advance)
-    if out.json:
-        out.record({"promoted": moved})
-    else:
-        out.line("everything is in PostgreSQL now; start the server with --store")
-    return exits.OK
+    return out.result(
+        {"promoted": moved}, "the store is now in PostgreSQL; start the server with --store"
+    )
 
 
 COMMANDS = {
     "promote": Command(
         run,
         configure,
-        more="Stop the server first, and start it again with --store.",
+        more="Stop the server first; afterwards start it with --store.",
         examples=("penstock promote --data ./data --to postgresql://penstock@db/penstock",),
     )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from penstock.edge.cli.kit.flags import loaded, store_flags
+from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
@@ -24,7 +24,7 @@ def configure(parser: Parser) -> None:
     parser.flag(
         "--port",
         value="PORT",
-        text="port to listen on, 0 for any that is free; default 7654",
+        text="port to listen on, 0 for any free port; default 7654",
         env=keys["server.port"].env,
         reads_env=False,
     )
@@ -35,10 +35,11 @@ def run(args: Namespace, out: Output) -> int:
     from penstock.edge.serve import serve
     from penstock.supervision.logs import set_up_logs
 
-    settings = loaded(args, host="server.host", port="server.port").settings
+    settings = load_settings(args, host="server.host", port="server.port").settings
     for file in (settings.server.tls_cert, settings.server.tls_key):
         if file is not None:
-            Path(file).open("rb").close()  # what TLS says about a missing file does not name it
+            # The ssl module's error for a missing file does not name it.
+            Path(file).open("rb").close()
     set_up_logs(settings.log.level, settings.log.format)
     if not out.json:
         return serve(settings)
@@ -49,8 +50,8 @@ COMMANDS = {
     "serve": Command(
         run,
         configure,
-        more="Keeps its messages in the data folder (SQLite), or in PostgreSQL with --store. "
-        "Prints one line when it is ready, and runs until it gets SIGINT (Ctrl-C) or SIGTERM.",
+        more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "
+        "one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
         examples=(
             "penstock serve --data ./data",
             "penstock serve --port 8000 --set history.retention_days=30",

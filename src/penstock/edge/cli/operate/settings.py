@@ -5,14 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import loaded, store_flags
+from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
 from penstock.settings.catalogue import catalogue
-from penstock.settings.describe import toml_template
-from penstock.settings.read import told
-from penstock.settings.shown import shown_value
+from penstock.settings.text import masked_value, render, toml_template
 
 
 def configure(parser: Parser) -> None:
@@ -24,19 +22,19 @@ def run(args: Namespace, out: Output) -> int:
     if args.toml:
         out.text("toml", toml_template())
         return exits.OK
-    found = loaded(args)
+    loaded = load_settings(args)
     rows = [
-        (setting, shown_value(found.settings, setting), found.sources[setting.key])
+        (setting, masked_value(loaded.settings, setting), loaded.origins[setting.key])
         for setting in catalogue().values()
     ]
     if out.json:
-        for setting, value, source in rows:
-            facts = {"place": source.place, "source": str(source), "env": setting.env}
+        for setting, value, origin in rows:
+            facts = {"place": origin.place, "source": str(origin), "env": setting.env}
             out.record({"key": setting.key, "value": value, **facts})
     else:
         out.table(
             ("key", "value", "from", "environment"),
-            [(s.key, told(s, value), str(source), s.env) for s, value, source in rows],
+            [(s.key, render(s, value), str(origin), s.env) for s, value, origin in rows],
         )
     return exits.OK
 
@@ -45,8 +43,8 @@ COMMANDS = {
     "settings": Command(
         run,
         configure,
-        more="Flags win over the environment, the environment over the config file, and that over "
-        "the defaults. A mistake in any of them ends the command with code 1.",
+        more="Flags override the environment, the environment overrides the config file, and that "
+        "overrides the defaults. If any of them is invalid, the command exits with code 1.",
         examples=(
             "penstock settings",
             "penstock settings --toml > penstock.toml",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from argparse import Namespace
 
-from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
@@ -24,11 +23,8 @@ def run(args: Namespace, out: Output) -> int:
         "python": platform.python_version(),
         "sqlite": apsw.sqlite_lib_version(),
     }
-    if out.json:
-        out.record(facts)
-    else:
-        out.line(f"penstock {__version__} (Python {facts['python']}, SQLite {facts['sqlite']})")
-    return exits.OK
+    text = f"penstock {__version__} (Python {facts['python']}, SQLite {facts['sqlite']})"
+    return out.result(facts, text)
 
 
 COMMANDS = {"version": Command(run, configure, examples=("penstock version --json",))}

@@ -1,1 +1,1 @@
-"""`penstock pipeline`: the only part of the program that knows Spark, and only when it runs."""
+"""`penstock pipeline`: the only commands that import Spark, and only when they run."""

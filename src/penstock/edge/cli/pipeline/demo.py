@@ -24,20 +24,20 @@ from penstock.edge.cli.pipeline.shared import (
     session_flags,
 )
 from penstock.edge.cli.registry import Command
-from penstock.settings.pipeline import Pipeline
+from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
     from penstock.pipeline.runs import JobRun
 
 FOLDER = "penstock-demo"
-# Room and a price, so that the table of capacity has something to tell.
-_EXAMPLE = Pipeline(cost_per_gib="0.09", storage_bytes=1024**3)
+# Storage and a price, so that the capacity table is not empty.
+_EXAMPLE = PipelineSection(cost_per_gib="0.09", storage_bytes=1024**3)
 
 
 def _count(text: str) -> int:
     plain = text.replace("_", "").replace(",", "")
     if not plain.isdecimal() or int(plain) < 1:
-        raise ArgumentTypeError(f"{text!r} is no number of 1 or more")
+        raise ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(plain)
 
 
@@ -48,15 +48,13 @@ def _configure(parser: Parser) -> None:
     parser.flag(
         "--messages",
         value="COUNT",
-        text="how many messages there were; default 200000",
+        text="number of messages; default 200000",
         type=_count,
         default=200_000,
     )
-    parser.flag(
-        "--days", value="COUNT", text="over how many days; default 7", type=_count, default=7
-    )
+    parser.flag("--days", value="COUNT", text="number of days; default 7", type=_count, default=7)
     parser.flag("--from", value="DAY", text="the first day; default 2030-01-01", type=day)
-    parser.flag("--only-lake", text="make the lake and compute nothing")
+    parser.flag("--only-lake", text="only generate the lake, compute nothing")
     session_flags(parser)
 
 
@@ -68,7 +66,7 @@ def _run(args: Namespace, out: Output) -> int:
 
     folder = Path(args.folder).absolute()
     first = instant_of(instant(getattr(args, "from") or "2030-01-01"))
-    with progress("Making a past") as advance:
+    with progress("Generating history") as advance:
         rows = make(
             folder,
             messages=args.messages,
@@ -76,21 +74,21 @@ def _run(args: Namespace, out: Output) -> int:
             first_midnight=first,
             progress=advance,
         )
-    runs = [] if args.only_lake else _computed(args, folder)
+    runs = [] if args.only_lake else _compute(args, folder)
     if out.json:
         last = dt_of(first + (args.days - 1) * DAY)
         out.record({"lake": str(folder), "rows": rows, "from": dt_of(first), "to": last})
         for run in runs:
             out.record(run)
     else:
-        told = ", ".join(f"{count} {table}" for table, count in rows.items())
-        out.line(f"{folder}: {told}")
+        counts = ", ".join(f"{count} {table}" for table, count in rows.items())
+        out.line(f"{folder}: {counts}")
         if runs:
             out.table(RUN_COLUMNS, map(run_row, runs))
     return exits.OK
 
 
-def _computed(args: Namespace, folder: Path) -> list[JobRun]:
+def _compute(args: Namespace, folder: Path) -> list[JobRun]:
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.registry import jobs
@@ -112,9 +110,9 @@ COMMANDS = {
     "pipeline demo": Command(
         _run,
         _configure,
-        more="A past with rush hours, an outage behind one route, a kind that is poison and one "
-        "that kills workers, laid out as the archiver does it. The same question gives the "
-        "same past. Then all jobs are run on it.",
+        more="The history has rush hours, an outage of one route, a poison kind and one that "
+        "crashes workers, in the format of the archiver. The same arguments generate the same "
+        "history. Then all jobs run on it.",
         examples=(
             "penstock pipeline demo",
             "penstock pipeline demo /tmp/big --messages 16000000 --days 10 --only-lake",

@@ -8,7 +8,6 @@ from pathlib import Path
 from shutil import which
 
 from penstock.domain.errors import InvalidRequest
-from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
@@ -22,17 +21,13 @@ def _run(args: Namespace, out: Output) -> int:
     from penstock.pipeline.java import java_home
 
     home = java_home(os.environ) or _on_path()
-    if out.json:
-        out.record({"java_home": home})
-    else:
-        out.line(home)
-    return exits.OK
+    return out.result({"java_home": home}, home)
 
 
 def _on_path() -> str:
     java = which("java")
     if java is None:
-        raise InvalidRequest("there is no java on the path any more")
+        raise InvalidRequest("java was not found on the PATH")
     return str(Path(java).resolve().parent.parent)
 
 
@@ -40,8 +35,8 @@ COMMANDS = {
     "pipeline java": Command(
         _run,
         _configure,
-        more="For tools of Spark that are started without Penstock: spark-submit, pyspark, a "
-        "Spark Connect server. `penstock pipeline run` finds it by itself.",
+        more="For Spark tools that are started without Penstock: spark-submit, pyspark, a Spark "
+        "Connect server. `penstock pipeline run` finds it by itself.",
         examples=(
             "penstock pipeline java",
             'JAVA_HOME="$(penstock pipeline java)" spark-submit …',

@@ -5,19 +5,19 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.pipeline.shared import day, lake_flags, lake_of, loaded_settings, session
+from penstock.edge.cli.operate.archive import settings_of
+from penstock.edge.cli.pipeline.shared import day, lake_flags, lake_of, session
 from penstock.edge.cli.registry import Command
 
 FILE = "penstock-report.html"
 
 
 def _configure(parser: Parser) -> None:
-    parser.argument("FILE", f"where to write it; default ./{FILE}", nargs="?", default=FILE)
-    parser.flag("--from", value="DAY", text="the first day, as 2030-01-31", type=day)
-    parser.flag("--to", value="DAY", text="the last day, which is shown, too", type=day)
+    parser.argument("FILE", f"the file to write; default ./{FILE}", nargs="?", default=FILE)
+    parser.flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day)
+    parser.flag("--to", value="DAY", text="last day, inclusive", type=day)
     lake_flags(parser)
 
 
@@ -28,26 +28,21 @@ def _run(args: Namespace, out: Output) -> int:
     from penstock.pipeline.report.contents import report
     from penstock.pipeline.runner import DaySpan
 
-    settings = loaded_settings(args)
+    settings = settings_of(args)
     span = DaySpan(getattr(args, "from") or DaySpan().from_dt, args.to or DaySpan().to_dt)
     with session(args) as spark:
         page = report(lake_of(args, settings, spark), span)
     path = Path(args.file).absolute()
     path.write_text(page, encoding="utf-8")
-    if out.json:
-        out.record({"file": str(path), "bytes": len(page.encode())})
-    else:
-        out.line(str(path))
-    return exits.OK
+    return out.result({"file": str(path), "bytes": len(page.encode())}, str(path))
 
 
 COMMANDS = {
     "pipeline report": Command(
         _run,
         _configure,
-        more="One HTML file with latency, backlog, targets, circuits, replays and capacity; it "
-        "needs no other host and can be sent by mail. It shows what the jobs have computed: run "
-        "them first.",
+        more="Writes one self-contained HTML file with latency, backlog, targets, circuits, "
+        "replays and capacity. It shows what the jobs have computed: run them first.",
         examples=(
             "penstock pipeline report --data ./data",
             "penstock pipeline report week.html --lake ./penstock-demo --from 2030-01-01",

@@ -1,4 +1,4 @@
-"""`penstock pipeline restore` and `resend`: messages from the lake, back into a store."""
+"""`penstock pipeline restore` and `resend`: put messages from the lake back into a store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.throttle import Throttle
-from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, loaded_settings, session
+from penstock.edge.cli.operate.archive import settings_of
+from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, session
 from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 COLUMNS = ("queue", "state", "messages", "without body")
-WINDOW_MS = 30 * DAY  # so long a resend of the same name brings nothing twice
-_SHOWN = 5  # refusals in full
+WINDOW_MS = 30 * DAY  # within which a resend of the same name sends nothing twice
+_MOST_REFUSALS = 5  # shown with their reasons
 
 
 def _flags(parser: Parser, what: str) -> None:
@@ -45,21 +46,21 @@ def _flags(parser: Parser, what: str) -> None:
             action="append",
             default=[],
         )
-    parser.flag("--dry-run", text=f"count what would be {what}, and do nothing")
+    parser.flag("--dry-run", text=f"only count the messages that would be {what}")
     parser.flag(
-        "--rate", value="N", text="how many in a second at most; default: no limit", type=_rate
+        "--rate", value="N", text="messages per second at most; default: no limit", type=_rate
     )
 
 
 def _configure_restore(parser: Parser) -> None:
     parser.flag(
-        "--at", value="INSTANT", text="the instant to go back to, as ISO 8601", type=instant,
+        "--at", value="INSTANT", text="the instant to restore, in ISO 8601", type=instant,
         required=True,
     )  # fmt: skip
     parser.flag(
         "--state",
         value="STATE",
-        text="only these: waiting, ready (also what was leased) or dead; may be repeated",
+        text="only waiting, ready (including leased) or dead messages; may be repeated",
         action="append",
         choices=["waiting", "ready", "dead"],
         default=[],
@@ -69,25 +70,41 @@ def _configure_restore(parser: Parser) -> None:
 
 
 def _configure_resend(parser: Parser) -> None:
-    parser.argument("NAME", "what to call it: under the same name nothing is sent twice")
-    parser.flag("--from", value="INSTANT", text="ended at or after", type=instant, required=True)
-    parser.flag("--to", value="INSTANT", text="and before", type=instant, required=True)
+    parser.argument("NAME", "name of this resend; the same name sends nothing twice")
+    parser.flag(
+        "--from",
+        value="INSTANT",
+        text="only messages that ended at this instant or later",
+        type=instant,
+        required=True,
+    )
+    parser.flag(
+        "--to",
+        value="INSTANT",
+        text="only messages that ended before this instant",
+        type=instant,
+        required=True,
+    )
     parser.flag(
         "--outcome",
         value="OUTCOME",
-        text="how they ended: done, dead or cancelled; may be repeated; default dead",
+        text="only messages that ended done, dead or cancelled; may be repeated; default dead",
         action="append",
         choices=["done", "dead", "cancelled"],
         default=[],
     )
-    parser.flag("--to-queue", value="QUEUE", text="where they go; default: where they ended")
+    parser.flag(
+        "--to-queue", value="QUEUE", text="queue to send them to; default: the queue each ended in"
+    )
     parser.flag(
         "--target",
         value="URL",
         text=f"http://…, sqlite:///path or postgresql://…; default {DEFAULT_SERVER}",
         default=DEFAULT_SERVER,
     )
-    parser.flag("--key", value="SECRET", text="API key, where one is needed", env="PENSTOCK_KEY")
+    parser.flag(
+        "--key", value="SECRET", text="API key, if the server requires one", env="PENSTOCK_KEY"
+    )
     _flags(parser, "sent")
     lake_flags(parser)
 
@@ -97,15 +114,15 @@ def _restore(args: Namespace, out: Output) -> int:
     from penstock.services.restore import RestoreService
     from penstock.wiring.broker import open_broker
 
-    settings, at = loaded_settings(args), instant_of(args.at)
+    settings, at = settings_of(args), instant_of(args.at)
     with session(args) as spark:
         lake = lake_of(args, settings, spark)
         tables = restore.tables_of(lake)
         bounds = restore.bounds_of(tables["snapshots"], at=at)
         if bounds.next_no is None:
             exits.note(
-                "the lake has no snapshot at or after that instant: messages that were sent after "
-                "the last snapshot and had not ended are not in it"
+                "the lake has no snapshot at or after that instant: unfinished messages that were "
+                "sent after the last snapshot are missing"
             )
         rows = restore.pick(restore.state_at(tables, at=at, bounds=bounds), _wanted(args))
         rows = rows.cache()
@@ -118,7 +135,7 @@ def _restore(args: Namespace, out: Output) -> int:
             named = {row.queue for row in rows.select("queue").distinct().collect()}
             restoring.make_queues({n: text for n, text in queues.items() if n in named})
             done = _put(restoring, rows, total, Throttle(args.rate, _steady()))
-    return _tell(done, out)
+    return _report(done, out)
 
 
 def _put(restoring: Any, rows: DataFrame, total: int, throttle: Throttle) -> Restored:
@@ -138,7 +155,7 @@ def _resend(args: Namespace, out: Output) -> int:
     from penstock.client.app import Penstock
     from penstock.pipeline import restore
 
-    settings = loaded_settings(args)
+    settings = settings_of(args)
     with session(args) as spark:
         tables = restore.tables_of(lake_of(args, settings, spark))
         rows = restore.ended_messages(
@@ -154,7 +171,7 @@ def _resend(args: Namespace, out: Output) -> int:
         throttle = Throttle(args.rate, _steady())
         with Penstock(args.target, key=args.key) as app:
             done = _send(app, rows, args, throttle, total)
-    return _tell(done, out)
+    return _report(done, out)
 
 
 def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total: int) -> Restored:
@@ -173,22 +190,22 @@ def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total:
             for queue, some in by_queue.items():
                 throttle.wait_for(len(some))
                 drafts = [_draft(row, args.name) for row in some]
-                for row, answer in zip(some, app.backend.send(queue, drafts), strict=True):
-                    done += _answered(row.id, answer)
+                for row, result in zip(some, app.backend.send(queue, drafts), strict=True):
+                    done += _result_of(row.id, result)
             advance(done.restored + done.known, total)
     return done
 
 
-def _answered(message_id: str, answer: Any) -> Restored:
+def _result_of(message_id: str, result: Any) -> Restored:
     from penstock.services.restore import Restored
 
-    if isinstance(answer, PenstockError):
-        return Restored(refused=((message_id, f"{answer} ({answer.code})"),))
-    return Restored(known=1) if answer.is_duplicate else Restored(restored=1)
+    if isinstance(result, PenstockError):
+        return Restored(refused=((message_id, f"{result} ({result.code})"),))
+    return Restored(known=1) if result.is_duplicate else Restored(restored=1)
 
 
 def _draft(row: Any, name: str) -> Draft:
-    """A new message that says the same; what time has made of the old one is not repeated."""
+    """A new message with the same content, without the attempts and dates of the old one."""
     attributes = None if row.attributes is None else msgspec.json.decode(row.attributes)
     return Draft(
         body=row.body,
@@ -208,23 +225,18 @@ def _draft(row: Any, name: str) -> Draft:
 def _show_counts(rows: DataFrame, out: Output) -> int:
     from penstock.pipeline import restore
 
-    found = restore.counts(rows).collect()
-    for row in found if out.json else ():
-        out.record(row.asDict())
-    if not out.json:
-        out.table(COLUMNS, [tuple(row) for row in found])
-    return sum(row.messages for row in found)
+    counts = [row.asDict() for row in restore.counts(rows).collect()]
+    out.records(counts, COLUMNS, lambda row: tuple(row.values()))
+    return sum(row["messages"] for row in counts)
 
 
-def _tell(done: Restored, out: Output) -> int:
-    if out.json:
-        out.record(done)
-    else:
-        out.line(
-            f"{done.restored} sent, {done.known} were there already, "
-            f"{done.without_body} without a body, {len(done.refused)} refused"
-        )
-    for message_id, why in done.refused[:_SHOWN]:
+def _report(done: Restored, out: Output) -> int:
+    out.result(
+        done,
+        f"{done.restored} sent, {done.known} existed already, {done.without_body} without a body, "
+        f"{len(done.refused)} refused",
+    )
+    for message_id, why in done.refused[:_MOST_REFUSALS]:
         exits.note(f"{message_id}: {why}")
     return exits.REFUSED if done.refused or done.without_body else exits.OK
 
@@ -262,10 +274,11 @@ COMMANDS = {
     "pipeline restore": Command(
         _restore,
         _configure_restore,
-        more="Computes from the lake which messages were there at an instant, and brings them into "
-        "the store that --data or --store names, with their ids, dates and attempts; missing "
-        "queues are made as they were. Messages that the store knows are left alone, so it can "
-        "be run again after a kill. See penstock pipeline resend for messages that have ended.",
+        more="Computes from the lake which messages existed at an instant, and writes them to the "
+        "store of --data or --store, with their ids, dates and attempts; missing queues are "
+        "created with their settings. Messages that the store knows are not changed, so the "
+        "command can be repeated if it was killed. For finished messages see penstock pipeline "
+        "resend.",
         examples=(
             "penstock pipeline restore --at 2030-01-31T12:00Z --lake /lake --data ./new --dry-run",
             "penstock pipeline restore --at 2030-01-31T12:00Z --lake /lake --data ./new "
@@ -275,8 +288,8 @@ COMMANDS = {
     "pipeline resend": Command(
         _resend,
         _configure_resend,
-        more="Sends messages that have ended once more, as new ones: with the bodies that the lake "
-        "has, to a server or a store. Under the same name nothing is sent twice for 30 days.",
+        more="Sends finished messages again, as new messages with the bodies from the lake, to a "
+        "server or a store. For 30 days the same name sends no message twice.",
         examples=(
             "penstock pipeline resend outage --from 2030-01-31T12:00Z --to 2030-01-31T13:00Z "
             "--dry-run",

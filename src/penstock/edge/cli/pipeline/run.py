@@ -7,13 +7,13 @@ from argparse import Namespace
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import (
     RUN_COLUMNS,
     day,
     job_settings,
     lake_flags,
     lake_of,
-    loaded_settings,
     note_job,
     run_row,
     session,
@@ -22,10 +22,10 @@ from penstock.edge.cli.registry import Command
 
 
 def _configure_run(parser: Parser) -> None:
-    parser.argument("JOB", "the jobs to run, with those they need; default all", nargs="*")
-    parser.flag("--from", value="DAY", text="the first day, as 2030-01-31", type=day)
-    parser.flag("--to", value="DAY", text="the last day, which is computed, too", type=day)
-    parser.flag("--force", text="also days of which nothing has changed")
+    parser.argument("JOB", "jobs to run, with the jobs they depend on; default: all", nargs="*")
+    parser.flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day)
+    parser.flag("--to", value="DAY", text="last day, inclusive", type=day)
+    parser.flag("--force", text="also compute days that have not changed")
     lake_flags(parser)
 
 
@@ -42,7 +42,7 @@ def _run(args: Namespace, out: Output) -> int:
     from penstock.pipeline.runner import DaySpan, JobRunner
     from penstock.pipeline.session import now_ms
 
-    settings = loaded_settings(args)
+    settings = settings_of(args)
     wanted = jobs(args.job)
     first, last = getattr(args, "from"), args.to
     span = DaySpan(first or DaySpan().from_dt, last or DaySpan().to_dt)
@@ -61,11 +61,13 @@ def _run(args: Namespace, out: Output) -> int:
     elif runs:
         out.table(RUN_COLUMNS, map(run_row, runs))
     else:
-        out.line("nothing has changed: there is nothing to compute")
+        out.line("nothing to compute: no day has changed")
     refused = [run for run in runs if run.status == "refused"]
     if refused:
         days = ", ".join(run.dt for run in refused)
-        exits.tell(f"not loaded, see the tables quality and quarantine: {days}", "load_refused")
+        exits.report(
+            f"see the tables quality and quarantine; days not loaded: {days}", "load_refused"
+        )
     return exits.REFUSED if refused else exits.OK
 
 
@@ -91,10 +93,9 @@ COMMANDS = {
     "pipeline run": Command(
         _run,
         _configure_run,
-        more="A day is computed again when its files have changed: rows that came late, or a job "
-        "before it that was run again. Each day is replaced as a whole, so a run that was "
-        "stopped is simply run again. Ends with code 1 if a check has kept a day from being "
-        "loaded.",
+        more="A day is computed again when its files have changed: by late rows, or by a new run "
+        "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "
+        "simply be repeated. Exits with code 1 if a check rejected a day.",
         examples=(
             "penstock pipeline run --data ./data",
             "penstock pipeline run rollups slo --from 2030-01-01 --to 2030-01-31",

@@ -1,4 +1,4 @@
-"""What the commands of the pipeline share: flags, a session with progress, lake and settings."""
+"""Shared parts of the pipeline commands: flags, Spark session, lake and settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import pair, store_flags
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.operate.archive import lake_flag, settings_of
+from penstock.edge.cli.operate.archive import lake_flag
 from penstock.settings import Settings
-from penstock.settings.pipeline import Pipeline
+from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ def lake_flags(parser: Parser) -> None:
     parser.flag(
         "--derived",
         value="FOLDER",
-        text="where the tables of the jobs are; default: derived in the lake",
+        text="folder of the computed tables; default: derived in the lake",
         env="PENSTOCK_PIPELINE_DERIVED",
     )
     session_flags(parser)
@@ -45,13 +45,13 @@ def session_flags(parser: Parser) -> None:
         "--master",
         value="URL",
         text="where Spark runs: local[*], spark://…, yarn, k8s://…, or sc://… for Spark Connect; "
-        "default local[*], or as spark-submit says",
+        "default: that of spark-submit, or local[*]",
         env="PENSTOCK_PIPELINE_MASTER",
     )
     parser.flag(
         "--conf",
         value="KEY=VALUE",
-        text="a setting of Spark, may be repeated",
+        text="a setting of Spark; may be repeated",
         env="PENSTOCK_PIPELINE_CONF",
         action="append",
         type=pair,
@@ -60,16 +60,16 @@ def session_flags(parser: Parser) -> None:
 
 
 def day(text: str) -> str:
-    """A day as it is written in the lake."""
+    """Parse a day; return it in the form that the lake uses."""
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no day such as 2030-01-31") from None
+        raise ArgumentTypeError(f"{text!r} is not a day such as 2030-01-31") from None
 
 
 @contextmanager
 def session(args: Namespace) -> Iterator[SparkSession]:
-    """A Spark session for one command; what it is busy with is shown."""
+    """A Spark session for one command, with a progress bar."""
     from penstock.pipeline.progress import report_progress
     from penstock.pipeline.session import open_session
 
@@ -87,26 +87,22 @@ def lake_of(
 ) -> SparkLake:
     from penstock.pipeline.lake import SparkLake
 
-    # A place such as s3a://… must not be taken for a path of this machine.
+    # A URL such as s3a://… must not be made an absolute path.
     folder = settings.archive.folder or str(settings.lake_folder.absolute())
     lake = SparkLake(spark, folder, tables_folder=args.derived)
     if not may_be_empty and lake.is_empty():
-        raise InvalidRequest(f"there is nothing in the lake {folder}; see penstock archive run")
+        raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
     return lake
 
 
-def loaded_settings(args: Namespace) -> Settings:
-    return settings_of(args)
-
-
-def job_settings(pipeline: Pipeline) -> PipelineSettings:
+def job_settings(pipeline: PipelineSection) -> PipelineSettings:
     from penstock.domain.lake.slo_targets import read_targets
     from penstock.pipeline.settings import PipelineSettings
 
-    same = set(PipelineSettings.__struct_fields__) & set(Pipeline.__struct_fields__)
-    said = {name: getattr(pipeline, name) for name in same}
+    same = set(PipelineSettings.__struct_fields__) & set(PipelineSection.__struct_fields__)
+    values = {name: getattr(pipeline, name) for name in same}
     return PipelineSettings(
-        **said
+        **values
         | {
             "targets": read_targets(pipeline.targets),
             "cost_per_gib": float(pipeline.cost_per_gib),
@@ -115,7 +111,7 @@ def job_settings(pipeline: Pipeline) -> PipelineSettings:
 
 
 def note_job(job: PipelineJob, days: int) -> None:
-    """For whoever waits: which job it is at."""
+    """Report on stderr which job runs."""
     if days:
         exits.note(f"{job.name}: {days} {'day' if days == 1 else 'days'}")
 

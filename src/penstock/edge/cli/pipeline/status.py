@@ -8,11 +8,11 @@ from penstock.domain.datetimes import moment_of
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import (
     job_settings,
     lake_flags,
     lake_of,
-    loaded_settings,
     session,
 )
 from penstock.edge.cli.registry import Command
@@ -31,7 +31,7 @@ def _run(args: Namespace, out: Output) -> int:
     from penstock.pipeline.runner import DaySpan, JobRunner
     from penstock.pipeline.runs import RunLog
 
-    settings = loaded_settings(args)
+    settings = settings_of(args)
     with session(args) as spark:
         lake = lake_of(args, settings, spark)
         runner = JobRunner(lake, job_settings(settings.pipeline), clock=lambda: 0, gates=GATES)
@@ -65,7 +65,7 @@ COMMANDS = {
     "pipeline status": Command(
         _run,
         _configure,
-        more="A job is also to compute again what a job before it will have changed.",
+        more="Pending days include those that change when a job they depend on runs.",
         examples=("penstock pipeline status --data ./data",),
     )
 }

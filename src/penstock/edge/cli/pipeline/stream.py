@@ -9,7 +9,8 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, loaded_settings, session
+from penstock.edge.cli.operate.archive import settings_of
+from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, session
 from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
@@ -19,16 +20,20 @@ if TYPE_CHECKING:
     from penstock.pipeline.lake import SparkLake
 
 LAKE, STORE = "lake", "store"
-MOST_FILES = 200  # of one batch
-_LOOK_S = 1
+MOST_FILES = 200  # per batch
+_POLL_S = 1
 
 
 def _configure(parser: Parser) -> None:
     parser.flag(
-        "--every", value="TIME", text="how often; default 30s", type=duration, default=30_000
+        "--every",
+        value="TIME",
+        text="interval between batches; default 30s",
+        type=duration,
+        default=30_000,
     )
-    parser.flag("--once", text="add what is there and end")
-    parser.flag("--live", text="read the store itself, not the lake: nothing need be archived")
+    parser.flag("--once", text="process the available data and exit")
+    parser.flag("--live", text="read the store instead of the lake; nothing needs to be archived")
     lake_flags(parser)
 
 
@@ -38,7 +43,7 @@ def _run(args: Namespace, out: Output) -> int:
     check_installed()
     from penstock.pipeline.streaming import start
 
-    settings = loaded_settings(args)
+    settings = settings_of(args)
     with session(args) as spark:
         lake = lake_of(args, settings, spark, may_be_empty=args.live)
         tables = _live(spark, settings.store_url) if args.live else _archived(spark, lake)
@@ -49,7 +54,7 @@ def _run(args: Namespace, out: Output) -> int:
             name=STORE if args.live else LAKE,
         )
         try:
-            _tell(query, out)
+            _report_batches(query, out)
         finally:
             query.stop()
     return exits.OK
@@ -70,28 +75,26 @@ def _live(spark: SparkSession, url: str) -> list[DataFrame]:
     return [source.option("table", table.name).load() for table in TABLES]
 
 
-def _tell(query: StreamingQuery, out: Output) -> None:
-    """Each batch, until the stream ends; raises what has ended it otherwise."""
-    told, is_active = -1, True
+def _report_batches(query: StreamingQuery, out: Output) -> None:
+    """Report each batch until the stream ends; raise the error that stopped it."""
+    reported, is_active = -1, True
     while is_active:
-        is_active = not query.awaitTermination(_LOOK_S)
+        is_active = not query.awaitTermination(_POLL_S)
         for batch in query.recentProgress:
-            if batch.batchId > told and batch.numInputRows:
-                said = {"batch": batch.batchId, "rows": batch.numInputRows, "at": batch.timestamp}
-                if out.json:
-                    out.record(said)
-                else:
-                    out.line(f"batch {said['batch']}: {said['rows']} rows added, {said['at']}")
-            told = max(told, batch.batchId)
+            if batch.batchId > reported and batch.numInputRows:
+                number, rows, at = batch.batchId, batch.numInputRows, batch.timestamp
+                record = {"batch": number, "rows": rows, "at": at}
+                out.result(record, f"batch {number}: {rows} rows added, {at}")
+            reported = max(reported, batch.batchId)
 
 
 COMMANDS = {
     "pipeline stream": Command(
         _run,
         _configure,
-        more="Runs until it is stopped and adds to the table rollups what the archiver adds to the "
-        "lake. It can be killed at any moment and started again: it goes on where it was, and "
-        "nothing is counted twice.",
+        more="Runs until it is stopped, and adds new data of the lake to the table rollups. It can "
+        "be killed at any time: started again, it continues where it stopped and counts nothing "
+        "twice.",
         examples=(
             "penstock pipeline stream --data ./data",
             "penstock pipeline stream --data ./data --live --every 10s",

@@ -1,4 +1,4 @@
-"""What spark-submit is given: the same command line, on a driver that Spark has started.
+"""Entry point for spark-submit: the same command line on a driver that Spark started.
 
 spark-submit --master yarn "$(python -c 'import penstock.edge.cli.pipeline.submit as s; \
 print(s.__file__)')" pipeline run --lake hdfs:///lake
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    # Python has put this folder first, whose modules have names of their own.
+    # Python put this folder first on the path, where its modules would shadow others.
     sys.path.pop(0)
     from penstock.edge.cli.main import main
 

@@ -1,1 +1,1 @@
-"""Commands about jobs, workers and fleets."""
+"""Commands for jobs, workers and fleets."""

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import duration, loaded, store_flags
+from penstock.edge.cli.kit.flags import duration, load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.stop_signal import StopSignal
@@ -24,18 +24,20 @@ def configure(parser: Parser) -> None:
     parser.flag(
         "--fleets",
         value="FILE",
-        text="file of fleets (TOML)",
+        text="TOML file that declares the fleets",
         env=catalogue()["scaling.fleets_file"].env,
         reads_env=False,
     )
-    parser.flag("--dry-run", text="tell what would be done, and do nothing", action="store_true")
+    parser.flag("--dry-run", text="report decisions without acting on them", action="store_true")
     parser.flag(
-        "--once", text="look at every fleet once, act, show it, and end", action="store_true"
+        "--once",
+        text="decide and act once for every fleet, show the result, and exit",
+        action="store_true",
     )
     parser.flag(
         "--once-for",
         value="DURATION",
-        text="how long --once waits for answers at most; default 1m",
+        text="how long --once waits for replies; default 1m",
         type=duration,
         default=60_000,
     )
@@ -47,7 +49,7 @@ def run(args: Namespace, out: Output) -> int:
     from penstock.wiring.autoscaling import Autoscaling
     from penstock.wiring.broker import open_broker
 
-    settings = loaded(args, fleets="scaling.fleets_file").settings
+    settings = load_settings(args, fleets="scaling.fleets_file").settings
     set_up_logs(settings.log.level, settings.log.format)
     broker = open_broker(settings)
     try:
@@ -55,7 +57,7 @@ def run(args: Namespace, out: Output) -> int:
         if args.once:
             return _once(scaling, args, out)
         broker.start_duties()
-        return _until_told(scaling, args, out)
+        return _run_until_stopped(scaling, args, out)
     finally:
         broker.close()
 
@@ -63,26 +65,21 @@ def run(args: Namespace, out: Output) -> int:
 def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int:
     found = scaling.once(timeout_ms=args.once_for)
     if found is None:
-        exits.note("another autoscaler looks after these fleets: see penstock scaling")
+        exits.note("another autoscaler is in charge of these fleets; see penstock scaling")
         return exits.REFUSED
-    if out.json:
-        for status in found:
-            out.record(status)
-    else:
-        out.table(COLUMNS, map(_row, found))
-    return exits.OK
+    return out.records(found, COLUMNS, _row)
 
 
-def _until_told(scaling: Autoscaling, args: Namespace, out: Output) -> int:
-    ending = StopSignal()
+def _run_until_stopped(scaling: Autoscaling, args: Namespace, out: Output) -> int:
+    stop_signal = StopSignal()
     scaling.start()
-    if out.json:
-        out.record({"ready": scaling.names, "dry_run": args.dry_run})
-    else:
-        how = " (dry run)" if args.dry_run else ""
-        out.line(f"penstock autoscale is ready{how}: {', '.join(scaling.names)}")
+    dry_run = " (dry run)" if args.dry_run else ""
+    out.result(
+        {"ready": scaling.names, "dry_run": args.dry_run},
+        f"penstock autoscale is ready{dry_run}: {', '.join(scaling.names)}",
+    )
     try:
-        ending.wait()
+        stop_signal.wait()
     finally:
         scaling.stop()
     return exits.OK
@@ -107,10 +104,9 @@ COMMANDS = {
     "autoscale": Command(
         run,
         configure,
-        more="Looks after the fleets of a file: reads how much work waits for them, and has "
-        "workers started and drained. It may run on several nodes: one acts at a time. SIGTERM or "
-        "Ctrl-C ends it; workers that it runs as processes are drained then, unless the file says "
-        "to keep them.",
+        more="Reads the backlog of each fleet in the file, and starts and drains its workers. It "
+        "can run on several nodes; one of them acts at a time. SIGTERM or Ctrl-C stops it; "
+        "workers that it runs as processes are then drained, unless the file says to keep them.",
         examples=(
             "penstock autoscale --fleets fleets.toml",
             "penstock autoscale --fleets fleets.toml --dry-run --once",

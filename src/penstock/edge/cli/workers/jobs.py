@@ -1,4 +1,4 @@
-"""`penstock jobs`: looking at jobs and steering them, at a server or in a store without one."""
+"""`penstock jobs`: list, show and change jobs of a server or a store."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from penstock.api.messages import Acted, Message
 from penstock.domain.message.lifecycle import State
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.acts_by_id import act_on_each, check_due, due_flags, reason_flag
-from penstock.edge.cli.kit.application import application, application_flags
+from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
+from penstock.edge.cli.kit.application import app_flags, open_app
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
@@ -23,22 +23,22 @@ _COLUMNS = ("id", "kind", "queue", "state", "attempts", "sent", "due", "worker",
 
 
 def _configure_list(parser: Parser) -> None:
-    parser.flag("--queue", value="QUEUE", text="only of this queue")
+    parser.flag("--queue", value="QUEUE", text="only jobs of this queue")
     parser.flag(
         "--state",
         value="STATE",
-        text="only in this state; default all but done and cancelled",
+        text="only jobs in this state; default: all but done and cancelled",
         choices=[state.value for state in State],
     )
-    parser.flag("--kind", value="KIND", text="only of this kind")
-    parser.flag("--tag", value="TAG", text="only with this tag")
-    parser.flag("--limit", value="N", text="how many; default 20", type=int, default=20)
-    parser.flag("--cursor", value="TEXT", text="continue after a page (its `next`)")
-    application_flags(parser)
+    parser.flag("--kind", value="KIND", text="only jobs of this kind")
+    parser.flag("--tag", value="TAG", text="only jobs with this tag")
+    parser.flag("--limit", value="N", text="how many at most; default 20", type=int, default=20)
+    parser.flag("--cursor", value="TEXT", text="`next` of the page before")
+    app_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         page = app.jobs.list(
             queue=args.queue,
             state=args.state,
@@ -52,7 +52,7 @@ def _list(args: Namespace, out: Output) -> int:
         return exits.OK
     out.table(_COLUMNS, map(_row, page))
     if page.next is not None:
-        out.line(f"there are more: --cursor {page.next!r}")
+        out.line(f"more jobs match: --cursor {page.next!r}")
     return exits.OK
 
 
@@ -68,11 +68,11 @@ def _row(job: Message) -> tuple[object, ...]:
 
 def _configure_one(parser: Parser) -> None:
     parser.argument("ID", "id of the job")
-    application_flags(parser)
+    app_flags(parser)
 
 
 def _show(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         _show_one(app.jobs.get(args.id), out)
     return exits.OK
 
@@ -85,12 +85,12 @@ def _show_one(job: Message, out: Output) -> None:
 
 
 def _configure_count(parser: Parser) -> None:
-    parser.argument("QUEUE", "of this queue only", nargs="?")
-    application_flags(parser)
+    parser.argument("QUEUE", "only jobs of this queue", nargs="?")
+    app_flags(parser)
 
 
 def _count(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         counts = app.jobs.count(args.queue)
     if out.json:
         out.record(counts)
@@ -101,7 +101,7 @@ def _count(args: Namespace, out: Output) -> int:
     return exits.OK
 
 
-def _acting(
+def _act_command(
     act: Callable[[Penstock, str, Namespace], Acted],
     flags: Callable[[Parser], None],
     example: str,
@@ -110,18 +110,18 @@ def _acting(
     def configure(parser: Parser) -> None:
         parser.argument("ID", "ids of the jobs", nargs="+")
         flags(parser)
-        application_flags(parser)
+        app_flags(parser)
 
     def run(args: Namespace, out: Output) -> int:
-        with application(args) as app:
+        with open_app(args) as app:
             return act_on_each(args.id, lambda one: act(app, one, args), out)
 
     return Command(run, configure, (example,), more)
 
 
 def _cancel_flags(parser: Parser) -> None:
-    reason_flag(parser)
-    parser.flag("--unless-running", text="refuse jobs that are running")
+    REASON.add(parser)
+    parser.flag("--unless-running", text="do not cancel running jobs")
 
 
 def _cancel(app: Penstock, job_id: str, args: Namespace) -> Acted:
@@ -137,41 +137,34 @@ def _reschedule(app: Penstock, job_id: str, args: Namespace) -> Acted:
 def _configure_redrive(parser: Parser) -> None:
     parser.argument("ID", "ids of dead jobs", nargs="*")
     parser.flag("--queue", value="QUEUE", text="all dead jobs of this queue")
-    application_flags(parser)
+    app_flags(parser)
 
 
 def _redrive(args: Namespace, out: Output) -> int:
     if bool(args.id) is (args.queue is not None):
-        raise UsageError("give ids or --queue, and not both")
-    with application(args) as app:
+        raise UsageError("give either ids or --queue")
+    with open_app(args) as app:
         if args.queue is not None:
             redriven = app.jobs.redrive(queue=args.queue)
         else:
             redriven = sum(app.jobs.redrive(job_id) for job_id in args.id)
-    if out.json:
-        out.record({"redriven": redriven})
-    else:
-        out.line(f"{redriven} redriven")
-    return exits.OK
+    return out.result({"redriven": redriven}, f"{redriven} redriven")
 
 
 def _configure_wait(parser: Parser) -> None:
     parser.argument("ID", "id of the job")
-    parser.flag("--for", value="DURATION", text="at most that long; default for ever")
-    application_flags(parser)
+    parser.flag("--for", value="DURATION", text="how long to wait at most; default: for ever")
+    app_flags(parser)
 
 
 def _wait(args: Namespace, out: Output) -> int:
-    with application(args) as app:
+    with open_app(args) as app:
         try:
             job = app.jobs.wait(args.id, timeout=getattr(args, "for"))
         except TimeoutError as error:
-            exits.tell(error, "timeout")
+            exits.report(error, "timeout")
             return exits.NOTHING
-    if out.json:
-        out.record(job)
-    else:
-        out.line(f"{job.id} {job.state}")
+    out.result(job, f"{job.id} {job.state}")
     return exits.OK if job.state is State.DONE else exits.REFUSED
 
 
@@ -191,7 +184,7 @@ COMMANDS = {
     "jobs show": Command(
         _show,
         _configure_one,
-        more="Also of finished jobs, as long as the history keeps them.",
+        more="Finished jobs are shown as long as the history keeps them.",
         examples=("penstock jobs show 0190b5c2-… --store sqlite:///jobs.db",),
     ),
     "jobs count": Command(
@@ -199,14 +192,14 @@ COMMANDS = {
         _configure_count,
         examples=("penstock jobs count mail --store postgresql://penstock@db/penstock",),
     ),
-    "jobs cancel": _acting(
+    "jobs cancel": _act_command(
         _cancel,
         _cancel_flags,
         "penstock jobs cancel 0190b5c2-… --reason 'sent by mistake'",
-        more="A running job is taken from its worker, which stops it within seconds if it can.",
+        more="A running job loses its lease; its worker stops it within seconds if it can.",
     ),
-    "jobs reschedule": _acting(
-        _reschedule, due_flags, "penstock jobs reschedule 0190b5c2-… --delay 2h"
+    "jobs reschedule": _act_command(
+        _reschedule, DUE.add, "penstock jobs reschedule 0190b5c2-… --delay 2h"
     ),
     "jobs redrive": Command(
         _redrive,
@@ -219,7 +212,8 @@ COMMANDS = {
     "jobs wait": Command(
         _wait,
         _configure_wait,
-        more="Exits with 0 if it is done, 1 if it is dead or cancelled, 4 if it has not ended.",
+        more="Exits with code 0 if the job is done, 1 if it is dead or cancelled, 4 if it has not "
+        "ended.",
         examples=("penstock jobs wait 0190b5c2-… --for 5m",),
     ),
 }

@@ -1,4 +1,4 @@
-"""`penstock scaling`: the fleets, what was decided last, and why."""
+"""`penstock scaling`: the fleets and their latest scaling decisions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ _MOST = 1_000
 
 
 def _configure(parser: Parser) -> None:
-    parser.argument("FLEET", "one fleet, with its last decisions; default: all", nargs="?")
+    parser.argument(
+        "FLEET", "show this fleet with its latest decisions; default: all fleets", nargs="?"
+    )
     parser.flag(
         "--limit",
         value="N",
-        text="how many decisions to show of one fleet; default 10",
+        text="number of decisions of one fleet; default 10",
         type=_limit,
         default=10,
     )
@@ -34,7 +36,7 @@ def _configure(parser: Parser) -> None:
 def _run(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         if args.fleet is None:
-            return _listed(server.scaling.list(), out)
+            return _list(server.scaling.list(), out)
         fleet = server.scaling.get(args.fleet)
         decisions = server.scaling.decisions(args.fleet, limit=args.limit)
     if out.json:
@@ -49,14 +51,10 @@ def _run(args: Namespace, out: Output) -> int:
     return exits.OK
 
 
-def _listed(fleets: Sequence[Fleet], out: Output) -> int:
-    if out.json:
-        for fleet in fleets:
-            out.record(fleet)
-        return exits.OK
-    out.table(COLUMNS, map(row, fleets))
-    if not fleets:
-        exits.note("no autoscaler has looked after anything yet: penstock autoscale --help")
+def _list(fleets: Sequence[Fleet], out: Output) -> int:
+    out.records(fleets, COLUMNS, row)
+    if not fleets and not out.json:
+        exits.note("no autoscaler has run yet; see penstock autoscale --help")
     return exits.OK
 
 
@@ -64,7 +62,7 @@ def row(fleet: Fleet) -> tuple[object, ...]:
     ready = None if fleet.sample is None else fleet.sample.ready
     why = fleet.decision.reason if fleet.decision else ""
     queues = ",".join(fleet.queues) or fleet.queue
-    return fleet.name, queues, ready, _workers(fleet), fleet.wanted, why, *_ends(fleet)
+    return fleet.name, queues, ready, _workers(fleet), fleet.wanted, why, *_last_columns(fleet)
 
 
 def _workers(fleet: Fleet) -> str:
@@ -74,13 +72,13 @@ def _workers(fleet: Fleet) -> str:
     return f"{fleet.replicas.running}{starting} of {fleet.min}–{fleet.max}"
 
 
-def _ends(fleet: Fleet) -> tuple[str, str]:
+def _last_columns(fleet: Fleet) -> tuple[str, str]:
     last = fleet.last_change
-    told = "" if last is None else f"{last.change:+d} {last.reason}, {last.at:%H:%M:%S}Z"
+    change = "" if last is None else f"{last.change:+d} {last.reason}, {last.at:%H:%M:%S}Z"
     if last is not None and not last.is_done:
-        told += " (dry run)" if fleet.is_dry else " (failed)"
+        change += " (dry run)" if fleet.is_dry else " (failed)"
     troubles = dict.fromkeys(trouble.code for trouble in fleet.troubles)
-    return told, " ".join(troubles if fleet.is_watched else ["not watched", *troubles])
+    return change, " ".join(troubles if fleet.is_watched else ["not watched", *troubles])
 
 
 def _more(fleet: Fleet) -> list[tuple[str, object]]:
@@ -131,17 +129,28 @@ def _percent(value: float | None) -> str | None:
 
 
 def _decision_row(decided: Decided) -> tuple[object, ...]:
-    told = decided.decision
-    because, recommended = told.get("because"), told.get("recommended")
+    decision = decided.decision
+    because, recommended = decision.get("because"), decision.get("recommended")
     analyser = f"{recommended:+d} {because}" if because and recommended is not None else ""
-    how = "dry run" if told.get("dry_run") else told.get("error") or bool(told.get("acted"))
-    return decided.at, f"{told['change']:+d}", told["wanted"], told["reason"], analyser, how
+    how = (
+        "dry run"
+        if decision.get("dry_run")
+        else decision.get("error") or bool(decision.get("acted"))
+    )
+    return (
+        decided.at,
+        f"{decision['change']:+d}",
+        decision["wanted"],
+        decision["reason"],
+        analyser,
+        how,
+    )
 
 
 def _limit(text: str) -> int:
     number = int(text)
     if not 1 <= number <= _MOST:
-        raise argparse.ArgumentTypeError(f"{number} is not from 1 to {_MOST}")
+        raise argparse.ArgumentTypeError(f"{number} is not between 1 and {_MOST}")
     return number
 
 
@@ -149,8 +158,8 @@ COMMANDS = {
     "scaling": Command(
         _run,
         _configure,
-        more="Shows what the autoscaler has seen of each fleet, how many workers are wanted and "
-        "why; of one fleet also all that its last recommendation was made of.",
+        more="Shows the autoscaler's latest readings of each fleet, the wanted number of workers "
+        "and the reason; for one fleet also the inputs of its last recommendation.",
         examples=(
             "penstock scaling",
             "penstock scaling mail --limit 50",

@@ -27,100 +27,99 @@ def configure(parser: Parser) -> None:
     parser.flag(
         "--queues",
         value="NAMES",
-        text="queues to work on, with commas between, the most urgent first; default: those of "
-        "the application's jobs",
+        text="comma-separated queues to work on, the most urgent first; default: those of the "
+        "application's jobs",
         default="",
     )
     parser.flag(
         "--slots",
         value="N",
-        text=f"how many jobs each process runs at a time; default {_DEFAULTS.slots}",
+        text=f"concurrent jobs per process; default {_DEFAULTS.slots}",
         type=_number(1, _MOST_SLOTS),
         default=_DEFAULTS.slots,
     )
     parser.flag(
         "--processes",
         value="M",
-        text="how many processes; default 1",
+        text="number of processes; default 1",
         type=_number(1, _MOST_PROCESSES),
         default=1,
     )
     parser.flag(
         "--prefetch",
         value="K",
-        text="how many jobs each process claims beyond its free slots; default: as many as it "
-        "does in a moment, none if they take long",
+        text="jobs that each process claims beyond its free slots; default: many if jobs are "
+        "short, none if they are long",
         type=_number(0, _MOST_SLOTS),
     )
     parser.flag(
         "--lease",
         value="DURATION",
-        text="for how long a job is held without a sign of life; default 30s",
+        text="how long a job stays leased without a beat; default 30s",
         type=duration,
         default=_DEFAULTS.lease_ms,
     )
     parser.flag(
         "--beat",
         value="DURATION",
-        text="how often to give a sign of life; default 15s",
+        text="interval between beats; default 15s",
         type=duration,
         default=_DEFAULTS.beat_ms,
     )
     parser.flag(
         "--drain-for",
         value="DURATION",
-        text="how long running jobs may take at the end; default 30s",
+        text="how long running jobs may take after a stop; default 30s",
         type=duration,
         default=_DEFAULTS.drain_ms,
     )
     parser.flag(
         "--burst",
-        text="exit with code 0 when no job runs and none can be claimed; jobs that are due later "
-        "stay",
+        text="exit with code 0 when no job runs and none can be claimed; jobs due later stay",
     )
     parser.flag(
         "--max-jobs",
         value="N",
-        text="number of finished jobs after which a process or sandbox is replaced; default: never",
+        text="replace a process or sandbox after this many finished jobs; default: never",
         type=_number(1, _MOST_JOBS),
     )
     parser.flag(
         "--max-memory",
         value="SIZE",
-        text="resident memory after a job, e.g. 512MiB, above which a process or sandbox is "
-        "replaced; default: never",
+        text="replace a process or sandbox whose resident memory after a job exceeds this, e.g. "
+        "512MiB; default: never",
         type=_memory,
     )
     parser.flag(
         "--label",
         value="NAME=TEXT",
-        text="a label in the registry; may be repeated. fleet=NAME makes it one of that fleet's",
+        text="a label in the registry; may be repeated. fleet=NAME makes it a worker of that fleet",
         action="append",
         default=[],
     )
     parser.flag(
         "--server",
         value="URL",
-        text="work for the server at http://…, in place of what the application names",
+        text="work for the server at http://… instead of the application's own URL",
     )
     parser.flag(
         "--store",
         value="URL",
-        text="work on the store at sqlite:///path or postgresql://…, in place of what the "
-        "application names",
+        text="work on the store at sqlite:///path or postgresql://… instead of the application's "
+        "own URL",
     )
     parser.flag("--key", value="SECRET", text="API key for the server", env="PENSTOCK_KEY")
     parser.flag(
         "--log-level",
         value="LEVEL",
-        text="least severity to log; debug has a line for every job; default info",
+        text="lowest severity to log; debug logs every job; default info",
         choices=("debug", "info", "warning", "error"),
         default="info",
     )
     parser.flag(
         "--log-format",
         value="FORMAT",
-        text="lines for people or for programs: text, json; default text",
+        text="log format: text for people, json for programs; default text",
         choices=("text", "json"),
         default="text",
     )
@@ -145,7 +144,7 @@ def run(args: Namespace, out: Output) -> int:
         log_format=args.log_format,
     )
 
-    def tell() -> None:
+    def report_ready() -> None:
         queues = supervisor.queues
         if out.json:
             pids = supervisor.pids
@@ -155,15 +154,17 @@ def run(args: Namespace, out: Output) -> int:
             line = f"{args.app}, {slots}, queues {', '.join(queues)}"
             print(f"penstock worker is ready: {line}", flush=True)
 
-    supervisor = Supervisor(assignment, steady_clock(), processes=args.processes, on_ready=tell)
+    supervisor = Supervisor(
+        assignment, steady_clock(), processes=args.processes, on_ready=report_ready
+    )
 
-    def end(number: int, _: FrameType | None) -> None:
-        # The second Ctrl-C: at once.
+    def stop(number: int, _: FrameType | None) -> None:
+        # A second Ctrl-C stops at once.
         is_again = number == signal.SIGINT and supervisor.is_draining
         supervisor.drain(0 if is_again else None)
 
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
     code = supervisor.run()
     return REFUSED if code == UNUSABLE else code
 
@@ -171,7 +172,7 @@ def run(args: Namespace, out: Output) -> int:
 def _assignment(args: Namespace) -> Assignment:
     names = tuple(name.strip() for name in args.queues.split(",") if name.strip())
     if args.lease < 1_000:
-        raise UsageError("--lease is at least 1s")
+        raise UsageError("--lease must be at least 1s")
     return Assignment(
         queues=names,
         slots=args.slots,
@@ -202,26 +203,26 @@ def _labels(given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise UsageError(f"--label is NAME=TEXT, not {text!r}")
+            raise UsageError(f"--label {text!r} is not NAME=TEXT")
         labels[name] = value
     return labels
 
 
 def _number(least: int, most: int) -> type:
-    def read(text: str) -> int:
+    def parse(text: str) -> int:
         number = int(text)
         if not least <= number <= most:
-            raise argparse.ArgumentTypeError(f"{number} is not from {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{number} is not between {least} and {most}")
         return number
 
-    return read  # type: ignore[return-value]
+    return parse  # type: ignore[return-value]
 
 
 def _memory(text: str) -> int:
     given = size(text)
     if given < LEAST_MEMORY_BYTES:
         least = f"{LEAST_MEMORY_BYTES // 1024**2}MiB"
-        raise argparse.ArgumentTypeError(f"{text} is less than {least}, which no process fits in")
+        raise argparse.ArgumentTypeError(f"{text} is less than {least}, the least a process needs")
     return given
 
 
@@ -229,10 +230,10 @@ COMMANDS = {
     "worker": Command(
         run,
         configure,
-        more="Starts processes that claim jobs and run them, restarts those that die, and gives "
-        "back what they held. SIGTERM or Ctrl-C ends it: nothing more is claimed, what runs is "
-        "finished within --drain-for, the rest is given back and loses no attempt. A second "
-        "Ctrl-C ends it at once.",
+        more="Starts processes that claim and run jobs, replaces processes that exit, and releases "
+        "their jobs. SIGTERM or Ctrl-C stops it: it claims no more jobs, finishes running ones "
+        "within --drain-for, and releases the rest without counting an attempt. A second Ctrl-C "
+        "stops it at once.",
         examples=(
             "penstock worker shop.jobs:app",
             "penstock worker shop.jobs:app --queues mail,reports --slots 20 --processes 4",

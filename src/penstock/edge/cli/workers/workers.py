@@ -1,4 +1,4 @@
-"""`penstock workers`: who is there, what they hold, and how to drain them."""
+"""`penstock workers`: list, show and drain workers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,18 @@ _ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 
 
 def _configure_list(parser: Parser) -> None:
-    parser.flag("--gone", text="also those that have left or were lost", action="store_true")
+    parser.flag("--gone", text="also workers that left or were lost", action="store_true")
     server_flags(parser)
 
 
 def _configure_one(parser: Parser) -> None:
-    parser.argument("ID", "id of the worker, as the list shows it")
+    parser.argument("ID", "id of the worker, from the list")
     server_flags(parser)
 
 
 def _list(args: Namespace, out: Output) -> int:
     with remote(args) as server:
-        found = list(server.workers.list(gone=args.gone))
-    if out.json:
-        for worker in found:
-            out.record(worker)
-    else:
-        out.table(COLUMNS, map(_row, found))
-    return exits.OK
+        return out.records(server.workers.list(gone=args.gone), COLUMNS, _row)
 
 
 def _show(args: Namespace, out: Output) -> int:
@@ -66,11 +60,9 @@ def _show(args: Namespace, out: Output) -> int:
 def _drain(args: Namespace, out: Output) -> int:
     with remote(args) as server:
         worker = server.workers.drain(args.id)
-    if out.json:
-        out.record(worker)
-    else:
-        out.line(f"{worker.id} is {worker.state}: it hears of it with its next beat")
-    return exits.OK
+    return out.result(
+        worker, f"{worker.id} is {worker.state}; the worker learns of it with its next beat"
+    )
 
 
 def _row(worker: Worker) -> tuple[object, ...]:
@@ -82,14 +74,14 @@ COMMANDS = {
     "workers": Command(
         _list,
         _configure_list,
-        more="Those that have gone are remembered as long as history is.",
+        more="Workers that left or were lost are listed as long as the history is kept.",
         examples=("penstock workers", "penstock workers --gone --json"),
     ),
     "workers show": Command(_show, _configure_one, examples=(f"penstock workers show {_ID}",)),
     "workers drain": Command(
         _drain,
         _configure_one,
-        more="It finishes what it holds and claims nothing more.",
+        more="The worker finishes its leases, claims no more and exits.",
         examples=(f"penstock workers drain {_ID}",),
     ),
 }

@@ -1,12 +1,12 @@
-// Everything that changes something goes through here: it is told what will happen and to how many,
-// shown as a command and as a call, done, and told again.
+// All changes go through here: show what will happen and to how many, with the equivalent command
+// and API call; then do it and report the result.
 //
 // An action: {
-//   label, role, isDanger?, title, text, confirm?, dismiss?: what its two buttons say,
-//   count?: async (values) => how many it concerns, noun?: "message",
+//   label, role, isDanger?, title, text, confirm?, dismiss?: labels of its two buttons,
+//   count?: async (values) => number of affected items, noun?: "message",
 //   fields?: [{ name, label, hint?, type?, value?, options?, isRequired?, rows? }],
 //   request: (values) => ({ method, path, body?, headers? }),
-//   command: (values) => words after `penstock`, or null where the command line has no such thing,
+//   command: (values) => words after `penstock`, or null if the command line has no equivalent,
 //   done: (answer, values) => text, then?: (answer) => …,
 // }
 
@@ -18,7 +18,7 @@ import { count } from "./format.js";
 import { whyNot } from "./session.js";
 import { say } from "./toast.js";
 
-/** A button for it, which says why it cannot be pressed by those who may not. */
+/** A button for the action; if the user may not do it, it is disabled and says why. */
 export function actionButton(action, { isSmall = false } = {}) {
   const reason = whyNot(action.role ?? "operate") ?? action.reason ?? null;
   const classes = [action.isDanger && "danger", isSmall && "small"].filter(Boolean).join(" ");
@@ -36,7 +36,7 @@ export function actionButton(action, { isSmall = false } = {}) {
   );
 }
 
-/** Ask, do, tell. */
+/** Ask for confirmation, do it, report the result. */
 export function runAction(action) {
   const commands = codeBlock("Command line", "");
   const calls = codeBlock("HTTP API", "");
@@ -56,7 +56,7 @@ export function runAction(action) {
     counted,
     fields.map((field) => field.element),
     problem,
-    h("details", { class: "forms", open: true }, h("summary", null, "The same from a shell"),
+    h("details", { class: "forms", open: true }, h("summary", null, "Do the same from a shell"),
       commands.element, calls.element),
     h("footer", null, cancel, confirm),
   );
@@ -90,9 +90,9 @@ export function runAction(action) {
     const turn = (asked += 1);
     try {
       const many = await action.count(given);
-      if (turn === asked) replace(counted, told(many, action.noun ?? "message"));
+      if (turn === asked) replace(counted, affectedText(many, action.noun ?? "message"));
     } catch (error) {
-      if (turn === asked) replace(counted, `Nobody knows how many: ${error.message}`);
+      if (turn === asked) replace(counted, `The number is not known: ${error.message}`);
     }
   }
 
@@ -116,11 +116,11 @@ export function runAction(action) {
   return box;
 }
 
-function told(many, noun) {
-  return many === 1 ? `1 ${noun} is concerned.` : `${count(many)} ${noun}s are concerned.`;
+function affectedText(many, noun) {
+  return many === 1 ? `1 ${noun} is affected.` : `${count(many)} ${noun}s are affected.`;
 }
 
-/** A labelled input; also for forms outside of actions. */
+/** A labelled input; also used by forms outside of actions. */
 export function makeField(field, onInput) {
   const id = `field-${field.name}`;
   const input = makeInput(field, id);

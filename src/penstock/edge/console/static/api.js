@@ -1,4 +1,4 @@
-// Calls of the native API, and of AweQ's.
+// Calls of the native API and of AweQ's.
 
 import { learnTime } from "./format.js";
 import { session } from "./session.js";
@@ -11,7 +11,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Called when a login has ended; set by the application. */
+/** Called when the login has expired; set by the application. */
 export const onLoggedOut = { call: () => {} };
 
 export async function get(path, query, { signal } = {}) {
@@ -22,7 +22,7 @@ export async function call(method, path, body, headers) {
   return read(await send(method, path, { body, headers }));
 }
 
-/** The answer as it came, whatever its status. */
+/** The response, whatever its status. */
 export async function send(method, path, { body, signal, headers } = {}) {
   const answer = await ask(method, path, { body, signal, headers });
   learnTime(answer.headers.get("date"));
@@ -35,7 +35,7 @@ export function withQuery(path, query) {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/** A part of a path. */
+/** Encode one segment of a path. */
 export function part(text) {
   return encodeURIComponent(text);
 }
@@ -55,24 +55,24 @@ async function ask(method, path, { body, signal, headers }) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", "The server does not answer.");
+    throw new ApiError(0, "unreachable", "The server does not respond.");
   }
 }
 
 async function read(answer) {
   if (answer.status === 204) return null;
   const text = await answer.text();
-  let told = null;
+  let content = null;
   try {
-    told = parse(text);
+    content = parse(text);
   } catch {
     throw new ApiError(answer.status, "not_json", text.slice(0, 300) || answer.statusText);
   }
-  if (answer.ok) return told;
-  throw new ApiError(answer.status, told?.error?.code ?? "error", told?.error?.message ?? text);
+  if (answer.ok) return content;
+  throw new ApiError(answer.status, content?.error?.code ?? "error", content?.error?.message ?? text);
 }
 
-/** JSON whose large integers keep all their digits when they are shown again. */
+/** Parse JSON; large integers keep all their digits when they are shown. */
 export function parse(text) {
   return JSON.parse(text, (_, value, context) => {
     const isLarge = typeof value === "number" && !Number.isSafeInteger(value);

@@ -1,4 +1,4 @@
-// Where it begins.
+// Entry point: build the shell and start the router.
 
 import { onLoggedOut } from "./api.js";
 import { h, replace } from "./dom.js";
@@ -13,7 +13,7 @@ const missing = {
   title: "Not found",
   isOpen: true,
   show: (view) =>
-    replace(view.root, trouble({ status: 404, message: "There is no page at this address." })),
+    replace(view.root, trouble({ status: 404, message: "No page exists at this address." })),
 };
 
 async function start() {

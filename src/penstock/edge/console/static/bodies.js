@@ -1,13 +1,13 @@
-// What was sent, as people read it: JSON with its indentation, texts as they are, tables of texts.
+// Rendering of message bodies: indented JSON, plain texts, tables of texts.
 
 import { parse } from "./api.js";
 import { codeBlock } from "./dialog.js";
 import { h } from "./dom.js";
 
-const SHOWN_CHARS = 200_000; // more would only make the page slow
+const SHOWN_CHARS = 200_000; // more would make the page slow
 const SHORT = 90;
 
-/** Any JSON value, exactly: large integers keep their digits. */
+/** Any JSON value as it is; large integers keep their digits. */
 export function pretty(value) {
   return JSON.stringify(value, null, 2) ?? "";
 }
@@ -16,8 +16,8 @@ export function bodyBlock(label, value) {
   const inside = typeof value === "string" ? readJson(value) : undefined;
   return [
     ...block(label, typeof value === "string" ? value : pretty(value)),
-    // Many senders put JSON into a text.
-    ...(inside === undefined ? [] : block(`${label}, read as JSON`, pretty(inside))),
+    // Many senders put JSON into a string.
+    ...(inside === undefined ? [] : block(`${label}, parsed as JSON`, pretty(inside))),
   ];
 }
 
@@ -27,7 +27,7 @@ function block(label, whole) {
   element.classList.add("body-block");
   return [
     element,
-    isCut && h("p", { class: "soft" }, "This is only its beginning; the API gives all of it."),
+    isCut && h("p", { class: "soft" }, "Only the beginning is shown; the API returns the whole body."),
   ];
 }
 
@@ -40,9 +40,9 @@ function readJson(text) {
   }
 }
 
-/** One line of it. */
+/** The value on one line. */
 export function glimpse(value) {
-  if (value === undefined) return h("span", { class: "none" }, "not kept any more");
+  if (value === undefined) return h("span", { class: "none" }, "pruned");
   const text = typeof value === "string" ? value : JSON.stringify(value);
   const cut = text.length > SHORT ? `${text.slice(0, SHORT)}…` : text;
   return h("code", { class: "glimpse" }, cut);

@@ -1,4 +1,4 @@
-// What breaker_tuning recommends, route by route, with a button to apply it.
+// Recommendations of breaker_tuning per route, each with a button to apply it.
 
 import { actionButton } from "./action.js";
 import { get, part, withQuery } from "./api.js";
@@ -11,7 +11,7 @@ import { flat } from "./values.js";
 const ALL = "*";
 const MOST = 50; // routes
 
-/** A card for the newest day of the table; null if it recommends nothing. */
+/** A card for the newest day of the table; null if there are no recommendations. */
 export async function adviceCard(view, { columns, rows }) {
   const named = rows.map((row) => Object.fromEntries(columns.map((name, place) => [name, row[place]])));
   const day = named.map(({ dt }) => dt).sort().at(-1);

@@ -1,8 +1,8 @@
-// Graphs as SVG: lines or areas over time, with axes, a legend that hides and shows, and a read-out
-// under the pointer or, with the arrow keys, under the focus.
+// Charts in SVG: lines or areas over time, with axes, a legend that toggles series, and a read-out at
+// the pointer or, with the arrow keys, at the focused point.
 //
 // makeChart({ title, series: [{ name, tone, value(point), isArea? }], format?, isDuration?, isWhole? })
-// gives { element, update(points, { from, to }) }; a point has `at` in ms.  A value that is null is a gap.
+// returns { element, update(points, { from, to }) }; a point has `at` in ms.  A null value is a gap.
 
 import { h, replace, svg } from "./dom.js";
 import { compact } from "./format.js";
@@ -24,9 +24,9 @@ export function makeChart({ title, series, format = compact, isDuration = false,
     box,
   );
   let points = [];
-  let span = null; // until something is asked for
+  let span = null; // until the first update
   let width = 0;
-  let place = null; // of the point that is read out
+  let place = null; // index of the point that is read out
 
   new ResizeObserver(([entry]) => {
     const next = Math.round(entry.contentRect.width);
@@ -61,12 +61,12 @@ export function makeChart({ title, series, format = compact, isDuration = false,
     return button;
   }
 
-  function shown() {
+  function visibleSeries() {
     return series.filter((one) => !hidden.has(one));
   }
 
   function scales() {
-    const most = Math.max(0, ...shown().flatMap((one) => points.map((point) => one.value(point) ?? 0)));
+    const most = Math.max(0, ...visibleSeries().flatMap((one) => points.map((point) => one.value(point) ?? 0)));
     const marks = isDuration ? durationMarks(most) : valueMarks(most, { isWhole });
     const top = marks.at(-1);
     const across = width - EDGE.left - EDGE.right;
@@ -94,15 +94,15 @@ export function makeChart({ title, series, format = compact, isDuration = false,
       times.instants.map((at) =>
         svg("text", { class: "mark", x: x(at), y: HEIGHT - 6, "text-anchor": anchor(x(at)) }, timeText(at, times.step)),
       ),
-      shown().map((one) => [
+      visibleSeries().map((one) => [
         one.isArea && svg("path", { class: `area tone-${one.tone}`, d: areaOf(one, x, y, bottom) }),
         svg("path", { class: `line tone-${one.tone}`, d: lineOf(one, x, y) }),
       ]),
       points.length === 0 &&
-        svg("text", { class: "nothing", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "Nothing is known of this time"),
+        svg("text", { class: "nothing", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "No data for this period"),
       cursor(x, y, bottom),
     );
-    tell(x);
+    readOut(x);
   }
 
   function anchor(at) {
@@ -134,7 +134,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
   }
 
   function pathOf(run, x, y) {
-    // One point alone has no length: a dot of a line.
+    // A single point has no length: draw it as a dot.
     if (run.length === 1) return `M${x(run[0][0]) - 1} ${y(run[0][1])}h2`;
     return run.map(([at, value], n) => `${n ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   }
@@ -146,7 +146,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
       "g",
       null,
       svg("line", { class: "cursor", x1: x(point.at), x2: x(point.at), y1: EDGE.top, y2: bottom }),
-      shown().map((one) => {
+      visibleSeries().map((one) => {
         const value = one.value(point);
         return value == null ? null : svg("circle", { class: `dot tone-${one.tone}`, cx: x(point.at), cy: y(value), r: 3.5 });
       }),
@@ -169,14 +169,14 @@ export function makeChart({ title, series, format = compact, isDuration = false,
     draw();
   }
 
-  function tell(x) {
+  function readOut(x) {
     const point = points[place];
     readout.hidden = !point;
     if (!point) return;
     replace(
       readout,
       h("b", null, momentText(point.at, span.to - span.from)),
-      shown().map((one) => {
+      visibleSeries().map((one) => {
         const value = one.value(point);
         return h("span", { class: `tone-${one.tone}` }, h("span", { class: "swatch" }), `${one.name} `, h("b", null, value == null ? "–" : format(value)));
       }),
@@ -189,7 +189,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
 
   function summary() {
     const last = points.at(-1);
-    if (!last) return `${title}: nothing is known`;
+    if (!last) return `${title}: no data`;
     const values = series.map((one) => `${one.name} ${one.value(last) == null ? "unknown" : format(one.value(last))}`);
     return `${title}, at the end: ${values.join(", ")}`;
   }

@@ -1,5 +1,5 @@
-// Settings of the circuit breaker for single circuits: how each is shown and read, changing them by
-// hand, and applying what the pipeline recommends.
+// Circuit breaker settings of single circuits: how each is shown and parsed, changing them by hand,
+// and applying the pipeline's recommendations.
 
 import { part, withQuery } from "./api.js";
 import { badge } from "./parts.js";
@@ -14,14 +14,14 @@ const factor = {
 const OVERRIDES = [
   { name: "circuit_check_enabled", label: "Check the circuit", kind: yesNo },
   { name: "statistics_update_enabled", label: "Count outcomes", kind: yesNo },
-  { name: "error_threshold_percentage", label: "Failures that open it, in percent", kind: number },
-  { name: "entries_max_age_ms", label: "Age of samples that count", kind: time },
+  { name: "error_threshold_percentage", label: "Failure percentage that opens it", kind: number },
+  { name: "entries_max_age_ms", label: "Maximum age of samples", kind: time },
   { name: "min_queue_sample_count", label: "Samples needed", kind: number },
   { name: "max_queue_sample_count", label: "Samples kept", kind: number },
-  { name: "slow_call_ms", label: "Slow answers fail after", kind: orNone(time) },
+  { name: "slow_call_ms", label: "Calls count as failed after", kind: orNone(time) },
   { name: "min_open_ms", label: "Stays open at least", kind: time },
   { name: "open_growth", label: "Growth after each failed probe", kind: factor },
-  { name: "max_open_ms", label: "… up to", kind: time },
+  { name: "max_open_ms", label: "Stays open at most", kind: time },
   { name: "single_probe", label: "One probe at a time", kind: yesNo },
 ];
 const RECOMMENDED = ["entries_max_age_ms", "max_queue_sample_count", "error_threshold_percentage", "min_queue_sample_count"];
@@ -36,12 +36,12 @@ export function settingFacts(own) {
   ];
 }
 
-/** "error_threshold_percentage=50", as the command line takes it. */
+/** "error_threshold_percentage=50", the syntax of the command line. */
 export function settingWords(values) {
   return Object.entries(values).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
 }
 
-/** Everything a circuit overrides, in one form. */
+/** A form for all overrides of a circuit. */
 export function changeSettings(own, defaults, then) {
   const path = withQuery(`/v1/circuits/${part(own.circuit)}/settings`, { route: own.route });
   const words = ["circuits", "set", "--route", own.route, "--reset"];
@@ -49,7 +49,7 @@ export function changeSettings(own, defaults, then) {
     label: "Settings",
     confirm: "Save",
     title: "Settings of this circuit",
-    text: `For ${own.route} these take the place of the breaker's defaults. What is empty has the default.`,
+    text: `For ${own.route} these override the breaker's defaults. An empty field keeps the default.`,
     fields: OVERRIDES.map(({ name, label, kind }) => {
       const usual = kind.show(defaults[name]);
       return {
@@ -84,7 +84,7 @@ function read(texts) {
   return values;
 }
 
-/** What a row of breaker_tuning recommends. */
+/** The settings that a row of breaker_tuning recommends. */
 export function recommended(row) {
   return Object.fromEntries(RECOMMENDED.map((name) => [name, row[name]]));
 }
@@ -101,8 +101,8 @@ export function applyAdvice(row, circuit, inForce, then) {
     reason: isInForce ? "These settings are in force." : null,
     title: circuit ? "Apply to this circuit?" : "Apply to all circuits?",
     text: circuit
-      ? `The circuit of ${row.route} goes by these settings in place of the breaker's defaults.`
-      : "They become the defaults of all circuits; what single circuits override stays.",
+      ? `For the circuit of ${row.route} these settings override the breaker's defaults.`
+      : "They become the defaults of all circuits; overrides of single circuits stay.",
     request: () => ({ method: "PATCH", path, body: values }),
     command: () => ["circuits", "set", ...(circuit ? ["--route", row.route] : []), ...settingWords(values)],
     done: () => "The recommended settings are in force.",

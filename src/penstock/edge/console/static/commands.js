@@ -1,11 +1,11 @@
-// What a page does, as somebody would do it from a shell.  Tests run these texts.
+// The actions of a page as shell commands.  Tests run these texts.
 
 import { session } from "./session.js";
 
 const DEFAULT_SERVER = "http://127.0.0.1:7654";
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
-/** words: what follows `penstock`; undefined and null are left out. */
+/** words: those after `penstock`; undefined and null are left out. */
 export function commandLine(words) {
   const given = words.filter((word) => word !== null && word !== undefined);
   const where = location.origin === DEFAULT_SERVER ? [] : ["--server", location.origin];

@@ -1,8 +1,8 @@
-// A box that wants an answer.  The browser's own <dialog> keeps the focus inside and hears Escape.
+// Modal dialogs.  The browser's own <dialog> traps the focus and handles Escape.
 
 import { h } from "./dom.js";
 
-/** Returns { element, close }; it goes from the page when it is closed. */
+/** Returns { element, close }; closing removes it from the page. */
 export function openDialog({ title, children, onClose, wide = false }) {
   const heading = h("h2", { id: "dialog-title" }, title);
   const cross = h("button", { type: "button", class: "plain cross", "aria-label": "Close" }, "×");
@@ -17,7 +17,7 @@ export function openDialog({ title, children, onClose, wide = false }) {
     element.remove();
     onClose?.();
   });
-  // A click beside the box lands on the element itself, one inside lands on a part of it.
+  // A click outside the box targets the dialog itself, one inside targets a child.
   element.addEventListener("click", (event) => {
     if (event.target === element) element.close();
   });
@@ -26,7 +26,7 @@ export function openDialog({ title, children, onClose, wide = false }) {
   return { element, close: () => element.close() };
 }
 
-/** Code with a button that copies it. */
+/** Code with a copy button. */
 export function codeBlock(label, text) {
   const code = h("code", null, text);
   const button = h("button", { type: "button", class: "small" }, "Copy");
@@ -35,7 +35,7 @@ export function codeBlock(label, text) {
       await navigator.clipboard.writeText(code.textContent);
       button.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(code); // pages without TLS may not write there
+      getSelection().selectAllChildren(code); // pages without TLS cannot write to the clipboard
       button.textContent = "Selected";
     }
   });

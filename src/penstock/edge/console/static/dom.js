@@ -1,7 +1,7 @@
-// The only way in which anything gets onto a page.
+// The only code that adds elements to a page.
 //
-// Text becomes text nodes and attributes are set by name: nothing that came from a queue is ever
-// read as markup.  Links may lead to pages of ours and to http(s) only.
+// Text becomes text nodes and attributes are set by name, so that no message content is ever parsed
+// as markup.  Links lead only to our own pages and to http(s).
 
 const SVG = "http://www.w3.org/2000/svg";
 const LINKS = new Set(["href", "src", "action", "formaction", "xlink:href"]);
@@ -15,7 +15,7 @@ export function svg(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Put other children into an element. */
+/** Replace the children of an element. */
 export function replace(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter(isThere).map(asNode));
   return element;

@@ -1,7 +1,7 @@
-// Runs before the first stroke is painted, so that nobody who chose dark sees a white flash.
+// Runs before the first paint, so that a dark theme does not flash white.
 try {
   const chosen = localStorage.getItem("penstock-theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 } catch {
-  // No storage, no choice: the system's wish is followed.
+  // Without storage the system's theme applies.
 }

@@ -1,10 +1,10 @@
-// A form whose fields are the query of the page: what is asked for can be shared and gone back to.
+// A form whose fields are the query of the page, so that filters can be shared and bookmarked.
 
 import { h } from "./dom.js";
 
 /**
  * fields: [{ name, label, type?, options?, placeholder?, list?, isWide? }].  Times stand in the
- * query as ISO 8601 in UTC and in the field as the reader's own time.
+ * query as ISO 8601 in UTC and in the field in the user's time zone.
  */
 export function filterForm(view, fields, { submit = "Find", keeps = [] } = {}) {
   const inputs = fields.map((field) => makeInput(field, view.query.get(field.name) ?? ""));
@@ -64,7 +64,7 @@ function makeInput(field, value) {
   };
 }
 
-/** "2031-01-01T09:00:00.000Z" as the field has it, in the reader's own time. */
+/** "2031-01-01T09:00:00.000Z" as the value of a field, in the user's time zone. */
 export function localText(iso) {
   const at = new Date(iso);
   if (!iso || Number.isNaN(at.getTime())) return "";

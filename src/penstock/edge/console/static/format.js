@@ -1,4 +1,4 @@
-// Numbers, times and sizes as people read them.
+// Formatting of numbers, times and sizes.
 
 const UNITS = [
   ["d", 86_400_000],
@@ -13,12 +13,12 @@ const few = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-// Times are told by the server's clock: what the browser's is ahead of it.
+// Times follow the server's clock: how far the browser's clock is ahead of it.
 let aheadMs = 0;
 
 export function learnTime(text) {
   const at = Date.parse(text);
-  // The header tells whole seconds; a difference below that is none.
+  // The header has whole seconds; smaller differences mean nothing.
   if (!Number.isNaN(at) && Math.abs(Date.now() - aheadMs - at) > 2_000) aheadMs = Date.now() - at;
 }
 
@@ -44,7 +44,7 @@ export function rate(perSecond) {
   return `${compact(perSecond)}/s`;
 }
 
-/** The way the command line writes it: 1h30m, 250ms. */
+/** In the syntax of the command line: 1h30m, 250ms. */
 export function duration(ms) {
   if (ms === null || ms === undefined) return "none";
   if (ms < 1_000) return `${ms}ms`;
@@ -65,10 +65,10 @@ export function about(ms) {
   const at = UNITS.findIndex(([, size]) => ms >= size);
   const [unit, size] = UNITS[at];
   const next = UNITS[at + 1];
-  const told = (name) => (name === "m" ? "min" : name);
-  const text = `${Math.floor(ms / size)} ${told(unit)}`;
+  const label = (name) => (name === "m" ? "min" : name);
+  const text = `${Math.floor(ms / size)} ${label(unit)}`;
   const rest = next ? Math.floor((ms % size) / next[1]) : 0;
-  return rest ? `${text} ${rest} ${told(next[0])}` : text;
+  return rest ? `${text} ${rest} ${label(next[0])}` : text;
 }
 
 /** The same, short enough for a card: 4m 10s, 33m. */
@@ -78,7 +78,7 @@ export function brief(ms) {
   return rest && Number(many) < 10 ? `${many}${unit[0]} ${rest}${next[0]}` : `${many}${unit[0]}`;
 }
 
-/** What `duration` writes, read; null if it is none. */
+/** Parse the output of `duration`; null if it is invalid. */
 export function readDuration(text) {
   const trimmed = text.trim();
   let total = 0;
@@ -97,7 +97,7 @@ export function size(bytes) {
   return `${few.format(bytes / SIZES[unit])} ${unit}`;
 }
 
-/** "64KiB" or "1000": bytes; null if it is neither. */
+/** Parse "64KiB" or "1000" as bytes; null if it is invalid. */
 export function readSize(text) {
   const found = /^(\d+)\s*(B|KiB|MiB|GiB)?$/.exec(text.trim());
   return found ? Number(found[1]) * SIZES[found[2] ?? "B"] : null;

@@ -1,5 +1,5 @@
-// The four graphs of a queue, or of all together: what came and went, what is there, how long it
-// took, what failed; for the last hour to months, chosen in the address.
+// The four graphs of a queue, or of all queues: traffic, backlog, latency and failures, for the last
+// hour to months; the range is in the URL.
 
 import { get, part } from "./api.js";
 import { makeChart } from "./chart.js";
@@ -16,11 +16,11 @@ const RANGES = [
   ["30d", 30 * 24 * HOUR, "30 days"],
   ["90d", 90 * 24 * HOUR, "90 days"],
 ];
-const AGAIN_MS = 20_000; // a minute is written down once
+const AGAIN_MS = 20_000; // the server writes one point per minute
 
 /**
- * queue: its name; null for all.  Returns the element; it looks again until the page is left, and
- * tells the points each time.
+ * queue: its name; null for all.  Returns the element, which polls until the page is left and
+ * reports the points each time.
  */
 export function graphs(view, queue, onPoints = () => {}) {
   const range = RANGES.find(([name]) => name === view.query.get("range")) ?? RANGES[0];
@@ -73,7 +73,7 @@ function ranges(view, current) {
   );
 }
 
-/** Drawn in the middle of its step; what happened in it, per second. */
+/** A point in the middle of its step, with rates per second. */
 function withRates(point, stepMs) {
   const perSecond = Object.fromEntries(
     Object.entries(point.happened).map(([name, many]) => [name, (many * 1_000) / stepMs]),
@@ -97,7 +97,7 @@ function makeCharts() {
     }),
     makeChart({
       title: "Backlog",
-      note: "messages there",
+      note: "messages in the queue",
       series: [
         { name: "ready", tone: "ready", value: (point) => point.most_ready, isArea: true },
         { name: "waiting", tone: "waiting", value: (point) => point.waiting },
@@ -107,7 +107,7 @@ function makeCharts() {
     }),
     makeChart({
       title: "Latency",
-      note: "of what was done",
+      note: "of completed messages",
       isDuration: true,
       format: (value) => about(value),
       series: [
@@ -125,7 +125,7 @@ function makeCharts() {
       series: [
         { name: "failed attempts", tone: "leased", value: (point) => point.perSecond.failed, isArea: true },
         { name: "died", tone: "dead", value: (point) => point.perSecond.dead },
-        { name: "leases run out", tone: "waiting", value: (point) => point.perSecond.expired_leases },
+        { name: "expired leases", tone: "waiting", value: (point) => point.perSecond.expired_leases },
       ],
     }),
   ];

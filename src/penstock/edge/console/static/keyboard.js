@@ -1,9 +1,9 @@
-// Keys that work everywhere: / to search, g and a letter to go to a page, ? for this list.
+// Global shortcuts: / to search, g and a letter to go to a page, ? for this list.
 
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
 
-const PATIENCE_MS = 1_500; // between g and its letter
+const SEQUENCE_MS = 1_500; // between g and its letter
 
 export function listenToKeys(pages, { go, search }) {
   let isGoing = false;
@@ -23,7 +23,7 @@ export function listenToKeys(pages, { go, search }) {
     }
     if (event.key === "g") {
       isGoing = true;
-      timer = setTimeout(() => (isGoing = false), PATIENCE_MS);
+      timer = setTimeout(() => (isGoing = false), SEQUENCE_MS);
     } else if (event.key === "/") {
       event.preventDefault();
       search();
@@ -41,11 +41,11 @@ export function showKeys(pages) {
     { class: "keys" },
     row(["/"], "Search for a queue"),
     pages.filter((page) => page.key).map((page) => row(["g", page.key], page.nav ?? page.title)),
-    row(["↑", "↓"], "Walk through a table"),
+    row(["↑", "↓"], "Move through a table"),
     row(["Enter"], "Open the row"),
     row(["Space"], "Select the row"),
-    row(["←", "→"], "Walk through a graph"),
-    row(["Esc"], "Close a box"),
+    row(["←", "→"], "Move through a graph"),
+    row(["Esc"], "Close a dialog"),
     row(["?"], "This list"),
   );
   openDialog({ title: "Keys", children: [list] });

@@ -1,6 +1,6 @@
-// What the server tells once a second (/v1/live), for as long as somebody looks.
+// The stream of live updates (/v1/live), once a second while the page is visible.
 //
-// Not EventSource: it cannot send the header without which a login counts for nothing.
+// Not EventSource: it cannot send the header that a login requires.
 
 import { parse, send } from "./api.js";
 
@@ -8,11 +8,11 @@ const AGAIN_MS = [500, 1_000, 2_000, 5_000, 10_000];
 const listeners = new Set();
 const watchers = new Set();
 let state = "off";
-let running = null; // the AbortController of the stream that is open
+let running = null; // the AbortController of the open stream
 let failures = 0;
-let isFirst = false; // of its stream: it tells of no changes, because there was nothing before it
+let isFirst = false; // the first event of a stream is a snapshot, not a change
 
-/** fn(event, isFirst) for every line of news; returns what ends it. */
+/** Call fn(event, isFirst) for every event; returns a function that unsubscribes. */
 export function onLive(listener) {
   listeners.add(listener);
   start();
@@ -22,7 +22,7 @@ export function onLive(listener) {
   };
 }
 
-/** fn(state) now and whenever it changes: off, live, waiting. */
+/** Call fn(state) now and on every change: off, live, waiting. */
 export function onLiveState(watcher) {
   watchers.add(watcher);
   watcher(state);
@@ -42,7 +42,7 @@ function start() {
 function stop() {
   running?.abort();
   running = null;
-  tell("off");
+  setState("off");
 }
 
 async function follow(control) {
@@ -50,13 +50,13 @@ async function follow(control) {
     const answer = await send("GET", "/v1/live", { signal: control.signal });
     if (!answer.ok) throw new Error(`live: ${answer.status}`);
     isFirst = true;
-    tell("live");
+    setState("live");
     await read(answer.body, control);
   } catch {
-    // The server went away, or is busy: it is asked again.
+    // The server is gone or busy: reconnect.
   }
   if (control !== running) return;
-  tell("waiting");
+  setState("waiting");
   const pause = AGAIN_MS[Math.min(failures, AGAIN_MS.length - 1)];
   failures += 1;
   setTimeout(() => {
@@ -73,21 +73,21 @@ async function read(body, control) {
     unread += value;
     const events = unread.split("\n\n");
     unread = events.pop();
-    for (const event of events) heard(event);
+    for (const text of events) dispatch(text);
   }
 }
 
-function heard(event) {
-  const data = event.split("\n").filter((line) => line.startsWith("data: "));
+function dispatch(text) {
+  const data = text.split("\n").filter((line) => line.startsWith("data: "));
   if (!data.length) return;
   failures = 0;
-  const told = parse(data.map((line) => line.slice(6)).join("\n"));
+  const event = parse(data.map((line) => line.slice(6)).join("\n"));
   const wasFirst = isFirst;
   isFirst = false;
-  for (const listener of [...listeners]) listener(told, wasFirst);
+  for (const listener of [...listeners]) listener(event, wasFirst);
 }
 
-function tell(next) {
+function setState(next) {
   if (next === state) return;
   state = next;
   for (const watcher of watchers) watcher(state);

@@ -1,27 +1,27 @@
-// What can be done with messages by hand, one or many: what it means, and its command and call.
+// Manual acts on one or many messages: their texts, commands and API calls.
 
 import { call, part } from "./api.js";
 import { count } from "./format.js";
 import { localText, utcText } from "./filters.js";
 
-const REASON = { name: "reason", label: "Reason", hint: "For the history; may be empty." };
+const REASON = { name: "reason", label: "Reason", hint: "For the history; optional." };
 
 const ACTS = {
   retry: {
     label: "Retry",
-    text: "It goes back in line with all its attempts, at the back.",
+    text: "It returns to the back of its queue with all its attempts.",
     order: () => ({ act: "redrive" }),
-    past: "brought back",
+    past: "redriven",
   },
   now: {
     label: "Retry now",
-    text: "It is not waited for its due date: it can be claimed at once.",
+    text: "It can be claimed at once, before its due date.",
     order: () => ({ act: "reschedule", delay_ms: 0 }),
-    past: "brought forward",
+    past: "made ready",
   },
   complete: {
     label: "Complete",
-    text: "It counts as done, without having been handled.",
+    text: "It counts as done although it was not handled.",
     fields: [REASON],
     order: ({ reason }) => ({ act: "complete", ...(reason && { reason }) }),
     past: "completed",
@@ -29,18 +29,18 @@ const ACTS = {
   reschedule: {
     label: "Due date",
     confirm: "Set due date",
-    text: "It can be claimed from then on.",
-    fields: [{ name: "due_at", label: "Due at", type: "datetime-local", step: 1, isRequired: true, hint: "In your own time." }],
+    text: "It can be claimed from this date on.",
+    fields: [{ name: "due_at", label: "Due at", type: "datetime-local", step: 1, isRequired: true, hint: "In your time zone." }],
     order: ({ due_at: local }) => {
       const due_at = utcText(local);
-      if (!due_at) throw new Error("Say when it is due.");
+      if (!due_at) throw new Error("Enter a due date.");
       return { act: "reschedule", due_at };
     },
     past: "rescheduled",
   },
   bury: {
     label: "Bury",
-    text: "It is put among the dead ones, where it rests until somebody brings it back.",
+    text: "It becomes a dead message and stays one until it is redriven.",
     isDanger: true,
     fields: [REASON],
     order: ({ reason }) => ({ act: "bury", ...(reason && { reason }) }),
@@ -48,9 +48,9 @@ const ACTS = {
   },
   cancel: {
     label: "Cancel",
-    confirm: "Cancel for good",
+    confirm: "Cancel permanently",
     dismiss: "Back",
-    text: "It will not be handled. What is kept of it is a line of history.",
+    text: "It will not be handled; only its history is kept.",
     isDanger: true,
     fields: [REASON],
     order: ({ reason }) => ({ act: "cancel", ...(reason && { reason }) }),
@@ -58,12 +58,12 @@ const ACTS = {
   },
 };
 
-// The same acts on what is leased.
+// The same acts on leased messages.
 for (const name of ["bury", "cancel"]) {
   const act = ACTS[name];
   ACTS[`${name}Running`] = {
     ...act,
-    text: `It is taken from its worker, which is told to stop within seconds. ${act.text}`,
+    text: `Its worker loses the lease and stops within seconds. ${act.text}`,
     order: (values) => ({ ...act.order(values), is_running_ok: true }),
   };
 }
@@ -75,9 +75,9 @@ const OF_STATE = {
   leased: ["buryRunning", "cancelRunning"],
 };
 
-/** The acts that fit one message. */
+/** The acts that the state of a message allows. */
 export function actsOn(message) {
-  if (message.finished_at) return []; // it has left its queue: this is what history keeps of it
+  if (message.finished_at) return []; // it left its queue; only its history is shown
   const names = [...(OF_STATE[message.state] ?? [])];
   const isDeadLetter = message.dead_from && message.state !== "dead" && message.state !== "leased";
   if (isDeadLetter && names.length) names.unshift("retry");
@@ -113,7 +113,7 @@ export function actionOnOne(message, act, then) {
   };
 }
 
-/** chosen: { ids } or { where }; what fits is counted before anything is done. */
+/** chosen: { ids } or { where }; matching messages are counted first. */
 export function actionOnMany(queue, chosen, act, then) {
   const path = `/v1/queues/${part(queue)}/messages/bulk`;
   const body = (values) => ({ ...act.order(values), ...chosen });
@@ -124,12 +124,12 @@ export function actionOnMany(queue, chosen, act, then) {
     dismiss: act.dismiss,
     role: "operate",
     isDanger: act.isDanger,
-    title: isByIds ? `${act.label}: what is selected` : `${act.label}: all that fit`,
-    text: `Of each of them: ${act.text.charAt(0).toLowerCase()}${act.text.slice(1)}`,
+    title: isByIds ? `${act.label}: selected messages` : `${act.label}: all matching messages`,
+    text: `For each of them: ${act.text.charAt(0).toLowerCase()}${act.text.slice(1)}`,
     fields: filledIn(act.fields, {}),
     count: async (values) => {
-      const told = await call("POST", path, { ...body(values), is_dry_run: true });
-      return told.matched;
+      const counted = await call("POST", path, { ...body(values), is_dry_run: true });
+      return counted.matched;
     },
     request: (values) => ({ method: "POST", path, body: body(values) }),
     command: (values) => {
@@ -137,11 +137,11 @@ export function actionOnMany(queue, chosen, act, then) {
       if (isByIds) return ["messages", verb, ...chosen.ids, ...flags(rest)];
       return ["messages", "bulk", queue, verb, ...flags(chosen.where), ...flags(rest)];
     },
-    done: (told) =>
+    done: (result) =>
       [
-        `${count(told.changed)} of ${count(told.matched)} ${act.past}.`,
-        told.refused ? `${count(told.refused)} were not in a state for it any more.` : "",
-        told.is_cut ? "There are more: do it again for the others." : "",
+        `${count(result.changed)} of ${count(result.matched)} ${act.past}.`,
+        result.refused ? `${count(result.refused)} were refused: their state had changed.` : "",
+        result.is_cut ? "More messages match: repeat this for the rest." : "",
       ].join(" ").trim(),
     then,
   };

@@ -1,4 +1,4 @@
-// All pages.  `nav` puts one into the list at the side, `key` makes "g" and that letter go there.
+// All pages.  `nav` lists a page in the side bar, `key` is its shortcut after "g".
 
 import { keys, settings } from "./pages/administration.js";
 import { aweqPages } from "./pages/aweq.js";
@@ -23,7 +23,7 @@ export const groups = [
   { label: "AweQ", pages: aweqPages },
 ];
 
-// A page that is not in the list at the side names the one it stands `under`.
+// A page that is not in the side bar names its parent with `under`.
 const inside = [queue, queueSettings, message, worker, circuit, schedule, fleet, insight, login];
 
 export const pages = [...groups.flatMap((group) => group.pages), ...inside];

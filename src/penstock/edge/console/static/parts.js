@@ -1,9 +1,9 @@
-// Small pieces that pages are made of.
+// Small building blocks of pages.
 
 import { h } from "./dom.js";
 import { about, ago, compact, count, instant, serverNow } from "./format.js";
 
-/** A heading with what belongs beside it. */
+/** A page heading with its lead, badges and actions. */
 export function pageHead(title, { badges = [], actions = [], lead = null, back = null } = {}) {
   return h(
     "header",
@@ -23,7 +23,7 @@ export function card(title, ...children) {
   return h("section", { class: "card" }, title && h("h2", null, title), children);
 }
 
-/** A number with its name; `set` changes it in place. */
+/** A labelled figure; `set` updates it in place. */
 export function figure(label, { tone = null, hint = null, href = null } = {}) {
   const value = h("span", { class: "value" }, "–");
   const more = h("span", { class: "more" });
@@ -46,7 +46,7 @@ export function figure(label, { tone = null, hint = null, href = null } = {}) {
 }
 
 export function badge(text, tone = "", title = null) {
-  // A long text is cut off at the edge of a phone: pointing at it tells the rest.
+  // A long text is cut off on a phone: the title has all of it.
   return h("span", { class: `badge ${tone}`.trim(), title: title ?? (text.length > 24 && text) }, text);
 }
 
@@ -54,7 +54,7 @@ export function stateBadge(state) {
   return badge(state, `state-${state}`);
 }
 
-/** An instant, told as its distance, with the whole of it to be read by pointing. */
+/** An instant as relative time, with the full date as its title. */
 export function when(text) {
   if (!text) return "–";
   return h("time", { datetime: text, title: `${instant(text)} (${text})` }, ago(text));
@@ -66,7 +66,7 @@ export function age(text) {
   return h("time", { datetime: text, title: `${instant(text)} (${text})` }, about(Math.max(0, passed)));
 }
 
-/** Names and values, one below the other. */
+/** A list of names and values. */
 export function facts(pairs) {
   return h(
     "dl",
@@ -89,13 +89,13 @@ export function notice(text, tone = "") {
   return h("p", { class: `notice ${tone}`.trim(), role: tone === "bad" ? "alert" : null }, text);
 }
 
-/** What is shown in place of a page that could not be. */
+/** Shown instead of a page that failed to load. */
 export function trouble(error) {
   const code = error.code ? h("code", null, error.code) : null;
   return h(
     "section",
     { class: "trouble", role: "alert" },
-    h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "This did not work"),
+    h("h1", { tabindex: "-1" }, error.status === 404 ? "Not found" : "Something went wrong"),
     h("p", null, error.message, " ", code),
     h("p", null, h("a", { href: "/console" }, "Back to the overview")),
   );

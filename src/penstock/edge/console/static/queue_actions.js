@@ -1,4 +1,4 @@
-// What can be done to a queue.
+// Actions on a queue.
 
 import { get, part } from "./api.js";
 import { readDuration } from "./format.js";
@@ -14,24 +14,24 @@ export function pause(queue, then) {
     label: isPaused ? "Resume" : "Pause",
     title: isPaused ? `Resume ${queue.name}?` : `Pause ${queue.name}?`,
     text: isPaused
-      ? "Claims go on."
-      : "Claims stop; sends go on. Leases that are held go on, and can be completed.",
+      ? "Claims are allowed again."
+      : "Claims stop; messages can still be sent. Existing leases stay valid and can be completed.",
     request: () => ({ method: "POST", path: `${pathOf(queue.name)}/${verb}` }),
     command: () => ["queues", verb, queue.name],
-    done: () => `${queue.name} is ${isPaused ? "not paused any more" : "paused"}.`,
+    done: () => `${queue.name} is ${isPaused ? "no longer paused" : "paused"}.`,
     then,
   };
 }
 
-/** Only where a circuit holds the queue. */
+/** Only for a queue that a circuit holds. */
 export function unhold(queue, then) {
   return {
     label: "Unhold",
     title: `Unhold ${queue.name}?`,
-    text: "The hold of its circuit ends; a pause stays. While the circuit is open, the next request is held again.",
+    text: "The circuit's hold on the queue ends; a paused queue stays paused. While the circuit is open, the next request is held again.",
     request: () => ({ method: "POST", path: `${pathOf(queue.name)}/unhold` }),
     command: () => ["queues", "unhold", queue.name],
-    done: () => `${queue.name} is not held any more.`,
+    done: () => `${queue.name} has been released.`,
     then,
   };
 }
@@ -43,7 +43,7 @@ export function send(queue, then) {
     title: `Send a message to ${queue.name}`,
     fields: [
       { name: "body", label: "Body (JSON)", value: '{"hello": "world"}', rows: 5, isRequired: true },
-      { name: "kind", label: "Kind", hint: "The name that picks a handler" },
+      { name: "kind", label: "Kind", hint: "The name that selects a handler" },
       ...(queue.settings.ordering === "group" ? [{ name: "group", label: "Group", isRequired: true }] : []),
       { name: "delay", label: "Delay", hint: "30s, 5m, 2h; empty: none" },
     ],
@@ -68,7 +68,7 @@ export function send(queue, then) {
       ...(group ? ["--group", group] : []),
       ...(delay ? ["--delay", delay] : []),
     ],
-    done: (answer) => `Message ${answer.id} is on disk.`,
+    done: (answer) => `Message ${answer.id} is stored.`,
     then,
   };
 }
@@ -78,7 +78,7 @@ export function purge(queue, then) {
     label: "Purge",
     isDanger: true,
     title: `Purge ${queue.name}?`,
-    text: "Everything in the queue is cancelled, in every state; leases on it are lost. It stands in the history.",
+    text: "All messages in the queue are cancelled, in every state; their leases are lost. They stay in the history.",
     count: async () => {
       const { waiting, ready, leased, dead } = (await get(pathOf(queue.name))).counts;
       return waiting + ready + leased + dead;
@@ -90,7 +90,7 @@ export function purge(queue, then) {
   };
 }
 
-/** Dead messages at rest here, and those that have come here as dead letters of others. */
+/** Dead messages of this queue, and dead letters from other queues. */
 async function countDead(name) {
   const [queue, sources] = await Promise.all([
     get(pathOf(name)),
@@ -103,12 +103,12 @@ async function countDead(name) {
 export function redrive(queue, then) {
   return {
     label: "Redrive",
-    title: `Bring the dead messages of ${queue.name} back?`,
-    text: "They get all their attempts anew, in the queue they died in or in another.",
+    title: `Redrive the dead messages of ${queue.name}?`,
+    text: "They get all their attempts again, in the queue they died in or in another.",
     noun: "dead message",
     count: async ({ limit }) => Math.min(await countDead(queue.name), Number(limit) || Infinity),
     fields: [
-      { name: "to", label: "To", hint: "Name of a queue; empty: where each of them died" },
+      { name: "to", label: "To", hint: "Name of a queue; empty: the queue each died in" },
       { name: "limit", label: "At most", type: "number", min: "1", hint: "Empty: all" },
     ],
     request: ({ to, limit }) => ({
@@ -132,14 +132,14 @@ export function move(queue, then) {
   return {
     label: "Move",
     title: `Move messages out of ${queue.name}`,
-    text: "In the background, also over restarts. With a target ordinary messages that are ready are moved, too.",
+    text: "Runs in the background and survives restarts. With a target, ready messages that are not dead are moved too.",
     count: async ({ to }) => {
       if (!to) return countDead(queue.name);
       const { dead, ready, waiting } = (await get(pathOf(queue.name))).counts;
       return dead + ready + waiting;
     },
     fields: [
-      { name: "to", label: "To", hint: "Name of a queue; empty: where each of them died" },
+      { name: "to", label: "To", hint: "Name of a queue; empty: the queue each died in" },
       { name: "rate", label: "At most per second", type: "number", min: "1", hint: "Empty: no limit" },
     ],
     request: ({ to, rate }) => ({
@@ -154,7 +154,7 @@ export function move(queue, then) {
       ...(to ? ["--to", to] : []),
       ...(rate ? ["--max-per-second", rate] : []),
     ],
-    done: () => "The move has begun.",
+    done: () => "The move has started.",
     then,
   };
 }
@@ -163,10 +163,10 @@ export function cancelMove(one, then) {
   return {
     label: "Cancel",
     title: "Stop this move?",
-    text: "What was moved stays moved.",
+    text: "Messages already moved stay moved.",
     request: () => ({ method: "POST", path: `/v1/moves/${part(one.id)}/cancel` }),
     command: () => ["moves", "cancel", one.id],
-    done: (answer) => `${answer.moved} were moved before it was cancelled.`,
+    done: (answer) => `${answer.moved} messages were moved before it was cancelled.`,
     then,
   };
 }
@@ -176,14 +176,14 @@ export function remove(queue, then) {
     label: "Remove",
     isDanger: true,
     title: `Remove ${queue.name}?`,
-    text: "The queue goes, with all that it holds. What it has finished stays in the history.",
+    text: "The queue is deleted with all messages in it. Its finished messages stay in the history.",
     count: async () => {
       const { waiting, ready, leased, dead } = (await get(pathOf(queue.name))).counts;
       return waiting + ready + leased + dead;
     },
     request: () => ({ method: "DELETE", path: `${pathOf(queue.name)}?force=true` }),
     command: () => ["queues", "delete", queue.name, "--force"],
-    done: () => `${queue.name} is removed.`,
+    done: () => `${queue.name} is deleted.`,
     then,
   };
 }
@@ -191,8 +191,8 @@ export function remove(queue, then) {
 export function create(then) {
   return {
     label: "New queue",
-    title: "Make a queue",
-    text: "With default settings, which can be changed afterwards.",
+    title: "Create a queue",
+    text: "With default settings, which you can change later.",
     fields: [
       { name: "name", label: "Name", isRequired: true, hint: "Letters, digits, “_”, “-” and “.”" },
       {
@@ -214,7 +214,7 @@ export function create(then) {
       name || "NAME",
       ...(ordering === "group" ? ["--ordering", ordering] : []),
     ],
-    done: (answer) => `${answer.name} is there.`,
+    done: (answer) => `${answer.name} is created.`,
     then,
   };
 }
@@ -223,12 +223,12 @@ function readJson(text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("The body is not JSON; put a plain text between double quotes.");
+    throw new Error("The body is not JSON; put plain text in double quotes.");
   }
 }
 
 function readDelay(text) {
   const ms = readDuration(text);
-  if (ms === null) throw new Error("The delay is a time such as 500ms, 30s, 5m or 2h.");
+  if (ms === null) throw new Error("Enter the delay as a time such as 500ms, 30s, 5m or 2h.");
   return ms;
 }

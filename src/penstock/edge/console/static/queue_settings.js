@@ -1,11 +1,11 @@
-// The settings of a queue: how each is shown, read, and given to the command line.  The spelling is
-// the command line's (30s, 64KiB, none), so that what one learns here works there.
+// The settings of a queue: how each is shown, parsed, and passed to the command line.  The syntax is
+// that of the command line (30s, 64KiB, none).
 
 import { duration, readDuration, readSize, size } from "./format.js";
 
 const NONE = "none";
 
-/** A kind of value that may be missing. */
+/** An optional value. */
 export function orNone(kind) {
   return {
     ...kind,
@@ -94,33 +94,33 @@ export const GROUPS = [
   {
     title: "Claims",
     settings: [
-      { name: "lease_ms", flag: "lease", label: "Lease", kind: time, hint: "How long a claimed message is held" },
+      { name: "lease_ms", flag: "lease", label: "Lease", kind: time, hint: "How long a claimed message is leased" },
       { name: "delay_ms", flag: "delay", label: "Delay", kind: time, hint: "How long new messages wait" },
-      { name: "wait_ms", flag: "wait", label: "Wait", kind: orNone(time), hint: "Of a claim that does not say" },
-      { name: "redelivery", flag: "redelivery", label: "Redelivery", kind: choice("front", "back"), hint: "Where a message comes back" },
+      { name: "wait_ms", flag: "wait", label: "Wait", kind: orNone(time), hint: "Default wait of a claim" },
+      { name: "redelivery", flag: "redelivery", label: "Redelivery", kind: choice("front", "back"), hint: "Where a returned message is put" },
       { name: "ordering", flag: "ordering", label: "Ordering", kind: choice("standard", "group"), isFixed: true, hint: "Cannot be changed later" },
     ],
   },
   {
     title: "Failures",
     settings: [
-      { name: "max_attempts", flag: "max-attempts", label: "Attempts", kind: orNone(number), hint: "Dead after so many" },
-      { name: "max_crashes", flag: "max-crashes", label: "Crashes", kind: orNone(number), hint: "Set aside after so many dead workers" },
-      { name: "backoff", flag: "backoff", label: "Back-off", kind: backoff, hint: "Wait after a failure" },
+      { name: "max_attempts", flag: "max-attempts", label: "Attempts", kind: orNone(number), hint: "After this many, a message is dead" },
+      { name: "max_crashes", flag: "max-crashes", label: "Crashes", kind: orNone(number), hint: "Crashed workers after which a message is dead" },
+      { name: "backoff", flag: "backoff", label: "Back-off", kind: backoff, hint: "Delay after a failure" },
       { name: "dead_letter_queue", flag: "dead-letter-queue", label: "Dead-letter queue", kind: orNone(name), hint: "Where dead messages go" },
-      { name: "retention_ms", flag: "retention", label: "Retention", kind: orNone(time), hint: "Cancelled after that" },
+      { name: "retention_ms", flag: "retention", label: "Retention", kind: orNone(time), hint: "Unclaimed messages are cancelled after this time" },
     ],
   },
   {
     title: "Limits and fair share",
     settings: [
-      { name: "max_messages", flag: "max-messages", label: "Messages", kind: orNone(number), hint: "More are refused" },
+      { name: "max_messages", flag: "max-messages", label: "Messages", kind: orNone(number), hint: "Further sends are refused" },
       { name: "max_body_bytes", flag: "max-body", label: "Body size", kind: orNone(bytes), hint: "64KiB, 1MiB" },
       { name: "max_leased", flag: "max-leased", label: "Leased at once", kind: orNone(number) },
       { name: "max_leased_per_group", flag: "max-leased-per-group", label: "Leased at once per group", kind: orNone(number) },
       { name: "rate", flag: "rate", label: "Rate of claims", kind: orNone(rate) },
       { name: "rate_per_group", flag: "rate-per-group", label: "Rate per group", kind: orNone(rate) },
-      { name: "is_fair", flag: "fair", label: "Fair share", kind: yesNo, hint: "Groups share the queue, whoever sent how much" },
+      { name: "is_fair", flag: "fair", label: "Fair share", kind: yesNo, hint: "Weighted fair sharing between groups" },
       { name: "weights", flag: "weight", label: "Weights", kind: lines(true), hint: "GROUP=N, one per line; others have 1" },
     ],
   },
@@ -129,7 +129,7 @@ export const GROUPS = [
     settings: [
       { name: "dedup_window_ms", flag: "dedup-window", label: "Dedup window", kind: time, hint: "How long dedup keys are remembered" },
       { name: "dedup_scope", flag: "dedup-scope", label: "Dedup scope", kind: choice("queue", "group") },
-      { name: "dedup_by_content", flag: "dedup-by-content", label: "Dedup by content", kind: yesNo, hint: "A message without a key gets one made of its body" },
+      { name: "dedup_by_content", flag: "dedup-by-content", label: "Dedup by content", kind: yesNo, hint: "A message without a dedup key gets the hash of its body" },
       { name: "labels", flag: "label", label: "Labels", kind: lines(false), hint: "NAME=VALUE, one per line" },
     ],
   },
@@ -137,17 +137,17 @@ export const GROUPS = [
 
 export const SETTINGS = GROUPS.flatMap((group) => group.settings);
 
-export function shown(setting, settings) {
+export function settingText(setting, settings) {
   return setting.kind.show(settings[setting.name]);
 }
 
-/** What differs between texts and settings: { changes, words }; throws where a text makes no sense. */
+/** The differences between texts and settings: { changes, words }; throws for an invalid text. */
 export function difference(texts, settings) {
   const changes = {};
   const words = [];
   for (const setting of SETTINGS) {
     const text = texts[setting.name];
-    if (text === undefined || text.trim() === shown(setting, settings).trim()) continue;
+    if (text === undefined || text.trim() === settingText(setting, settings).trim()) continue;
     try {
       changes[setting.name] = setting.kind.read(text.trim());
     } catch (error) {

@@ -1,4 +1,4 @@
-// Which page a path shows.  Paths and queries are real: every page can be opened and shared.
+// Selects the page for a path.  Every page has its own URL that can be opened and shared.
 
 import { replace } from "./dom.js";
 
@@ -38,7 +38,7 @@ export class Router {
     } catch (error) {
       if (!signal.aborted) this.onError(error, view);
     }
-    // What had the focus went with the page before: readers go on at the new heading.
+    // The focused element is gone with the previous page: move the focus to the new heading.
     const isLost = document.activeElement === document.body || !document.activeElement;
     if (!signal.aborted && isLost && this.hasShown) this.root.querySelector("h1")?.focus();
     this.hasShown = true;
@@ -62,7 +62,7 @@ export class Router {
       onLeave: (leave) => this.leaving.push(leave),
       again: () => this.show(),
       go: (url, options) => this.go(url, options),
-      // Changing a filter is a step of its own unless `replacing`; what is empty goes.
+      // Changing a filter adds a history entry unless `replacing`; empty values are removed.
       setQuery: (changes, options) => this.go(changed(query, changes), options),
     };
   }

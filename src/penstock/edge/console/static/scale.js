@@ -1,4 +1,4 @@
-// Round numbers for axes.
+// Axis scales with round numbers.
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -14,7 +14,7 @@ const full = new Intl.DateTimeFormat("en-GB", {
   day: "numeric", month: "short", hour: "2-digit", minute: "2-digit",
 });
 
-/** Marks from 0 to the first round number at or above `most`. */
+/** Ticks from 0 to the first round number at or above `most`. */
 export function valueMarks(most, { isWhole = true, marks = 4 } = {}) {
   const rough = (most || 1) / marks;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -37,7 +37,7 @@ export function durationMarks(most) {
 /** Instants at round times, about `marks` of them. */
 export function timeMarks(from, to, marks) {
   const step = TIME_STEPS.find((one) => one >= (to - from) / marks) ?? 90 * DAY;
-  const shift = new Date(from).getTimezoneOffset() * MINUTE; // days begin where the reader is
+  const shift = new Date(from).getTimezoneOffset() * MINUTE; // days begin in the user's time zone
   const first = Math.ceil((from - shift) / step) * step + shift;
   const found = [];
   for (let at = first; at <= to; at += step) found.push(at);

@@ -1,4 +1,4 @@
-// Who is at the keyboard, and what they may do.  The server decides; this only spares a refusal.
+// The logged-in user and their roles.  The server checks access; this only avoids useless requests.
 
 import { learnTime } from "./format.js";
 
@@ -24,16 +24,16 @@ export function isIn() {
   return known?.caller != null;
 }
 
-/** Why somebody may not do what takes this role; null: they may. */
+/** Why the user lacks this role; null if they have it. */
 export function whyNot(role) {
   const roles = known?.caller?.roles ?? [];
   if (roles.includes(role) || (role === "read" && roles.includes("operate"))) return null;
   return `Your key lacks the role “${role}”.`;
 }
 
-function take(told) {
-  known = told;
-  return told;
+function take(session) {
+  known = session;
+  return session;
 }
 
 async function ask(method, body) {
@@ -45,7 +45,7 @@ async function ask(method, body) {
     cache: "no-store",
   });
   learnTime(answer.headers.get("date"));
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(told.error.message);
-  return told;
+  const content = await answer.json();
+  if (!answer.ok) throw new Error(content.error.message);
+  return content;
 }

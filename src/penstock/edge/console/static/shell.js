@@ -1,4 +1,4 @@
-// What stays while pages come and go: the list of pages, the search, who is here, how live it is.
+// The frame around all pages: side bar, search, user and live state.
 
 import { h, replace } from "./dom.js";
 import { brandMark, icon } from "./icons.js";
@@ -7,9 +7,9 @@ import { onLiveState } from "./live.js";
 import { logOut, session } from "./session.js";
 import { nextTheme, theme } from "./theme.js";
 
-const THEMES = { auto: "as the system says", light: "light", dark: "dark" };
+const THEMES = { auto: "system", light: "light", dark: "dark" };
 
-/** groups: [{ label, pages }]; pages with `nav` are in the list. */
+/** groups: [{ label, pages }]; pages with `nav` are in the side bar. */
 export function makeShell(groups, pages, { go }) {
   const main = h("main", { id: "main", tabindex: "-1" });
   const search = makeSearch(go);
@@ -41,7 +41,7 @@ export function makeShell(groups, pages, { go }) {
   const bar = h("header", { class: "bar" }, menu, search.form, tools(pages, go));
   replace(root, nav, h("div", { class: "beside" }, bar, main));
   main.addEventListener("click", () => setOpen(false));
-  replace(document.body, h("a", { class: "skip", href: "#main" }, "Skip to the page"), root);
+  replace(document.body, h("a", { class: "skip", href: "#main" }, "Skip to content"), root);
   return {
     main,
     focusSearch: () => search.input.focus(),
@@ -90,7 +90,7 @@ function tools(pages, go) {
   onLiveState((state) => {
     live.dataset.state = state;
     word.textContent = state;
-    live.title = { live: "Figures come once a second", off: "This page is not live" }[state] ?? "";
+    live.title = { live: "Figures are updated once a second", off: "This page is not live" }[state] ?? "";
   });
   const help = h("button", { type: "button", class: "plain", title: "Keys (?)" }, "?");
   help.setAttribute("aria-label", "Keys");

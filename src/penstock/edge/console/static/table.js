@@ -1,10 +1,10 @@
-// Tables that arrows can walk through: up, down, Home, End; Enter follows a row's first link.
-// On narrow screens each row becomes a small card, with the names of the columns inside.
+// Tables with keyboard navigation: up, down, Home, End; Enter follows the first link of a row.
+// On narrow screens each row becomes a card with the names of the columns.
 
 import { h, replace } from "./dom.js";
 
 /**
- * columns: { label, value(row), isNumber?, isMain?, isWide? (on a phone) }; key(row) tells rows apart over updates.
+ * columns: { label, value(row), isNumber?, isMain?, isWide? (on a phone) }; key(row) identifies rows across updates.
  * Returns { element, update(rows), selected() }.
  */
 export function makeTable({ caption, columns, rows = [], key, empty = "Nothing here.", onSelect }) {
@@ -41,7 +41,7 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
       const same = [...body.children].find((row) => row.dataset.key === focused);
       (same ?? first)?.focus();
     }
-    tellSelection();
+    reportSelection();
   }
 
   function makeRow(row) {
@@ -70,7 +70,7 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
     box.addEventListener("change", () => {
       if (box.checked) chosen.add(name);
       else chosen.delete(name);
-      tellSelection();
+      reportSelection();
     });
     return box;
   }
@@ -81,10 +81,10 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
       else chosen.delete(row.dataset.key);
       row.querySelector("td.pick input").checked = isAll;
     }
-    tellSelection();
+    reportSelection();
   }
 
-  function tellSelection() {
+  function reportSelection() {
     if (!onSelect) return;
     const isAll = chosen.size > 0 && chosen.size === body.querySelectorAll("tr[data-key]").length;
     body.dataset.all = isAll ? "yes" : "no";
@@ -105,7 +105,7 @@ export function makeTable({ caption, columns, rows = [], key, empty = "Nothing h
   };
 }
 
-/** Links to the first and to the next page; nothing where one page is all. */
+/** Links to the first and the next page; null if there is only one page. */
 export function pager({ isFirst, first, next }) {
   if (isFirst && !next) return null;
   return h(
@@ -124,7 +124,7 @@ function selectAll(onChange) {
 
 function walk(event) {
   const row = event.target.closest("tr");
-  if (event.target !== row) return; // keys in an input or on a button are its own
+  if (event.target !== row) return; // inputs and buttons handle their own keys
   const rows = [...row.parentElement.querySelectorAll("tr[data-key]")];
   const at = rows.indexOf(row);
   const step = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says.
+// The theme: light, dark, or the system's.
 
 const KEY = "penstock-theme";
 const ORDER = ["auto", "light", "dark"];
@@ -15,7 +15,7 @@ export function nextTheme() {
     if (next === "auto") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, next);
   } catch {
-    // It holds for this page then.
+    // Without storage it applies to this page only.
   }
   return next;
 }

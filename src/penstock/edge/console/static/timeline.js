@@ -1,4 +1,4 @@
-// The life of a message, step by step, the last step last.
+// The timeline of a message, oldest step first.
 
 import { h } from "./dom.js";
 import { about, instant } from "./format.js";
@@ -15,7 +15,7 @@ const TONES = {
   released: "",
   snoozed: "info",
 };
-const WORDS = { expired: "lease ran out", timed_out: "timed out" };
+const WORDS = { expired: "lease expired", timed_out: "timed out" };
 
 export function timeline(message, { endings, attempts }) {
   const steps = [
@@ -24,7 +24,7 @@ export function timeline(message, { endings, attempts }) {
     ...endings.map((ending) => ofEnding(ending, attempts)),
     message.state === "leased" && step(message.leased_at ?? message.sent_at, "leased", "warn", by(message.leased_by)),
   ].filter(Boolean);
-  // Equal instants stay in the order in which they are told: attempts before endings.
+  // Equal instants keep their order: attempts before endings.
   steps.sort((one, other) => one.at - other.at);
   if (message.state === "waiting") steps.push(step(message.due_at, "due", "info", "It waits until then."));
   return h("ol", { class: "timeline" }, steps.map(({ element }) => element));
@@ -32,34 +32,34 @@ export function timeline(message, { endings, attempts }) {
 
 function ofAttempt(attempt) {
   const took = attempt.leased_at ? Date.parse(attempt.ended_at) - Date.parse(attempt.leased_at) : null;
-  const told = [
+  const details = [
     `attempt under lease ${attempt.lease_no}`,
     took !== null && `took ${about(Math.max(0, took))}`,
     by(attempt.leased_by),
   ];
-  return step(attempt.ended_at, attempt.outcome, TONES[attempt.outcome], told, attempt.error);
+  return step(attempt.ended_at, attempt.outcome, TONES[attempt.outcome], details, attempt.error);
 }
 
 function ofEnding(ending, attempts) {
   const took = ending.leased_at && ending.outcome === "done" ? Date.parse(ending.finished_at) - Date.parse(ending.leased_at) : null;
-  const told = [
+  const details = [
     ending.reason,
     took !== null && `took ${about(Math.max(0, took))}`,
     ending.outcome === "done" && by(ending.leased_by),
     `in ${ending.queue}`,
   ];
-  // Mostly it is what the last attempt said already.
+  // Usually it repeats the error of the last attempt.
   const isTold = attempts.some(({ error }) => error === ending.last_error);
   const error = ending.outcome === "dead" && !isTold ? ending.last_error : null;
-  return step(ending.finished_at, ending.outcome, TONES[ending.outcome], told, error);
+  return step(ending.finished_at, ending.outcome, TONES[ending.outcome], details, error);
 }
 
 function by(holder) {
   return holder && `by ${holder}`;
 }
 
-function step(at, what, tone, told, error = null) {
-  const parts = [told].flat().filter(Boolean);
+function step(at, what, tone, details, error = null) {
+  const parts = [details].flat().filter(Boolean);
   return {
     at: Date.parse(at),
     element: h(

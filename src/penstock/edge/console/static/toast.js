@@ -1,4 +1,4 @@
-// Short words about what has just happened; screen readers say them, too.
+// Short messages about what just happened; screen readers announce them.
 
 import { h } from "./dom.js";
 

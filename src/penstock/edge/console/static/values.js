@@ -1,9 +1,9 @@
-// Values of any shape as names and texts, for lists of facts.
+// Nested values as names and texts, for lists of facts.
 
 import { h } from "./dom.js";
 import { duration } from "./format.js";
 
-/** [["inputs.ready", "100"], …]; what is null is left out. */
+/** [["inputs.ready", "100"], …]; null values are left out. */
 export function flat(value, start = "") {
   return Object.entries(value ?? {}).flatMap(([name, inner]) => {
     if (inner === null) return [];
@@ -13,9 +13,9 @@ export function flat(value, start = "") {
   });
 }
 
-/** The same without where they stood, as words. */
+/** The same with short names, in words. */
 export function inWords(value) {
-  return flat(value).map(([name, told]) => [name.split(".").at(-1).replaceAll("_", " "), told]);
+  return flat(value).map(([name, text]) => [name.split(".").at(-1).replaceAll("_", " "), text]);
 }
 
 function text(value) {
@@ -23,7 +23,7 @@ function text(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A sentence of ours in which `commands` stand between back quotes. */
+/** A text in which `commands` are between back quotes. */
 export function withCode(sentence) {
   return sentence.split("`").map((words, place) => (place % 2 ? h("code", null, words) : words));
 }

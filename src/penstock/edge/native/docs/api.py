@@ -13,7 +13,7 @@ from penstock.edge.native.docs.curl import BASE
 from penstock.edge.native.docs.page import policy, render
 from penstock.edge.native.openapi.document import document
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 
 _HOST = re.compile(rb"[A-Za-z0-9.:\[\]_-]{1,255}")
 
@@ -21,7 +21,7 @@ _HOST = re.compile(rb"[A-Za-z0-9.:\[\]_-]{1,255}")
 class DocsApi:
     def __init__(
         self,
-        routes: Sequence[Route],
+        routes: Sequence[HttpRoute],
         *,
         is_key_needed: Callable[[], bool],
         scheme: str,
@@ -40,11 +40,11 @@ class DocsApi:
             (b"referrer-policy", b"no-referrer"),
         )
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [
             route_of(OPENAPI, self.openapi),
-            Route(method="GET", path="/docs", handler=self.page),
-            Route(method="GET", path="/", handler=self.home),
+            HttpRoute(method="GET", path="/docs", handler=self.page),
+            HttpRoute(method="GET", path="/", handler=self.home),
         ]
 
     async def openapi(self, request: Request, respond: Respond) -> Response:

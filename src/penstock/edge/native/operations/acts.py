@@ -18,7 +18,7 @@ from penstock.edge.native.bind import route_of
 from penstock.edge.native.wire import acted, check_batch, decode, results
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.services.directory import Directory
 from penstock.services.messages import MessageService
 
@@ -34,7 +34,7 @@ class ActApi:
         self._directory = directory
         self._limits = limits
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         acts = leases.ACTS.items()
         return [
             route_of(leases.ACT_BATCH, self.act_batch),

@@ -21,7 +21,7 @@ from penstock.edge.native.bind import route_of
 from penstock.edge.native.wire import check_batch, decode, raw_json, results
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.directory import Directory
@@ -39,7 +39,7 @@ class ClaimApi:
         self._room = room
         self._limits = limits
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [route_of(leases.CLAIM, self.claim)]
 
     def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:

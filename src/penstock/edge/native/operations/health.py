@@ -10,7 +10,7 @@ from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.native.bind import route_of
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.services.history import Insight
 from penstock.supervision import health as supervision
 from penstock.version import __version__
@@ -26,7 +26,7 @@ class HealthApi:
         self._insight = insight
         self._health = parts
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [route_of(health.ALIVE, self.healthz), route_of(health.READY, self.readyz)]
 
     async def healthz(self, request: Request, respond: Respond) -> Response:

@@ -17,7 +17,7 @@ from penstock.edge.live import LiveFeed
 from penstock.edge.native.bind import route_of
 from penstock.edge.native.query_in import query_reader
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.edge.server.stream import EVENTS
 from penstock.services.overview import Changed, OverviewLook, OverviewService
 from penstock.supervision.health import Health
@@ -39,7 +39,7 @@ class LiveApi:
             watch, _rendered, most=most_listeners, is_let_in=is_let_in, health=health
         )
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [route_of(live.WATCH, self.watch)]
 
     async def watch(self, request: Request, respond: Respond) -> Response:

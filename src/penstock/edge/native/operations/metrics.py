@@ -10,7 +10,7 @@ from penstock.edge.metrics.queues import render
 from penstock.edge.metrics.transactions import render_transactions
 from penstock.edge.native.bind import route_of
 from penstock.edge.server.request import Request, Respond, Response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.operations.overview import WaitingClaims, visible, waiting_for
 from penstock.runtime.pusher.tally import PushTally
 from penstock.services.circuits.circuits import CircuitService
@@ -36,7 +36,7 @@ class MetricsApi:
         self._scaling = scaling
         self._watch = watch
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [route_of(overview.METRICS, self.metrics)]
 
     async def metrics(self, request: Request, respond: Respond) -> Response:

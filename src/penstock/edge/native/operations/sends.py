@@ -17,7 +17,7 @@ from penstock.edge.native.bind import route_of
 from penstock.edge.native.wire import check_batch, decode, result_of
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import Route
+from penstock.edge.server.router import HttpRoute
 from penstock.operations.drafts import draft_of
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
@@ -40,7 +40,7 @@ class SendApi:
         self._messages = messages
         self._limits = limits
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[HttpRoute]:
         return [route_of(sends.SEND, self.send), route_of(sends.SEND_BATCH, self.send_batch)]
 
     def send(self, request: Request, respond: Respond) -> None:

@@ -17,7 +17,7 @@ from penstock.edge.sqs.rules import names
 from penstock.edge.sqs.wire import model
 from penstock.edge.sqs.wire.model import Input, SqsOutput
 from penstock.ports.ticket import Ticket
-from penstock.settings.values import Sqs
+from penstock.settings.values import SqsSettings
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -117,7 +117,7 @@ class WireProtocol(Protocol):
 class SqsCall(msgspec.Struct, frozen=True, gc=False):
     input: Any
     request: Request
-    settings: Sqs
+    settings: SqsSettings
     scheme: str  # of this server, without a proxy
     proxies: Sequence[Network] = ()  # trusted to set the host and the scheme
     caller: Caller = ANYONE

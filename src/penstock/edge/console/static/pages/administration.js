@@ -1,4 +1,4 @@
-// Keys and settings, to be looked at.  They are made and changed on the server itself.
+// Keys and settings, read-only.  They are changed on the server.
 
 import { get } from "../api.js";
 import { h, replace } from "../dom.js";
@@ -28,12 +28,12 @@ export const keys = {
       ],
       rows: answer.keys,
       key: (one) => one.id,
-      empty: "There are no keys: everybody on this machine may do everything.",
+      empty: "There are no keys: every program on this machine has full access.",
     });
     replace(
       view.root,
-      pageHead("Keys", { lead: "Who may do what on which queues. Of a key only a hash is kept, so its secret is shown nowhere." }),
-      notice(withCode("Keys are made and revoked on the server: `penstock keys create` and `penstock keys revoke`.")),
+      pageHead("Keys", { lead: "Each key has roles, and queues that it is for. Only a hash of its secret is stored, so it cannot be shown." }),
+      notice(withCode("Keys are created and revoked on the server: `penstock keys create` and `penstock keys revoke`.")),
       table.element,
     );
   },
@@ -60,14 +60,14 @@ export const settings = {
       ],
       rows,
       key: (one) => one.key,
-      empty: "All are as they come.",
+      empty: "All settings have their defaults.",
     });
     replace(
       view.root,
       pageHead("Settings", {
-        lead: "What this node goes by. They are set in the config file, in the environment or with flags, and read at its start.",
+        lead: "The settings of this node. They come from the config file, the environment or flags, and are read at start.",
         actions: [
-          h("a", { class: "button", href: isChanged ? "/console/settings" : "/console/settings?changed=true" }, isChanged ? "Show all" : "Show only what was changed"),
+          h("a", { class: "button", href: isChanged ? "/console/settings" : "/console/settings?changed=true" }, isChanged ? "Show all" : "Show only changed settings"),
         ],
       }),
       table.element,

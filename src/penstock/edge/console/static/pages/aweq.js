@@ -1,4 +1,4 @@
-// AweQ's four views, with the words of its document, over its own API (docs/aweq.md).
+// AweQ's four views, with the wording of its documentation, on top of its API (docs/aweq.md).
 
 import { parse, part, send } from "../api.js";
 import { curl } from "../commands.js";
@@ -8,7 +8,7 @@ import { pageHead, tabs } from "../parts.js";
 import { makeField } from "../action.js";
 import { session, whyNot } from "../session.js";
 
-const INDENT = 4; // as its document prints JSON
+const INDENT = 4; // as AweQ's documentation prints JSON
 
 const VIEWS = [
   {
@@ -19,7 +19,7 @@ const VIEWS = [
     button: "Send Message",
     field: { name: "message", label: "Queue Message", isRequired: true, placeholder: "job-details-01" },
     request: (text) => ({ method: "POST", path: "/send-message", body: { message: text } }),
-    told: (answer) => `Message "${answer.told.key}" posted to queue...`,
+    result: (answer) => `Message "${answer.content.key}" posted to queue...`,
   },
   {
     name: "receive-message",
@@ -29,7 +29,7 @@ const VIEWS = [
     button: "Receive Message",
     field: { name: "count", label: "Batch Size", type: "number", min: "1", value: "1", isRequired: true },
     request: (text) => ({ method: "GET", path: `/receive-message?count=${part(text)}` }),
-    told: (answer) => ["Messages from the Queue...", answer.pretty],
+    result: (answer) => ["Messages from the Queue...", answer.pretty],
   },
   {
     name: "delete-message",
@@ -44,8 +44,8 @@ const VIEWS = [
       placeholder: "123e4567-e89b-12d3-a456-426655440000",
     },
     request: (text) => ({ method: "DELETE", path: `/delete-message/${part(text)}` }),
-    // Its API says okay to any key; a header tells whether there was something to delete.
-    told: (answer, text) =>
+    // Its API accepts any key; a header shows whether a message was deleted.
+    result: (answer, text) =>
       answer.headers.get("x-aweq-deleted") === "true"
         ? `Message "${text}" deleted...`
         : `Message "${text}" is not being processed by you: nothing was deleted.`,
@@ -58,7 +58,7 @@ const VIEWS = [
     button: "Check Stats",
     field: null,
     request: () => ({ method: "GET", path: "/get-stats" }),
-    told: (answer) => ["Stats for the Queue...", answer.pretty],
+    result: (answer) => ["Stats for the Queue...", answer.pretty],
   },
 ];
 
@@ -75,7 +75,7 @@ function show(view, page) {
   const field = view.field && makeField(view.field, refresh);
   const out = h("section", { class: "aweq-answer", "aria-live": "polite" });
   const call = codeBlock("HTTP API", "");
-  const reason = whyNot(view.role) ?? (session().has_aweq ? null : "AweQ's API is turned off here.");
+  const reason = whyNot(view.role) ?? (session().has_aweq ? null : "AweQ's API is disabled on this server.");
   const button = h(
     "button",
     { type: "submit", class: "primary", disabled: reason !== null, title: reason },
@@ -106,7 +106,7 @@ function show(view, page) {
     tabs(entries, view.name),
     form,
     out,
-    h("details", { class: "forms narrow" }, h("summary", null, "The same from a shell"), call.element),
+    h("details", { class: "forms narrow" }, h("summary", null, "Do the same from a shell"), call.element),
   );
   refresh();
   (field?.input ?? button).focus();
@@ -117,13 +117,13 @@ async function ask(view, text) {
   const response = await send(method, path, { body });
   const raw = await response.text();
   if (!response.ok) return [h("p", { class: "problem", role: "alert" }, plain(raw))];
-  const told = parse(raw);
-  const pretty = JSON.stringify(told, null, INDENT);
-  const [line, more] = [view.told({ told, pretty, headers: response.headers }, text)].flat();
+  const content = parse(raw);
+  const pretty = JSON.stringify(content, null, INDENT);
+  const [line, more] = [view.result({ content, pretty, headers: response.headers }, text)].flat();
   return [h("p", null, line), more && h("pre", { class: "block" }, more)];
 }
 
-/** Its refusals are plain texts that call themselves HTML, and are escaped for that. */
+/** AweQ's errors are plain texts labelled as HTML, and are escaped accordingly. */
 function plain(text) {
   const meant = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
   return text.replace(/&(amp|lt|gt|quot|#x27);/g, (_, name) => meant[name]);

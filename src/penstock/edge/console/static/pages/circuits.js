@@ -1,4 +1,4 @@
-// Routes and their circuits: how they are, whom they hold, and closing and opening them by hand.
+// Routes and their circuits: states, held queues, and closing and opening circuits by hand.
 
 import { get, part } from "../api.js";
 import { actionButton } from "../action.js";
@@ -38,13 +38,13 @@ export const circuits = {
       columns: columns(view),
       rows: worstFirst(known.circuits),
       key: (circuit) => circuit.hash,
-      empty: "No circuit is known yet: one appears with the first delivery of its route.",
+      empty: "No circuits yet: a circuit is created with the first delivery of its route.",
     });
     const isAnyOpen = known.circuits.some(({ state }) => state !== "closed");
     replace(
       view.root,
       pageHead("Routes and circuits", { actions: [closeAll(view, known.circuits, isAnyOpen), unholdAll(view, known.held)] }),
-      ofRemoved(known) > 0 && notice(`Circuits that were removed hold ${count(ofRemoved(known))} queues, which are unheld in turn.`, "warn"),
+      heldByRemoved(known) > 0 && notice(`Removed circuits still hold ${count(heldByRemoved(known))} queues, which are released gradually.`, "warn"),
       !breaker.circuit_check_enabled && !own.circuits.some(({ overrides }) => overrides.circuit_check_enabled) && notice(withCode("The circuit breaker is switched off: everything is tried. `penstock circuits set circuit_check_enabled=true` switches it on."), "warn"),
       card("Circuits", table.element),
       card("Routes", routeTable(routes, new Set(known.circuits.map(({ hash }) => hash))).element),
@@ -59,7 +59,7 @@ export const circuits = {
     view.onLeave(
       onLive(({ open_circuits: open }) => {
         if (seen === null) seen = open;
-        else if (seen !== open) askAgain(open).catch(() => {}); // the next news will do
+        else if (seen !== open) askAgain(open).catch(() => {}); // the next update retries
       }),
     );
   },
@@ -73,7 +73,7 @@ export const circuit = {
   async show(view) {
     const hash = view.params.circuit;
     const path = `/v1/circuits/${part(hash)}`;
-    const [found, { minutes }, told, own, breaker] = await Promise.all([
+    const [found, { minutes }, history, own, breaker] = await Promise.all([
       get(path, {}, { signal: view.signal }),
       get(`${path}/samples`, {}, { signal: view.signal }),
       get("/v1/facts", { subject: hash, limit: SHOWN }, { signal: view.signal }),
@@ -92,16 +92,16 @@ export const circuit = {
         "div",
         { class: "grid" },
         card("Circuit", facts(about(found))),
-        card("Held queues", held(found)),
+        card("Held queues", heldQueues(found)),
       ),
-      card("Share of failures over time", ratioChart(minutes, told.facts)),
-      card("What happened", changes(told.facts)),
+      card("Failure ratio over time", ratioChart(minutes, history.facts)),
+      card("What happened", changes(history.facts)),
       card("Settings", facts(settingFacts(own))),
     );
   },
 };
 
-/** For a key that is for some queues: routes and settings concern all queues, and are not shown. */
+/** For a key limited to some queues: routes and settings concern all queues and are hidden. */
 function showOwn(view, list) {
   const table = makeTable({
     caption: "Circuits",
@@ -113,7 +113,7 @@ function showOwn(view, list) {
   replace(
     view.root,
     pageHead("Routes and circuits"),
-    notice("Your key is for some queues only: you see the circuits that hold one of them."),
+    notice("Your key is limited to some queues: only circuits that hold one of them are shown."),
     card("Circuits", table.element),
   );
 }
@@ -126,8 +126,8 @@ function stateOf(found) {
   return badge(WORDS[found.state] ?? found.state, TONES[found.state]);
 }
 
-/** How many queues are held by circuits whose rules are gone. */
-function ofRemoved({ held, circuits: list }) {
+/** The number of queues held by circuits whose rules were removed. */
+function heldByRemoved({ held, circuits: list }) {
   return held - list.reduce((sum, one) => sum + one.held, 0);
 }
 
@@ -149,7 +149,7 @@ function closeButton(view, found, options) {
     role: "operate",
     reason,
     title: "Close this circuit?",
-    text: `Requests of ${found.pattern} are tried again. Its samples are forgotten, and its queues are let go one after the other.`,
+    text: `Requests of ${found.pattern} are tried again. Its samples are cleared, and its queues are released one after the other.`,
     count: async () => found.held,
     noun: "held queue",
     request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/close` }),
@@ -167,7 +167,7 @@ function openButton(view, found, options) {
     isDanger: true,
     reason,
     title: "Hold this circuit open?",
-    text: `No request of ${found.pattern} is tried until somebody closes it. What is queued stays queued.`,
+    text: `No request of ${found.pattern} is tried until it is closed by hand. Queued requests stay queued.`,
     request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/open` }),
     command: () => ["circuits", "open", found.hash],
     done: () => "The circuit is held open.",
@@ -214,7 +214,7 @@ function closeAll(view, list, isAnyOpen) {
     role: "operate",
     reason: isAnyOpen ? null : "All are closed.",
     title: "Close all circuits?",
-    text: "All that are open or half-open are closed; their queues are let go one after the other.",
+    text: "All that are open or half-open are closed; their queues are released one after the other.",
     count: async () => list.filter(({ state }) => state !== "closed").length,
     noun: "circuit",
     request: () => ({ method: "POST", path: "/v1/circuits/close" }),
@@ -232,13 +232,13 @@ function routeTable(routes, known) {
       { label: "Goes to", value: (route) => route.url },
       { label: "Methods", value: (route) => route.methods?.join(", ") ?? "all" },
       { label: "Timeout", isNumber: true, value: (route) => duration(route.timeout_ms) },
-      { label: "At once", isNumber: true, value: (route) => (route.concurrency ? count(route.concurrency) : "–") },
+      { label: "Concurrency", isNumber: true, value: (route) => (route.concurrency ? count(route.concurrency) : "–") },
       { label: "Signed", value: (route) => (route.is_signed ? "yes" : "no") },
       { label: "Circuit", value: (route) => (known.has(route.circuit) ? h("a", { href: `/console/circuits/${part(route.circuit)}` }, "circuit") : h("span", { class: "none" }, "none yet")) },
     ],
     rows: routes,
     key: (route) => `route ${route.pattern}`,
-    empty: withCode("There are no routes. `penstock routes set` makes some."),
+    empty: withCode("There are no routes. Create them with `penstock routes set`."),
   });
 }
 
@@ -260,14 +260,14 @@ function about(found) {
     ["State", stateOf(found)],
     ["Failures now", `${found.fail_ratio} %`],
     ["Held queues", count(found.held)],
-    found.awaiting_unhold && ["Wait to be unheld", count(found.awaiting_unhold)],
+    found.awaiting_unhold && ["Waiting for release", count(found.awaiting_unhold)],
     found.opened_at && ["Open since", when(found.opened_at)],
     ["Reopened", count(found.reopened)],
     found.metric_name && ["Metric", found.metric_name],
   ].filter(Boolean);
 }
 
-function held(found) {
+function heldQueues(found) {
   const names = found.held_queues ?? [];
   if (!names.length) return h("p", { class: "soft" }, "It holds no queue.");
   return [
@@ -276,30 +276,30 @@ function held(found) {
   ];
 }
 
-/** Minutes from the samples; before them, what was told when the circuit changed. */
-function ratioChart(minutes, told) {
+/** Per minute from the samples; before them, from the facts of the circuit. */
+function ratioChart(minutes, history) {
   const first = minutes.length ? Date.parse(minutes[0].at) : Infinity;
-  const earlier = told
+  const earlier = history
     .filter(({ at, data }) => data.fail_ratio !== undefined && Date.parse(at) < first)
     .map(({ at, data }) => ({ at: Date.parse(at), ratio: data.fail_ratio }))
     .reverse();
   const points = [...earlier, ...minutes.map((minute) => ({ at: Date.parse(minute.at), ratio: minute.fail_ratio }))];
-  if (points.length < 2) return h("p", { class: "soft" }, "There are no samples yet to draw.");
+  if (points.length < 2) return h("p", { class: "soft" }, "There are no samples yet.");
   const chart = makeChart({
     title: "Failures",
     note: "percent",
-    series: [{ name: "share of failures", tone: "dead", isArea: true, value: (point) => point.ratio }],
+    series: [{ name: "failure ratio", tone: "dead", isArea: true, value: (point) => point.ratio }],
   });
   chart.update(points, { from: points[0].at, to: points.at(-1).at });
   return chart.element;
 }
 
-function changes(told) {
-  if (!told.length) return h("p", { class: "soft" }, "It has not changed since it is known.");
+function changes(history) {
+  if (!history.length) return h("p", { class: "soft" }, "The circuit has not changed yet.");
   return h(
     "ol",
     { class: "timeline" },
-    told.map(({ kind, at, data }) =>
+    history.map(({ kind, at, data }) =>
       h(
         "li",
         { "data-step": kind, class: /opened$/.test(kind) && !kind.includes("half") ? "bad" : kind.includes("closed") ? "good" : "warn" },

@@ -1,4 +1,4 @@
-// Finished messages, newest first: how they ended, how long they took, and why.
+// Finished messages, newest first: outcome, duration and reason.
 
 import { get, part } from "../api.js";
 import { h, replace } from "../dom.js";
@@ -32,11 +32,11 @@ export const history = {
       columns: columns(),
       rows: page.endings,
       key: (ending) => `${ending.id}/${ending.finished_at}/${ending.outcome}`,
-      empty: "Nothing that fits has ended, or it is kept no longer.",
+      empty: "No finished message matches, or it has been pruned.",
     });
     replace(
       view.root,
-      pageHead("History", { lead: "Every finished message leaves one line here." }),
+      pageHead("History", { lead: "Every finished message has one row here." }),
       form(view),
       h("p", { class: "spans" }, "The last ", SPANS.map(([name, ms]) => [span(view, name, ms), " "])),
       table.element,

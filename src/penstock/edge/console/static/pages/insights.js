@@ -1,5 +1,4 @@
-// What the pipeline has made of history: its tables, and a plot of any of their numbers by day or
-// instant.
+// The tables of the pipeline, and a plot of any of their numbers by day or instant.
 
 import { get, part } from "../api.js";
 import { adviceCard } from "../breaker_advice.js";
@@ -15,16 +14,16 @@ const SHOWN = 200;
 const MOST_LINES = 6;
 const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
 const INSTANT = /(^|_)at$/;
-// What the tables of the pipeline are about, as its documentation says; others are shown, too.
+// Descriptions of the known tables; other tables are shown without one.
 const ABOUT = {
-  breaker_tuning: "What other settings of the circuit breaker would have done, and which are recommended.",
-  capacity: "Load, cost and room of each day, by queue and in all.",
-  poison: "Messages and kinds that fail again and again.",
-  quality: "Checks of what was loaded.",
-  rollups: "What ended in a minute, an hour or a day, by queue, kind, route or worker.",
-  slo: "How many messages met the targets of each day.",
-  slo_budget: "What is left of the budget of each target.",
-  slo_offenders: "Who is behind most of the messages that missed a target.",
+  breaker_tuning: "Effects of alternative circuit breaker settings, and the recommended ones.",
+  capacity: "Load, cost and storage per day, by queue and in total.",
+  poison: "Messages and kinds that fail repeatedly.",
+  quality: "Checks of the loaded data.",
+  rollups: "Finished messages per minute, hour or day, by queue, kind, route or worker.",
+  slo: "Number of messages that met each target, per day.",
+  slo_budget: "Remaining error budget of each target.",
+  slo_offenders: "Queues and kinds that missed a target most often.",
 };
 
 export const insights = {
@@ -36,7 +35,7 @@ export const insights = {
 
   async show(view) {
     const answer = await get("/v1/insights", {}, { signal: view.signal });
-    const head = pageHead("Insights", { lead: "What the pipeline has made of history." });
+    const head = pageHead("Insights", { lead: "Tables that the pipeline computes from history." });
     if (!answer.tables.length) {
       replace(view.root, head, howTo(answer.folder));
       return;
@@ -81,11 +80,11 @@ export const insight = {
         label,
         isNumber,
         isMain: index === 0,
-        value: ({ row }) => told(label, row[place]),
+        value: ({ row }) => cellText(label, row[place]),
       })),
       rows: found.rows.slice(0, SHOWN).map((row, index) => ({ row, index })),
       key: ({ index }) => `row ${index}`,
-      empty: "There is nothing of these days.",
+      empty: "No data for these days.",
     });
     replace(
       view.root,
@@ -94,7 +93,7 @@ export const insight = {
       form(view, shape),
       plot(view, found, shape),
       h("div", { class: "wide-table" }, table.element),
-      (found.is_cut || found.rows.length > SHOWN) && notice(`These are the newest ${count(Math.min(SHOWN, found.rows.length))} rows; the files have all of them.`),
+      (found.is_cut || found.rows.length > SHOWN) && notice(`Only the newest ${count(Math.min(SHOWN, found.rows.length))} rows are shown; the files contain all of them.`),
     );
   },
 };
@@ -102,17 +101,17 @@ export const insight = {
 function howTo(folder) {
   return card(
     "There are no tables yet",
-    h("p", null, "The pipeline reads the history that the archiver writes and makes tables of it: throughput and latency, targets, poison messages, capacity. To have them here:"),
+    h("p", null, "The pipeline computes tables from the history that the archiver writes: throughput and latency, targets, poison messages, capacity. To see them here:"),
     h("pre", { class: "block" }, "penstock serve --set archive.enabled=true\npenstock pipeline run --lake data/lake"),
-    h("p", null, "They are looked for in ", h("code", null, folder), "; the setting ", h("code", null, "insights.folder"), " names another place."),
+    h("p", null, "This server reads them from ", h("code", null, folder), "; the setting ", h("code", null, "insights.folder"), " changes the folder."),
   );
 }
 
 function noReader() {
-  return notice("The tables are there, and this server cannot read them: install pyarrow beside it (pip install pyarrow) and start it again.", "warn");
+  return notice("The tables exist, but this server cannot read them: install pyarrow (pip install pyarrow) and restart it.", "warn");
 }
 
-/** Which columns are numbers, texts and instants; what is nested is left to the files. */
+/** The columns that are numbers, texts and instants; nested columns are not shown. */
 function shapeOf({ columns, rows }) {
   const all = columns.map((label, place) => {
     const values = rows.map((row) => row[place]).filter((value) => value !== null && value !== undefined);
@@ -132,7 +131,7 @@ function shapeOf({ columns, rows }) {
 function form(view, shape) {
   return filterForm(view, [
     { name: "y", label: "Plot", options: shape.numbers.map(({ label }) => label) },
-    { name: "by", label: "One line for each", options: [["", "–"], ...shape.texts.map(({ label }) => label)] },
+    { name: "by", label: "One line per", options: [["", "–"], ...shape.texts.map(({ label }) => label)] },
     { name: "from_day", label: "From day", type: "date" },
     { name: "to_day", label: "To day", type: "date" },
   ], { submit: "Show" });
@@ -150,12 +149,12 @@ function plot(view, { rows }, shape) {
     const line = by ? String(row[by.place]) : y.label;
     if (row[y.place] === null || !lines.includes(line)) continue;
     if (!points.has(at)) points.set(at, { at });
-    // Several rows of one instant and line: the largest is shown.
+    // Of several rows with the same instant and line, the largest is shown.
     const known = points.get(at)[`= ${line}`];
     points.get(at)[`= ${line}`] = known === undefined ? row[y.place] : Math.max(known, row[y.place]);
   }
   const inOrder = [...points.values()].sort((one, other) => one.at - other.at);
-  if (inOrder.length < 2) return notice("For a plot there have to be two days or more.");
+  if (inOrder.length < 2) return notice("A plot needs at least two points.");
   const chart = makeChart({
     title: y.label,
     note: by ? `by ${by.label}` : null,
@@ -166,7 +165,7 @@ function plot(view, { rows }, shape) {
   return card(null, chart.element);
 }
 
-/** The lines with the largest values; more could not be told apart. */
+/** The lines with the largest values; more would be illegible. */
 function largest(rows, y, by) {
   if (!by) return [y.label];
   const most = new Map();
@@ -181,7 +180,7 @@ function instantOf(value) {
   return typeof value === "number" ? value : Date.parse(`${value}T00:00:00Z`);
 }
 
-function told(label, value) {
+function cellText(label, value) {
   if (value === null || value === undefined) return h("span", { class: "none" }, "–");
   if (typeof value === "number" && INSTANT.test(label)) return instant(value);
   return typeof value === "number" ? compact(value) : String(value);

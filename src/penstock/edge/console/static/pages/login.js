@@ -1,5 +1,5 @@
-// Log in with an API key.  It is sent once and not kept: what stays is a cookie that scripts cannot
-// read.
+// Log in with an API key.  It is sent once and not stored; the session is a cookie that scripts
+// cannot read.
 
 import { h, replace } from "../dom.js";
 import { brandMark } from "../icons.js";
@@ -31,8 +31,8 @@ export const login = {
       h("div", { class: "field" }, h("label", { for: "key" }, "API key"), key),
       problem,
       button,
-      h("p", { class: "lead" }, "Make one with ", h("code", null, "penstock keys create"),
-        ". A key with the role “read” sees everything and changes nothing."),
+      h("p", { class: "lead" }, "Create one with ", h("code", null, "penstock keys create"),
+        ". A key with the role “read” can see everything and change nothing."),
     );
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -51,7 +51,7 @@ export const login = {
   },
 };
 
-/** Where somebody was going; pages of ours only. */
+/** The page to return to after the login; only our own pages. */
 function wanted(then) {
   return then && /^\/console(?:[/?]|$)/.test(then) ? then : "/console";
 }

@@ -1,4 +1,4 @@
-// One message: what it is, what was sent, and everything that happened to it.
+// One message: its properties, its body, and its history.
 
 import { get, part } from "../api.js";
 import { actionButton } from "../action.js";
@@ -28,7 +28,7 @@ export const message = {
         badges: [
           stateBadge(found.state),
           found.finished_at && badge("from history"),
-          found.is_blocked && badge("behind others of its group", "warn"),
+          found.is_blocked && badge("waits for its group", "warn"),
         ].filter(Boolean),
         actions: acts,
         lead: h("code", { class: "id" }, found.id),
@@ -46,10 +46,10 @@ export const message = {
       ),
       card(
         "What was sent",
-        found.body === undefined ? notice("It is not kept any more.") : bodyBlock("Body", found.body),
+        found.body === undefined ? notice("The body has been pruned.") : bodyBlock("Body", found.body),
         hasAttributes && bodyBlock("Attributes", found.attributes),
         found.trace && bodyBlock("Trace", found.trace),
-        found.progress !== undefined && bodyBlock("Progress of its holder", found.progress),
+        found.progress !== undefined && bodyBlock("Progress of the lease holder", found.progress),
       ),
     );
   },
@@ -62,7 +62,7 @@ function inLine(found) {
 function why(found) {
   const text = found.state === "dead" || found.state === "cancelled" ? found.reason : null;
   if (found.state === "leased") {
-    return notice("A worker has leased it. Bury or cancel takes it from the worker; other changes wait for the lease to end.", "warn");
+    return notice("A worker has leased it. Bury and Cancel end the lease; other changes are possible only when the lease has ended.", "warn");
   }
   return text ? notice(`${found.state === "dead" ? "It died" : "It was cancelled"}: ${text}`, "bad") : null;
 }
@@ -78,24 +78,24 @@ function about_(found) {
     given("Died in", found.dead_from),
     ["Sent", when(found.sent_at)],
     found.due_at && found.state !== "dead" && [found.state === "waiting" ? "Due" : "Due since", when(found.due_at)],
-    found.leased_until && ["Lease runs out", when(found.leased_until)],
-    found.deadline_at && ["Has taken too long", when(found.deadline_at)],
+    found.leased_until && ["Lease expires", when(found.leased_until)],
+    found.deadline_at && ["Times out", when(found.deadline_at)],
     found.finished_at && ["Finished", when(found.finished_at)],
     ["Attempts", found.max_attempts ? `${found.attempts} of ${found.max_attempts}` : count(found.attempts)],
     found.failures && ["Failures", count(found.failures)],
     found.crashes && ["Crashes", count(found.crashes)],
-    given(found.state === "leased" ? "Held by" : "Last held by", holder),
+    given(found.state === "leased" ? "Leased by" : "Last leased by", holder),
     given("Group", found.group),
     given("Tags", (found.tags ?? []).join(", ")),
     given("About", found.entity_id),
     ["Priority", String(found.priority ?? 0)],
     given("Dedup key", found.dedup_key),
     given("Route", found.route),
-    found.timeout_ms && ["One attempt may take", duration(found.timeout_ms)],
+    found.timeout_ms && ["Timeout of an attempt", duration(found.timeout_ms)],
     found.expires_at && ["Expires", when(found.expires_at)],
     given("Size", found.size ? size(found.size) : null),
     found.first_leased_at && ["Waited for its first claim", about(Math.max(0, Date.parse(found.first_leased_at) - Date.parse(found.sent_at)))],
-    found.finished_at && ["From being sent to its end", about(Math.max(0, Date.parse(found.finished_at) - Date.parse(found.sent_at)))],
+    found.finished_at && ["Total time", about(Math.max(0, Date.parse(found.finished_at) - Date.parse(found.sent_at)))],
     ["Sent at", instant(found.sent_at)],
   ].filter(Boolean);
 }

@@ -1,4 +1,4 @@
-// Messages of a queue by state, kind, tag, group and time; of a tag in all queues; acts on many.
+// Messages of a queue by state, kind, tag, group and time; by tag in all queues; bulk acts.
 
 import { get, part } from "../api.js";
 import { actionButton } from "../action.js";
@@ -14,7 +14,7 @@ import { makeTable, pager } from "../table.js";
 const PAGE = 50;
 const STATES = ["ready", "waiting", "leased", "dead"];
 const FILTERS = ["kind", "tag", "group", "entity_id", "sent_from", "sent_before"];
-const MOST_LOOKS = 20; // of some thousands each, before the reader is asked whether to go on
+const MOST_PAGES = 20; // of some thousand rows each, before the user must ask for more
 
 export const messages = {
   path: "/console/messages",
@@ -65,10 +65,10 @@ function byId(view) {
 }
 
 function hint() {
-  return notice("Name a queue to see its messages, or a tag to find them in all queues.");
+  return notice("Enter a queue to see its messages, or a tag to search in all queues.");
 }
 
-/** Names of queues to choose from; of very many only the first. */
+/** Suggestions for the queue field; only the first if there are many. */
 async function suggestions(view) {
   const { queues } = await get("/v1/queues", { limit: 200 }, { signal: view.signal });
   return {
@@ -82,13 +82,13 @@ async function showQueue(view, head, form, queue) {
   const where = Object.fromEntries(FILTERS.map((name) => [name, view.query.get(name)]).filter(([, v]) => v));
   const found = await get(`/v1/queues/${part(queue)}`, {}, { signal: view.signal });
   const page = await look(view, queue, { state, ...where }, cursor);
-  const acts = h("div", { class: "bulk", role: "group", "aria-label": "Acts on many" });
+  const acts = h("div", { class: "bulk", role: "group", "aria-label": "Bulk acts" });
   const table = makeTable({
     caption: `Messages of ${queue} that are ${state}`,
     columns: columns(state),
     rows: page.messages,
     key: (message) => message.id,
-    empty: page.next ? "None so far; there is more to look through." : "No message fits.",
+    empty: page.next ? "No match so far; there are more messages to search." : "No message matches.",
     onSelect: actsOnState(state).length ? (ids) => showActs(acts, view, queue, { state, ...where }, ids) : null,
   });
   replace(
@@ -96,7 +96,7 @@ async function showQueue(view, head, form, queue) {
     head,
     form,
     stateTabs(view, found.counts, state),
-    state === "leased" && notice("Workers have leased these. Bury or cancel takes them from their workers."),
+    state === "leased" && notice("Workers have leased these messages. Bury and Cancel end the leases."),
     acts,
     table.element,
     pager({
@@ -107,12 +107,12 @@ async function showQueue(view, head, form, queue) {
   );
 }
 
-/** A page of the API may be short, and not the last, when it filters; then look further. */
+/** A filtered page of the API may be short without being the last: read on. */
 async function look(view, queue, where, cursor) {
   const path = `/v1/queues/${part(queue)}/messages`;
   let page = await get(path, { ...where, cursor, limit: PAGE }, { signal: view.signal });
   const messages = [...page.messages];
-  for (let looks = 1; looks < MOST_LOOKS && page.next && !messages.length; looks += 1) {
+  for (let looks = 1; looks < MOST_PAGES && page.next && !messages.length; looks += 1) {
     page = await get(path, { ...where, cursor: page.next, limit: PAGE }, { signal: view.signal });
     messages.push(...page.messages);
   }
@@ -136,7 +136,7 @@ function stateTabs(view, counts, current) {
 
 function showActs(place, view, queue, where, ids) {
   const chosen = ids.length ? { ids } : { where };
-  const many = ids.length ? `${count(ids.length)} selected` : "All that fit";
+  const many = ids.length ? `${count(ids.length)} selected` : "All matching";
   replace(
     place,
     h("span", { class: "bulk-what" }, many),
@@ -164,7 +164,7 @@ async function showTagged(view, head, form) {
     view.root,
     head,
     form,
-    notice("In all queues. Name a queue, too, for the dead ones and for acts on many."),
+    notice("In all queues. Also enter a queue to see dead messages and to act on many."),
     table.element,
     pager({
       isFirst: !asked.cursor,
@@ -178,7 +178,7 @@ export function messageLink(id, text = null) {
   return h("a", { href: `/console/messages/${part(id)}`, title: id, class: "id" }, text ?? shortId(id));
 }
 
-/** The last digits are the ones that differ: the first tell the time. */
+/** The last digits of an id differ; the first encode the time. */
 export function shortId(id) {
   return id.length > 20 ? `…${id.slice(-12)}` : id;
 }

@@ -1,4 +1,4 @@
-// How everything is: the figures of this second, what is wrong first, then how it came to be.
+// The overview: current figures, problems, and graphs.
 
 import { get } from "../api.js";
 import { makeChart } from "../chart.js";
@@ -13,15 +13,15 @@ import { makeTable } from "../table.js";
 const PROBLEMS_EVERY_MS = 5_000;
 const MOST_PROBLEMS = 10;
 const LIVE_SPAN_MS = 3 * 60_000;
-const recent = []; // the last minutes, kept while one looks at other pages
+const recent = []; // the last minutes, kept across pages
 
 const PROBLEMS = {
-  full: ["full", "bad", "It takes no more messages: sends are refused"],
+  full: ["full", "bad", "The queue is full: sends are refused"],
   held: ["held", "bad", "A circuit holds it"],
-  stuck: ["stuck", "warn", "The next in line could have been claimed long ago"],
-  dead: ["dead messages", "bad", "Messages were given up here"],
-  dead_letters: ["dead letters", "bad", "Dead messages of other queues have come here"],
-  paused: ["paused", "warn", "An operator has stopped claims, and messages are in line"],
+  stuck: ["stuck", "warn", "Its first message has been claimable for a long time"],
+  dead: ["dead messages", "bad", "Messages died in this queue"],
+  dead_letters: ["dead letters", "bad", "It contains dead messages of other queues"],
+  paused: ["paused", "warn", "An operator stopped claims, and messages are waiting"],
 };
 
 export const overview = {
@@ -41,17 +41,17 @@ export const overview = {
       pageHead("Overview"),
       seesAll
         ? h("div", { class: "figures" }, Object.values(figures).map((one) => one.element))
-        : notice("Your key is for some queues only: what all queues are together is not shown."),
+        : notice("Your key is limited to some queues: totals of all queues are not shown."),
       h("section", { class: "card problem-list" }, h("div", { class: "card-head" }, h("h2", null, "Needs attention"), problems.more), problems.table.element),
       seesAll && card(null, chart.element),
-      seesAll && graphs(view, null, (points) => tellLatency(figures.latency, points)),
+      seesAll && graphs(view, null, (points) => updateLatency(figures.latency, points)),
     );
 
     async function loadProblems() {
       try {
         problems.update(await get("/v1/problems", { limit: MOST_PROBLEMS }, { signal: view.signal }));
       } catch {
-        // The next look may tell.
+        // The next poll retries.
       }
     }
     const timer = setInterval(loadProblems, PROBLEMS_EVERY_MS);
@@ -60,7 +60,7 @@ export const overview = {
       onLive((news) => {
         if (!news.counts) return;
         remember(news);
-        tell(figures, news);
+        updateFigures(figures, news);
         const to = Date.parse(news.at);
         chart.update([...recent], { from: to - LIVE_SPAN_MS, to });
       }),
@@ -78,18 +78,18 @@ function makeFigures() {
   return {
     ready: figure("Ready", { tone: "ready", hint: "Can be claimed now" }),
     waiting: figure("Waiting", { tone: "waiting", hint: "Not due yet: delayed, or backing off" }),
-    leased: figure("Leased", { tone: "leased", hint: "Held by somebody" }),
-    dead: figure("Dead", { tone: "dead", hint: "Given up; a redrive brings them back" }),
-    sent: figure("In", { tone: "accent", hint: "Messages sent in a second" }),
-    done: figure("Done", { tone: "done", hint: "Messages completed in a second" }),
-    latency: figure("Latency", { hint: "95 of 100 messages waited at most so long until they were claimed" }),
-    failed: figure("Failing", { tone: "leased", hint: "Attempts that failed in a second" }),
+    leased: figure("Leased", { tone: "leased", hint: "Leased by workers" }),
+    dead: figure("Dead", { tone: "dead", hint: "Out of attempts; a redrive sends them back" }),
+    sent: figure("In", { tone: "accent", hint: "Messages sent per second" }),
+    done: figure("Done", { tone: "done", hint: "Messages completed per second" }),
+    latency: figure("Latency", { hint: "95th percentile of the time from send to claim" }),
+    failed: figure("Failing", { tone: "leased", hint: "Failed attempts per second" }),
     workers: figure("Workers", { hint: "Registered and alive" }),
     circuits: figure("Circuits", { hint: "Open or half-open" }),
   };
 }
 
-function tell(figures, news) {
+function updateFigures(figures, news) {
   for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(news.counts[state]);
   const { rates, totals } = news;
   figures.sent.set(rate(rates.sent), `${count(totals.sent)} in all`);
@@ -99,8 +99,8 @@ function tell(figures, news) {
   figures.circuits.set(news.open_circuits, "open");
 }
 
-/** Of the last messages that were done, which may be a while ago. */
-function tellLatency(one, points) {
+/** Latency of the last completed messages, possibly some time ago. */
+function updateLatency(one, points) {
   const last = points.findLast((point) => point.wait_p95_ms !== undefined);
   if (last) one.set(brief(last.wait_p95_ms), `then ${brief(last.work_p95_ms)} work`);
   else one.set("–", "nothing done");
@@ -108,7 +108,7 @@ function tellLatency(one, points) {
 
 function remember(news) {
   const at = Date.parse(news.at);
-  if (recent.at(-1)?.at >= at) return; // the same news again, or a clock that stands still
+  if (recent.at(-1)?.at >= at) return; // a repeated event, or a clock that does not advance
   recent.push({ at, ...news.rates });
   while (recent[0].at < at - LIVE_SPAN_MS) recent.shift();
 }
@@ -132,7 +132,7 @@ function makeProblems() {
   const table = makeTable({
     caption: "Queues that need attention",
     key: (one) => one.queue,
-    empty: "All queues are as they should be.",
+    empty: "No problems.",
     columns: [
       {
         label: "Queue",
@@ -148,9 +148,9 @@ function makeProblems() {
   return {
     table,
     more,
-    update(told) {
-      table.update(told.problems);
-      more.textContent = told.is_cut ? `The worst ${MOST_PROBLEMS} of more` : "";
+    update(report) {
+      table.update(report.problems);
+      more.textContent = report.is_cut ? `Only the worst ${MOST_PROBLEMS} are shown` : "";
     },
   };
 }

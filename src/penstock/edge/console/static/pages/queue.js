@@ -1,4 +1,4 @@
-// One queue: what is in it, how it goes, how it came to be, and what can be done.
+// One queue: figures, graphs, moves and actions.
 
 import { actionButton } from "../action.js";
 import { get } from "../api.js";
@@ -8,11 +8,11 @@ import { graphs } from "../graphs.js";
 import { onLive } from "../live.js";
 import { badge, card, facts, figure, pageHead, tabs, when } from "../parts.js";
 import { cancelMove, move, pathOf, pause, purge, redrive, remove, send, unhold } from "../queue_actions.js";
-import { SETTINGS, shown } from "../queue_settings.js";
+import { SETTINGS, settingText } from "../queue_settings.js";
 import { makeTable } from "../table.js";
 import { stopBadges } from "./queues.js";
 
-const AGE_EVERY_MS = 3_000; // the oldest message is looked for only when one queue is asked for
+const AGE_EVERY_MS = 3_000; // only the API of a single queue reports its oldest message
 const MOVE_TONES = { running: "info", completed: "good", failed: "bad" };
 
 export const queue = {
@@ -36,7 +36,7 @@ export const queue = {
       totalsCard(found),
       settingsCard(found),
     );
-    tell(figures, found, null);
+    updateFigures(figures, found, null);
     watch(view, path, figures, found);
   },
 };
@@ -83,16 +83,16 @@ function makeFigures() {
   return {
     ready: figure("Ready", { tone: "ready", hint: "Can be claimed now" }),
     waiting: figure("Waiting", { tone: "waiting", hint: "Not due yet: delayed, or backing off" }),
-    leased: figure("Leased", { tone: "leased", hint: "Held by somebody" }),
-    dead: figure("Dead", { tone: "dead", hint: "Given up; a redrive brings them back" }),
-    oldest: figure("Oldest", { tone: "accent", hint: "How long the next in line could have been claimed" }),
-    sent: figure("In", { hint: "Messages sent in a second" }),
-    done: figure("Out", { tone: "done", hint: "Messages completed in a second" }),
-    failed: figure("Failing", { hint: "Attempts that failed in a second" }),
+    leased: figure("Leased", { tone: "leased", hint: "Leased by workers" }),
+    dead: figure("Dead", { tone: "dead", hint: "Out of attempts; a redrive sends them back" }),
+    oldest: figure("Oldest", { tone: "accent", hint: "How long the first message has been claimable" }),
+    sent: figure("In", { hint: "Messages sent per second" }),
+    done: figure("Out", { tone: "done", hint: "Messages completed per second" }),
+    failed: figure("Failing", { hint: "Failed attempts per second" }),
   };
 }
 
-function tell(figures, found, rates) {
+function updateFigures(figures, found, rates) {
   for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(found.counts[state]);
   const none = { sent: 0, done: 0, failed: 0 };
   for (const name of ["sent", "done", "failed"]) {
@@ -100,7 +100,7 @@ function tell(figures, found, rates) {
   }
   const oldest = found.oldest_ready_at;
   const late = oldest && Math.max(0, serverNow() - Date.parse(oldest));
-  figures.oldest.set(oldest ? brief(late) : "–", oldest ? "first in line" : "nothing in line");
+  figures.oldest.set(oldest ? brief(late) : "–", oldest ? "first message" : "no message ready");
 }
 
 function watch(view, path, figures, found) {
@@ -109,9 +109,9 @@ function watch(view, path, figures, found) {
   async function look() {
     try {
       known = await get(path, {}, { signal: view.signal });
-      tell(figures, known, rates);
+      updateFigures(figures, known, rates);
     } catch {
-      // Removed meanwhile, or out of reach: what was known stays.
+      // Deleted meanwhile, or unreachable: keep the last known state.
     }
   }
   const timer = setInterval(look, AGE_EVERY_MS);
@@ -119,9 +119,9 @@ function watch(view, path, figures, found) {
   view.onLeave(
     onLive((news) => {
       const fresh = news.queues.find((one) => one.name === found.name);
-      rates = fresh?.rates ?? null; // not told of: nothing happened there
+      rates = fresh?.rates ?? null; // absent: nothing happened
       if (fresh) known = { ...known, counts: fresh.counts, totals: fresh.totals };
-      tell(figures, known, rates);
+      updateFigures(figures, known, rates);
     }),
   );
 }
@@ -129,7 +129,7 @@ function watch(view, path, figures, found) {
 function totalsCard(found) {
   const { totals } = found;
   return card(
-    "All there ever were",
+    "Totals",
     facts([
       ["Sent", count(totals.sent)],
       ["Claimed", count(totals.claimed)],
@@ -137,7 +137,7 @@ function totalsCard(found) {
       ["Dead", count(totals.dead)],
       ["Cancelled", count(totals.cancelled)],
       ["Failed attempts", count(totals.failed)],
-      ["Leases run out", count(totals.expired_leases)],
+      ["Expired leases", count(totals.expired_leases)],
       ["Made", when(found.created_at)],
     ]),
   );
@@ -151,7 +151,7 @@ function settingsCard(found) {
         setting.label,
         setting.name === "dead_letter_queue" && found.settings.dead_letter_queue
           ? letterLink(found.settings.dead_letter_queue)
-          : shown(setting, found.settings),
+          : settingText(setting, found.settings),
       ]),
     ),
   );
@@ -167,7 +167,7 @@ function moveCard(moves, view) {
     key: (one) => one.id,
     rows: moves,
     columns: [
-      { label: "To", isMain: true, value: (one) => one.to ?? "where each died" },
+      { label: "To", isMain: true, value: (one) => one.to ?? "the queue each died in" },
       { label: "State", value: (one) => badge(one.state, MOVE_TONES[one.state] ?? "", one.reason) },
       { label: "Moved", isNumber: true, value: (one) => `${count(one.moved)} of about ${count(one.to_move)}` },
       { label: "Started", isNumber: true, value: (one) => when(one.started_at) },

@@ -1,10 +1,10 @@
-// The settings of a queue, to be read and changed.
+// The settings of a queue: view and change.
 
 import { makeField, runAction } from "../action.js";
 import { get } from "../api.js";
 import { h, replace } from "../dom.js";
 import { pathOf } from "../queue_actions.js";
-import { GROUPS, difference, shown } from "../queue_settings.js";
+import { GROUPS, difference, settingText } from "../queue_settings.js";
 import { whyNot } from "../session.js";
 import { queueHead } from "./queue.js";
 
@@ -40,7 +40,7 @@ export const queueSettings = {
           hint: [setting.hint, kind.hint].filter(Boolean).join("; "),
           options: kind.options,
           rows: kind.rows,
-          value: shown(setting, found.settings),
+          value: settingText(setting, found.settings),
         },
         refresh,
       );
@@ -71,7 +71,7 @@ export const queueSettings = {
       runAction({
         label: "Save",
         title: `Change the settings of ${found.name}?`,
-        text: "Settings that are not named here stay as they are.",
+        text: "Settings that are not listed here stay unchanged.",
         request: () => ({ method: "PATCH", path: pathOf(found.name), body: changes }),
         command: () => ["queues", "set", found.name, ...words],
         done: () => `${found.name} has new settings.`,

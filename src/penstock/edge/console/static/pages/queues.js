@@ -1,4 +1,4 @@
-// The queues by name: found by a part of it, a page at a time, however many there are.
+// The queues by name: searchable and paged.
 
 import { actionButton } from "../action.js";
 import { get } from "../api.js";
@@ -43,11 +43,11 @@ export const queues = {
         next: answer.next && changed(view.query, { cursor: answer.next }),
       }),
     );
-    const told = new Set(); // since the stream began: what is known of them is newer
+    const updated = new Set(); // queues that the stream has updated: its data is newer
     const askAgain = async () => {
       const again = await get("/v1/queues", asked, { signal: view.signal });
       for (const queue of again.queues) {
-        if (shown.has(queue.name) && !told.has(queue.name)) {
+        if (shown.has(queue.name) && !updated.has(queue.name)) {
           Object.assign(shown.get(queue.name), queue);
         }
       }
@@ -56,8 +56,8 @@ export const queues = {
     view.onLeave(
       onLive((news, isFirst) => {
         if (isFirst) {
-          told.clear();
-          askAgain().catch(() => {}); // the next news will do
+          updated.clear();
+          askAgain().catch(() => {}); // the next update retries
         }
         let isTouched = false;
         for (const queue of shown.values()) {
@@ -67,7 +67,7 @@ export const queues = {
         for (const fresh of news.queues) {
           if (!shown.has(fresh.name)) continue;
           Object.assign(shown.get(fresh.name), fresh);
-          told.add(fresh.name);
+          updated.add(fresh.name);
           isTouched = true;
         }
         if (isTouched) table.update([...shown.values()]);
@@ -82,7 +82,7 @@ function hrefOf(name) {
 
 export function stopBadges(queue) {
   return [
-    queue.is_paused && badge("paused", "warn", "An operator has stopped claims"),
+    queue.is_paused && badge("paused", "warn", "An operator stopped claims"),
     queue.held_by && badge("held", "bad", `Circuit ${queue.held_by} holds it`),
   ].filter(Boolean);
 }

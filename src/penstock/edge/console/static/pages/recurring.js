@@ -1,4 +1,4 @@
-// Recurring work: when it is fired next, what became of the last time, and firing it now.
+// Recurring work: its next and last firing, and running it now.
 
 import { get, part } from "../api.js";
 import { actionButton } from "../action.js";
@@ -29,7 +29,7 @@ export const recurring = {
       columns: columns(view),
       rows: answer.recurring,
       key: (one) => one.name,
-      empty: withCode("Nothing recurs yet. `penstock recurring set` makes something recur."),
+      empty: withCode("No recurring work yet. Create some with `penstock recurring set`."),
     });
     replace(
       view.root,
@@ -87,14 +87,14 @@ function acts(view, one, options) {
   const path = `/v1/recurring/${part(one.name)}`;
   const shared = { role: "operate", then: () => view.again() };
   const [verb, label, text] = one.is_paused
-    ? ["resume", "Resume", "Firings go on. What was missed is treated as its catch-up says."]
+    ? ["resume", "Resume", "Firings are allowed again. Missed ones are handled by its catch-up policy."]
     : ["pause", "Pause", "No firing is sent until it is resumed."];
   return [
     actionButton({
       ...shared,
       label: "Run now",
       title: `Run ${one.name} now?`,
-      text: `One message is sent to ${one.queue} at once. Its rhythm stays as it is.`,
+      text: `One message is sent to ${one.queue} at once. Its schedule does not change.`,
       request: () => ({ method: "POST", path: `${path}/run` }),
       command: () => ["recurring", "run", one.name],
       done: (answer) => `Sent: ${answer.id}`,
@@ -106,7 +106,7 @@ function acts(view, one, options) {
       text,
       request: () => ({ method: "POST", path: `${path}/${verb}` }),
       command: () => ["recurring", verb, one.name],
-      done: () => (one.is_paused ? "It goes on." : "It is paused."),
+      done: () => (one.is_paused ? "It is resumed." : "It is paused."),
     }, options),
   ];
 }
@@ -137,8 +137,8 @@ function about(one) {
   return [
     ["Queue", h("a", { href: `/console/queues/${part(one.queue)}` }, one.queue)],
     ["Rhythm", rhythm(one)],
-    ["When runs were missed", one.catch_up],
-    ["While the last still runs", one.overlap],
+    ["Catch-up of missed runs", one.catch_up],
+    ["Overlap with the last run", one.overlap],
     given("Kind", one.kind),
     given("Group", one.group),
     given("Tags", (one.tags ?? []).join(", ")),

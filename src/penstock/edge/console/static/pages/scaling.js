@@ -1,4 +1,4 @@
-// Fleets of workers: how many there are, how many are wanted, and why; the log of decisions.
+// Fleets of workers: current and wanted number, reasons, and the log of decisions.
 
 import { get, part } from "../api.js";
 import { h, replace } from "../dom.js";
@@ -50,12 +50,12 @@ export const fleet = {
       columns: decisionColumns(),
       rows: log.decisions.map((one, place) => ({ ...one, place })),
       key: (one) => `${one.at} ${one.place}`,
-      empty: "Nothing has been decided yet.",
+      empty: "No decision yet.",
     });
     replace(
       view.root,
       pageHead(found.name, { badges: badges(found), back: { label: "Scaling", href: "/console/scaling" } }),
-      !found.is_watched && notice("No autoscaler looks after this fleet now: what is shown is what was seen last.", "warn"),
+      !found.is_watched && notice("No autoscaler is watching this fleet: its last known state is shown.", "warn"),
       found.troubles.map((one) => notice(`${one.part}: ${one.text} (${one.code})`, "bad")),
       h("div", { class: "grid" }, card("Fleet", facts(about(found))), card("Why", why(found.decision))),
       card("Decisions", decisions.element),
@@ -71,9 +71,9 @@ export const fleet = {
 function none() {
   return card(
     "There are no fleets",
-    h("p", null, "The autoscaler starts and stops workers by what waits in their queues. To use it, describe fleets in a file and name it:"),
+    h("p", null, "The autoscaler starts and stops workers according to the backlog of their queues. To use it, declare fleets in a file:"),
     h("pre", { class: "block" }, "penstock autoscale --fleets fleets.toml"),
-    h("p", null, "or let this server do it, with the setting ", h("code", null, "scaling.fleets_file"), ". What it decides, and why, is shown here then."),
+    h("p", null, "or let this server do it, with the setting ", h("code", null, "scaling.fleets_file"), ". Its decisions and their reasons are then shown here."),
   );
 }
 
@@ -111,7 +111,7 @@ function age(load) {
   return load?.oldest_ms === undefined || load.oldest_ms === null ? "–" : duration(load.oldest_ms);
 }
 
-/** One line per queue, where a fleet has several. */
+/** One line per queue of the fleet. */
 function loads(found) {
   return (found.sample?.queues ?? []).map((one) => [`In ${one.queue}`, `${count(one.ready)} ready, ${count(one.leased)} leased, oldest ${age(one)}`]);
 }
@@ -130,26 +130,26 @@ function decisionColumns() {
     { label: "Change", value: (one) => change(one.decision.change ?? 0) },
     { label: "Wanted", isNumber: true, value: (one) => count(one.decision.wanted ?? 0) },
     { label: "Why", value: (one) => reasonText(one.decision) },
-    { label: "What it went by", value: (one) => details(one.decision) },
+    { label: "Inputs", value: (one) => details(one.decision) },
   ];
 }
 
 const TOLD_ELSEWHERE = new Set(["change", "wanted", "reason"]);
 
-/** All else that a decision tells. */
+/** The remaining fields of a decision. */
 function rest(decision) {
   const left = Object.entries(decision ?? {}).filter(([name]) => !TOLD_ELSEWHERE.has(name));
   return inWords(Object.fromEntries(left));
 }
 
 function details(decision) {
-  const told = rest(decision);
-  if (!told.length) return "–";
-  return h("span", { class: "soft" }, told.map((pair) => pair.join(" ")).join(" · "));
+  const fields = rest(decision);
+  if (!fields.length) return "–";
+  return h("span", { class: "soft" }, fields.map((pair) => pair.join(" ")).join(" · "));
 }
 
 function why(decision) {
-  if (!decision) return h("p", { class: "soft" }, "Nothing has been decided yet.");
+  if (!decision) return h("p", { class: "soft" }, "No decision yet.");
   return [
     h("p", { class: "why" }, change(decision.change ?? 0), " ", h("strong", null, reasonText(decision))),
     facts(rest(decision)),
@@ -169,7 +169,7 @@ function about(found) {
     ["In / out", found.sample ? `${rate(found.sample.publish_rate)} / ${rate(found.sample.consume_rate)}` : "–"],
     ["Profile", found.profile],
     ["Workers by", found.replicas_by],
-    ["Looked at every", duration(found.interval_ms)],
+    ["Interval", duration(found.interval_ms)],
     ["Seen", when(found.seen_at)],
     ["Seen by", found.seen_by],
   ];

@@ -1,4 +1,4 @@
-// Who works: are they well, how many slots are taken, what do they hold; and draining them.
+// Workers: state, slots and leases; draining a worker.
 
 import { get, part } from "../api.js";
 import { actionButton } from "../action.js";
@@ -31,14 +31,14 @@ export const workers = {
       columns: columns(view),
       rows: answer.workers,
       key: (worker) => worker.id,
-      empty: withCode("No worker is registered. `penstock worker` starts one."),
+      empty: withCode("No worker is registered. Start one with `penstock worker`."),
     });
     replace(
       view.root,
       pageHead("Workers", {
         actions: [
           h("a", { class: "button", href: changed(view.query, { gone: isAll ? null : "true", cursor: null }) },
-            isAll ? "Hide those that are gone" : "Show those that are gone"),
+            isAll ? "Hide ended workers" : "Show ended workers"),
         ],
       }),
       table.element,
@@ -60,16 +60,16 @@ export const worker = {
   async show(view) {
     const id = part(view.params.worker);
     const ask = () => get(`/v1/workers/${id}`, {}, { signal: view.signal });
-    const [found, told] = await Promise.all([
+    const [found, history] = await Promise.all([
       ask(),
       get("/v1/facts", { subject: view.params.worker, limit: 20 }, { signal: view.signal }),
     ]);
     const held = makeTable({
-      caption: "What it holds",
+      caption: "Leases",
       columns: leaseColumns(),
       rows: found.leases ?? [],
       key: (lease) => lease.id,
-      empty: "It holds nothing now.",
+      empty: "It has no leases.",
     });
     replace(
       view.root,
@@ -79,12 +79,12 @@ export const worker = {
         lead: h("code", { class: "id" }, found.id),
         back: { label: "Workers", href: "/console/workers" },
       }),
-      found.state === "lost" && notice("It was not heard for too long: what it held has gone back in line.", "bad"),
+      found.state === "lost" && notice("It sent no beat for too long: its messages returned to their queues.", "bad"),
       h(
         "div",
         { class: "grid" },
         card("Worker", facts(about(found))),
-        card("What happened", changes(told.facts)),
+        card("What happened", changes(history.facts)),
       ),
       card("Current work", held.element),
     );
@@ -92,10 +92,10 @@ export const worker = {
   },
 };
 
-/** Again and again while the page is shown and looked at. */
+/** Poll while the page is visible. */
 function repeatedly(view, look) {
   const timer = setInterval(() => {
-    if (!document.hidden) look().catch(() => {}); // the next look may work
+    if (!document.hidden) look().catch(() => {}); // the next poll retries
   }, LOOK_EVERY_MS);
   view.onLeave(() => clearInterval(timer));
 }
@@ -112,7 +112,7 @@ function drainButton(view, found, options) {
       role: "operate",
       reason,
       title: `Drain ${found.name ?? found.id}?`,
-      text: "It finishes what it holds, claims nothing more and leaves. It hears of it with its next beat.",
+      text: "It finishes its leases, claims no more and exits. It learns of this with its next beat.",
       request: () => ({ method: "POST", path: `/v1/workers/${part(found.id)}/drain` }),
       command: () => ["workers", "drain", found.id],
       done: () => "The worker is draining.",
@@ -149,7 +149,7 @@ function slots(found) {
   const held = found.holding ?? 0;
   return h(
     "span",
-    { class: "slots", title: `${count(held)} of ${count(found.slots)} slots are taken` },
+    { class: "slots", title: `${count(held)} of ${count(found.slots)} slots in use` },
     h("meter", { min: 0, max: Math.max(found.slots, 1), value: Math.min(held, found.slots) }),
     ` ${count(held)} / ${count(found.slots)}`,
   );
@@ -165,7 +165,7 @@ function about(found) {
     ["Kinds", names(found.kinds, "all")],
     ...Object.entries(found.labels ?? {}).map(([name, value]) => [`Label ${name}`, value]),
     ["Registered", when(found.registered_at)],
-    ["Last heard", when(found.beat_at)],
+    ["Last beat", when(found.beat_at)],
     found.ended_at ? ["Ended", when(found.ended_at)] : ["Alive until", when(found.alive_until)],
   ];
 }
@@ -176,17 +176,17 @@ function leaseColumns() {
     { label: "Queue", value: (lease) => h("a", { href: `/console/queues/${part(lease.queue)}` }, lease.queue) },
     { label: "Attempt", isNumber: true, value: (lease) => count(lease.attempts) },
     { label: "Since", value: (lease) => when(lease.leased_at) },
-    { label: "Lease runs out", value: (lease) => when(lease.leased_until) },
+    { label: "Lease expires", value: (lease) => when(lease.leased_until) },
   ];
 }
 
 /** Facts, newest first. */
-function changes(told) {
-  if (!told.length) return h("p", { class: "soft" }, "Nothing is kept of it.");
+function changes(facts) {
+  if (!facts.length) return h("p", { class: "soft" }, "Its history has been pruned.");
   return h(
     "ol",
     { class: "timeline" },
-    told.map((fact) =>
+    facts.map((fact) =>
       h("li", { "data-step": fact.kind }, h("div", { class: "step-head" }, badge(fact.kind.replace("worker_", "")), " ", when(fact.at))),
     ),
   );

@@ -1,4 +1,4 @@
-"""Settings: four places, one value, and no mistake that goes unseen."""
+"""Settings: loading them from four places, checking them, and rendering them as text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import Limits
 from penstock.settings import Flag, Loaded, Place, Settings, load
 from penstock.settings.catalogue import catalogue
-from penstock.settings.describe import toml_template
-from penstock.settings.read import told
-from penstock.settings.units import size_bytes, size_text
-from penstock.settings.values import check_store_url
-from penstock.settings.work import Workers
+from penstock.settings.store_url import check_store_url
+from penstock.settings.text import render, size_bytes, size_text, toml_template
+from penstock.settings.workers import WorkersSettings
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +29,11 @@ def from_file(text: str, **more) -> Loaded:
     return load(config=path, env={}, **more)
 
 
-def test_without_anything_the_settings_are_the_defaults():
+def test_without_any_configuration_the_settings_are_the_defaults():
     loaded = load(env={})
 
     assert loaded.settings == Settings()
-    assert {source.place for source in loaded.sources.values()} == {Place.DEFAULT}
+    assert {origin.place for origin in loaded.origins.values()} == {Place.DEFAULT}
 
 
 def test_a_later_place_wins_over_an_earlier_one():
@@ -56,16 +54,16 @@ def test_a_value_equal_to_the_default_still_wins_over_an_earlier_place():
     assert loaded.settings.server.port == 7654
 
 
-def test_every_value_knows_where_it_came_from():
+def test_every_value_has_its_origin():
     Path("penstock.toml").write_text('data = "/srv"\n')
     env = {"PENSTOCK_LOG_LEVEL": "debug"}
 
-    sources = load(env=env, flags={"server.port": Flag("--port", "1")}).sources
+    origins = load(env=env, flags={"server.port": Flag("--port", "1")}).origins
 
-    told_sources = {
-        key: str(sources[key]) for key in ("data", "log.level", "server.port", "log.format")
+    rendered = {
+        key: str(origins[key]) for key in ("data", "log.level", "server.port", "log.format")
     }
-    assert told_sources == {
+    assert rendered == {
         "data": "penstock.toml",
         "log.level": "PENSTOCK_LOG_LEVEL",
         "server.port": "--port",
@@ -94,7 +92,7 @@ def test_durations_and_sizes_may_have_units_everywhere():
 
 
 @pytest.mark.parametrize("text", ["true", "yes", "on", "1", "TRUE"])
-def test_a_switch_in_the_environment_is_turned_on_by_any_usual_word(text):
+def test_a_switch_in_the_environment_accepts_the_usual_words(text):
     assert load(env={"PENSTOCK_QUEUES_AUTO_CREATE": text}).settings.queues.auto_create
 
 
@@ -112,7 +110,9 @@ def test_a_switch_in_the_environment_is_turned_on_by_any_usual_word(text):
         ('data = ""', "data", "text"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_told_with_its_key_its_place_and_what_is(text, key, allowed):
+def test_an_invalid_value_is_reported_with_its_key_its_origin_and_the_allowed_values(
+    text, key, allowed
+):
     with pytest.raises(InvalidRequest) as refused:
         from_file(text)
 
@@ -133,19 +133,19 @@ def test_a_mistyped_variable_is_refused_with_a_hint():
         load(env={"PENSTOCK_SERVER_PROT": "1"})
 
 
-def test_variables_of_others_are_left_alone():
+def test_variables_that_are_not_settings_are_ignored():
     env = {"PENSTOCK_TEST_POSTGRES_BIN": "/x", "PENSTOCK_QUEUES_CREATE_LEASE": "1s", "HOME": "/"}
 
     assert load(env=env, other_env={"PENSTOCK_QUEUES_CREATE_LEASE"}).settings == Settings()
 
 
 def test_a_config_file_that_is_named_must_exist():
-    with pytest.raises(InvalidRequest, match=r"no config file nowhere\.toml"):
+    with pytest.raises(InvalidRequest, match=r"config file nowhere\.toml does not exist"):
         load(config="nowhere.toml", env={})
 
 
 def test_a_file_that_is_not_toml_is_refused():
-    with pytest.raises(InvalidRequest, match=r"some\.toml cannot be read"):
+    with pytest.raises(InvalidRequest, match=r"cannot read config file some\.toml"):
         from_file("port: 1")
 
 
@@ -161,7 +161,7 @@ def test_a_file_that_is_not_toml_is_refused():
         '[server]\nhost = "0.0.0.0"\n[auth]\nrequired = "never"',
     ],
 )
-def test_values_that_do_not_go_together_are_refused(text):
+def test_invalid_and_contradicting_values_are_refused(text):
     with pytest.raises(InvalidRequest):
         from_file(text)
 
@@ -173,7 +173,7 @@ def test_the_store_is_in_the_data_folder_unless_it_is_named():
     assert load(env={"PENSTOCK_STORE_URL": "postgresql://db/x"}).settings.sqlite_path is None
 
 
-def test_an_empty_text_unsets_what_may_be_unset():
+def test_an_empty_text_unsets_an_optional_setting():
     Path("penstock.toml").write_text('[store]\nurl = "postgresql://db/x"\n')
 
     assert load(env={"PENSTOCK_STORE_URL": ""}).settings.store.url is None
@@ -191,7 +191,7 @@ def test_the_template_with_everything_uncommented_is_the_defaults():
     assert sum(len(v) if isinstance(v, dict) else 1 for v in document.values()) == len(catalogue())
 
 
-def test_every_setting_has_a_meaning_and_every_number_a_range():
+def test_every_setting_has_a_description_and_every_number_a_range():
     for setting in catalogue().values():
         assert setting.text, setting.key
         if setting.type is int:
@@ -215,14 +215,14 @@ def test_every_setting_has_a_meaning_and_every_number_a_range():
         ("1h30m", 5_400_000),
     ],
 )
-def test_durations_as_people_write_them(text, ms):
+def test_durations_are_parsed_with_their_units(text, ms):
     assert duration_ms(text) == ms
 
 
 @pytest.mark.parametrize(
     "text", ["", "s", "-1s", "1x", "1h30", "0.5", "1.2.3s", "one minute", "1S"]
 )
-def test_what_is_not_clearly_a_duration_is_refused(text):
+def test_an_ambiguous_duration_is_refused(text):
     with pytest.raises(ValueError, match="is not a duration"):
         duration_ms(text)
 
@@ -230,19 +230,19 @@ def test_what_is_not_clearly_a_duration_is_refused(text):
 @pytest.mark.parametrize(
     ("text", "size"), [("1MiB", 2**20), ("64KiB", 2**16), ("5", 5), ("1kB", 1000)]
 )
-def test_sizes_as_people_write_them(text, size):
+def test_sizes_are_parsed_with_their_units(text, size):
     assert size_bytes(text) == size
 
 
 @pytest.mark.parametrize("setting", catalogue().values(), ids=lambda setting: setting.key)
-def test_a_value_as_it_is_told_reads_back_as_the_same_value(setting):
+def test_a_rendered_value_parses_back_to_the_same_value(setting):
     if isinstance(setting.default, int) and not isinstance(setting.default, bool):
-        text = told(setting, setting.default)
+        text = render(setting, setting.default)
 
         assert load(env={setting.env: text}).settings == Settings()
 
 
-def test_the_shortest_exact_unit_is_told():
+def test_values_are_rendered_in_the_shortest_exact_unit():
     assert [duration_text(ms) for ms in (0, 90_000, 120_000, 1_001)] == [
         "0ms",
         "90s",
@@ -252,7 +252,7 @@ def test_the_shortest_exact_unit_is_told():
     assert [size_text(size) for size in (0, 1_024, 1_025)] == ["0B", "1KiB", "1025B"]
 
 
-def test_a_new_file_may_be_without_checksums():
+def test_a_new_file_can_be_created_without_checksums():
     settings = load(env={"PENSTOCK_STORE_URL": "sqlite:///shop.db?checksums=off"}).settings
 
     assert settings.sqlite_path == Path("shop.db")
@@ -261,7 +261,7 @@ def test_a_new_file_may_be_without_checksums():
 
 
 def test_an_unknown_option_of_a_file_is_refused():
-    with pytest.raises(InvalidRequest, match="only option"):
+    with pytest.raises(InvalidRequest, match="takes no option but"):
         load(env={"PENSTOCK_STORE_URL": "sqlite:///shop.db?checksum=off"})
 
 
@@ -272,52 +272,52 @@ def test_a_data_folder_may_have_a_question_mark_in_its_name():
     assert settings.sqlite_checksums
 
 
-def test_workers_must_beat_more_often_than_they_are_believed():
+def test_heartbeats_are_more_frequent_than_a_worker_expires():
     with pytest.raises(InvalidRequest, match=r"workers\.beat_ms"):
         from_file('[workers]\nbeat_ms = "3m"\n')
-    assert from_file('[workers]\nvalid_ms = "1m"\nbeat_ms = "20s"\n').settings.workers == Workers(
-        valid_ms=60_000, beat_ms=20_000
-    )
+    assert from_file(
+        '[workers]\nvalid_ms = "1m"\nbeat_ms = "20s"\n'
+    ).settings.workers == WorkersSettings(valid_ms=60_000, beat_ms=20_000)
 
 
-def test_how_many_workers_are_embedded_may_be_left_open():
+def test_the_number_of_embedded_workers_is_optional():
     assert Settings().workers.embedded is None
     assert from_file("[workers]\nembedded = 0\n").settings.workers.embedded == 0
     with pytest.raises(InvalidRequest, match="from 0 to 1000"):
         from_file("[workers]\nembedded = -1\n")
 
 
-def test_the_queue_of_tasks_must_have_a_name_that_a_queue_can_have():
+def test_the_queue_of_tasks_needs_a_valid_name():
     with pytest.raises(InvalidRequest, match="a queue name"):
         from_file('[tasks]\nqueue = "no such!"\n')
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "text"),
     [
-        ('path = "push"', r"push\.path is a path"),
-        ('path = "/"', r"push\.path is a path"),
-        ('path = "/a b"', r"push\.path is a path"),
-        ('rules_path = "/{a}"', r"push\.rules_path is a path"),
+        ('path = "push"', r"push\.path is .*; use a path"),
+        ('path = "/"', r"push\.path is .*; use a path"),
+        ('path = "/a b"', r"push\.path is .*; use a path"),
+        ('rules_path = "/{a}"', r"push\.rules_path is .*; use a path"),
         ('circuits_path = "/v1/x"', "must not begin with /v1"),
-        ('circuits_path = "/push/circuits"', "must not lie in one another"),
-        ('path = "/admin/v1"', "must not lie in one another"),
-        ('logging_path = "/admin/v1/circuitbreaker/"', "must not lie in one another"),
+        ('circuits_path = "/push/circuits"', "overlap; neither may contain"),
+        ('path = "/admin/v1"', "overlap; neither may contain"),
+        ('logging_path = "/admin/v1/circuitbreaker/"', "overlap; neither may contain"),
     ],
 )
-def test_paths_for_pushing_are_apart_from_each_other_and_from_the_native_api(wrong, said):
-    with pytest.raises(InvalidRequest, match=said):
+def test_push_paths_overlap_neither_each_other_nor_the_native_api(wrong, text):
+    with pytest.raises(InvalidRequest, match=text):
         from_file(f"[push]\n{wrong}\n")
 
 
-def test_a_slash_at_the_end_of_a_path_means_nothing():
+def test_a_trailing_slash_of_a_path_is_ignored():
     push = from_file('[push]\npath = "/in/queue/"\n').settings.push
 
     assert push.paths["path"] == "/in/queue"
     assert push.paths["circuits_path"] == "/queuecircuitbreaker/circuit"
 
 
-def test_networks_that_nothing_is_pushed_to_are_networks():
+def test_denied_networks_must_be_networks():
     assert from_file('[push]\ndeny = "10.0.0.0/8, ::1"\n').settings.push.deny == "10.0.0.0/8, ::1"
     with pytest.raises(InvalidRequest, match=r"push\.deny .* 'everything'"):
         from_file('[push]\ndeny = "10.0.0.0/8, everything"\n')

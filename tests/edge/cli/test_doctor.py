@@ -1,16 +1,12 @@
-"""Commands on the store itself: migrate, keys, backup, doctor, settings, serve."""
+"""`penstock doctor`: checks of the machine, the settings and the store."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
-import apsw
 import psycopg
-import pytest
 
-from penstock.domain.access.api_key import matches
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.message.draft import Draft
@@ -22,149 +18,11 @@ from penstock.settings.values import StoreSettings
 from penstock.store.meta_names import HIGH_WATER
 from penstock.wiring.broker import open_broker
 from tests.clocks import ManualClock
-from tests.edge.api import Api
+from tests.edge.cli.conftest import STORES
 from tests.edge.live import LiveServer
 
-STORES = pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 
-
-@pytest.fixture
-def where(request: pytest.FixtureRequest, backend: str, tmp_path: Path) -> list[str]:
-    """The flags that name a store of this backend, empty."""
-    if backend == "postgres":
-        return ["--store", request.getfixturevalue("postgres_url"), "--data", str(tmp_path)]
-    return ["--data", str(tmp_path / "data")]
-
-
-@STORES
-def test_a_store_is_migrated_once(run, where):
-    pending = run("migrate", *where, "--sql").out
-    first = run("migrate", *where, "--json").record["applied"]
-
-    assert "CREATE TABLE" in pending
-    assert all(name in pending for name in first) or "COMMIT" in pending
-    assert first
-    assert run("migrate", *where, "--json").record["applied"] == []
-    assert run("migrate", *where).out == "the schema is up to date\n"
-    assert run("migrate", *where, "--sql").out == ""
-
-
-@STORES
-def test_a_key_is_made_listed_and_revoked(run, where):
-    run("migrate", *where)
-
-    made = run("keys", "create", "--name", "shop", "--role", "produce", "--queues", "m.*", *where)
-    listed = run("keys", *where, "--json").record
-
-    assert re.fullmatch(r"pk_[0-9a-f]+_[0-9a-f]{40}\n", made.out)
-    assert "not shown again" in made.err
-    assert listed["id"] == made.out.split("_")[1]
-    assert (listed["name"], listed["roles"], listed["queues"]) == ("shop", ["produce"], ["m.*"])
-    assert listed["revoked_at"] is None
-    assert run("keys", "revoke", listed["id"], *where).code == 0
-    assert run("keys", *where, "--json").record["revoked_at"]
-    assert run("keys", "revoke", listed["id"], *where).err.endswith("(not_found)\n")
-
-
-def test_a_key_has_what_aws_tools_sign_with_as_long_as_it_is_in_use(run, tmp_path):
-    where = ("--data", tmp_path)
-    flags = ("--name", "shop", "--role", "produce")
-    made = run("keys", "create", *flags, *where, "--json").record
-
-    shown = run("keys", "aws", made["id"], *where)
-
-    assert shown.out.splitlines() == [
-        f"AWS_ACCESS_KEY_ID={made['id']}",
-        f"AWS_SECRET_ACCESS_KEY={made['aws_secret_access_key']}",
-    ]
-    assert made["aws_secret_access_key"] not in made["secret"]
-    run("keys", "revoke", made["id"], *where)
-    assert run("keys", "aws", made["id"], *where).err.endswith("(not_found)\n")
-
-
-def test_only_a_hash_of_the_secret_is_stored(run, tmp_path):
-    where = ("--data", tmp_path / "data")
-
-    secret = run("keys", "create", "--name", "a", "--role", "read", *where, "--json").record[
-        "secret"
-    ]
-
-    broker = open_broker(Settings(data=str(tmp_path / "data")))
-    [key] = broker.keys.all().result()
-    broker.close()
-    files = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
-    assert matches(key, secret)
-    assert secret.encode() not in files
-    assert secret.split("_")[2].encode() not in files
-
-
-@pytest.mark.parametrize("flags", [["--role", "king"], []])
-def test_a_key_needs_roles_that_exist(run, tmp_path, flags):
-    assert run("keys", "create", "--name", "a", *flags, "--data", tmp_path).code == 2
-
-
-def test_a_backup_of_a_working_server_holds_what_was_acknowledged(run, make_server, tmp_path):
-    server: LiveServer = make_server()
-    api = Api(server.url)
-    queue = api.make_queue()
-    sent = {api.send(queue, "x" * 1000) for _ in range(200)}
-
-    ran = run("backup", tmp_path / "copy" / "penstock.db", "--data", server.data)
-    assert ran.code == 1, "there is no such folder"
-    (tmp_path / "copy").mkdir()
-    ran = run("backup", tmp_path / "copy" / "penstock.db", "--data", server.data, "--json")
-
-    assert ran.code == 0
-    assert Path(ran.record["path"]).stat().st_size == ran.record["size"]
-    restored = Api(make_server(data=tmp_path / "copy").url)
-    assert {m["id"] for m in restored.claim(queue, limit=1000)} == sent
-    restored.close()
-    api.close()
-
-
-def test_a_backup_replaces_a_file_only_when_told_to(run, tmp_path):
-    run("migrate", "--data", tmp_path / "data")
-    target = tmp_path / "copy.db"
-    target.write_text("precious")
-
-    refused = run("backup", target, "--data", tmp_path / "data")
-
-    assert refused.code == 1
-    assert target.read_text() == "precious"
-    assert run("backup", target, "--data", tmp_path / "data", "--force").code == 0
-    assert apsw.Connection(str(target)).pragma("integrity_check") == "ok"
-
-
-def test_a_backup_into_a_folder_gets_a_name_with_the_time(run, tmp_path):
-    run("migrate", "--data", tmp_path / "data")
-    (tmp_path / "copies").mkdir()
-
-    ran = run("backup", tmp_path / "copies", "--data", tmp_path / "data", "--json")
-
-    [copy] = (tmp_path / "copies").iterdir()
-    assert re.fullmatch(r"penstock-\d{8}T\d{6}Z\.db", copy.name)
-    assert ran.record["path"] == str(copy)
-
-
-def test_backups_of_postgresql_are_for_its_own_tools(run):
-    ran = run("backup", "x.db", "--store", "postgresql://db/x")
-
-    assert ran.code == 1
-    assert "pg_dump" in ran.err
-
-
-def test_only_a_sqlite_store_that_is_there_can_be_promoted(run, tmp_path):
-    missing = run("promote", "--to", "postgresql://db/x", "--data", tmp_path / "nowhere")
-    moved = run("promote", "--to", "postgresql://db/x", "--store", "postgresql://db/y")
-
-    assert (missing.code, moved.code) == (1, 1)
-    assert "there is no store" in missing.err
-    assert "PostgreSQL already" in moved.err
-    assert run("promote", "--data", tmp_path).code == 2
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_the_doctor_tells_what_postgresql_is_set_to(run, postgres_url, tmp_path):
+def test_the_doctor_reports_the_settings_of_postgresql(run, postgres_url, tmp_path):
     name = postgres_url.rpartition("/")[2]
     with psycopg.connect(postgres_url, autocommit=True) as admin:
         admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = local".encode())
@@ -195,7 +53,7 @@ def test_the_doctor_names_a_transaction_that_holds_back_vacuum(
     assert f"pg_terminate_backend({pid})" in found["text"]
 
 
-def test_the_doctor_says_when_transactions_of_others_are_hidden(run, postgres_url, tmp_path):
+def test_the_doctor_warns_if_it_cannot_see_transactions_of_other_users(run, postgres_url, tmp_path):
     run("migrate", "--store", postgres_url, "--data", tmp_path)
     with psycopg.connect(postgres_url, autocommit=True) as admin:
         admin.execute("CREATE ROLE plain_user LOGIN")
@@ -213,7 +71,7 @@ def test_the_doctor_says_when_transactions_of_others_are_hidden(run, postgres_ur
 
 
 @STORES
-def test_the_doctor_finds_nothing_wrong_with_a_good_store(run, where, backend):
+def test_the_doctor_finds_no_problem_in_a_healthy_store(run, where, backend):
     run("migrate", *where)
     run("keys", "create", "--name", "a", "--role", "read", *where)
 
@@ -230,7 +88,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_good_store(run, where, backend):
     assert run("doctor", *where).out.count("\n") == len(ran.records)
 
 
-def test_the_doctor_asks_the_server_that_is_named(run, make_server):
+def test_the_doctor_checks_the_given_server(run, make_server):
     server: LiveServer = make_server()
 
     good = run("doctor", "--data", server.data, "--server", server.url, "--json")
@@ -242,7 +100,7 @@ def test_the_doctor_asks_the_server_that_is_named(run, make_server):
 
 
 @STORES
-def test_the_doctor_tells_why_queues_are_held(run, where, backend):
+def test_the_doctor_reports_why_queues_are_held(run, where, backend):
     run("migrate", *where)
     named = {"store": StoreSettings(url=where[1])} if backend == "postgres" else {"data": where[1]}
     broker = open_broker(Settings(**named))
@@ -271,7 +129,7 @@ def test_the_doctor_tells_why_queues_are_held(run, where, backend):
     assert "queue 'stray' is held by circuit gone, and nothing will end that" in text
 
 
-def test_the_doctor_sees_a_damaged_file(run, tmp_path):
+def test_the_doctor_detects_a_damaged_file(run, tmp_path):
     run("migrate", "--data", tmp_path)
     with (tmp_path / "penstock.db").open("r+b") as file:
         file.seek(3 * 4096 + 100)
@@ -280,10 +138,10 @@ def test_the_doctor_sees_a_damaged_file(run, tmp_path):
     assert run("doctor", "--data", tmp_path).code == 1
 
 
-def test_the_doctor_sees_books_that_do_not_balance(run, tmp_path):
+def test_the_doctor_detects_wrong_counters(run, tmp_path):
     broker = open_broker(Settings(data=str(tmp_path)))
     broker.queues.put("mail", QueueSettings()).result()
-    broker.store.write(_count_what_is_not_there).result()
+    broker.store.write(_miscount).result()
     broker.close()
 
     ran = run("doctor", "--data", tmp_path, "--json")
@@ -295,17 +153,17 @@ def test_the_doctor_sees_books_that_do_not_balance(run, tmp_path):
     )
 
 
-def _count_what_is_not_there(session: Any) -> None:
-    session.transaction.count(1).ready += 5
+def _miscount(session: Any) -> None:
+    session.books.count(1).ready += 5
 
 
-def test_the_doctor_sees_who_is_held_back_without_a_reason(run, tmp_path):
+def test_the_doctor_detects_messages_that_are_held_back_without_a_reason(run, tmp_path):
     broker = open_broker(Settings(data=str(tmp_path)))
     limited = QueueSettings(max_leased_per_group=1)
     queue = broker.queues.put("mail", limited).result().view.queue
     drafts = [broker.messages.draft(queue, Draft(body="1", group="a")) for _ in range(3)]
     broker.messages.send(drafts).result()
-    broker.store.write(_hold_everybody_back).result()
+    broker.store.write(_hold_all_back).result()
     broker.close()
 
     ran = run("doctor", "--data", tmp_path, "--json")
@@ -315,11 +173,11 @@ def test_the_doctor_sees_who_is_held_back_without_a_reason(run, tmp_path):
     assert wrong == ["mail, group 'a': 3 are held back, but the limit has room for 1"]
 
 
-def _hold_everybody_back(session: Any) -> None:
+def _hold_all_back(session: Any) -> None:
     session.db.run("group_limits.hold_back_all", {"queue_no": 1})
 
 
-def _be_ahead(session: Any) -> None:
+def _set_clock_ahead(session: Any) -> None:
     session.db.run("meta.set", {"name": HIGH_WATER, "value": str(2_999_999_999_999)})
 
 
@@ -331,9 +189,9 @@ def _write_to(where: list[str], backend: str, what: Any) -> None:
 
 
 @STORES
-def test_the_doctor_names_how_far_the_store_is_ahead_and_repairs_it(run, where, backend):
+def test_the_doctor_reports_and_repairs_a_store_clock_that_is_ahead(run, where, backend):
     run("migrate", *where)
-    _write_to(where, backend, _be_ahead)
+    _write_to(where, backend, _set_clock_ahead)
 
     ran = run("doctor", *where, "--json")
     repaired = run("doctor", *where, "--json", "--repair-clock")
@@ -351,12 +209,12 @@ def test_the_doctor_names_how_far_the_store_is_ahead_and_repairs_it(run, where, 
     assert nothing["text"].startswith("nothing to repair")
 
 
-def test_the_doctor_does_not_repair_the_clock_of_a_store_that_is_in_use(run, tmp_path):
+def test_the_doctor_does_not_repair_the_clock_of_a_store_in_use(run, tmp_path):
     where = ["--data", str(tmp_path / "data")]
     run("migrate", *where)
     url = f"sqlite:///{where[1]}/penstock.db"
     broker = open_broker(Settings(store=StoreSettings(url=url)), clock=ManualClock())
-    broker.store.write(_be_ahead).result()
+    broker.store.write(_set_clock_ahead).result()
 
     refused = run("doctor", *where, "--json", "--repair-clock")
     broker.close()
@@ -370,7 +228,7 @@ def test_the_doctor_does_not_repair_the_clock_of_a_store_that_is_in_use(run, tmp
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_the_doctor_sees_pending_migrations_and_wrong_settings(run, tmp_path, postgres_url):
+def test_the_doctor_detects_pending_migrations_and_invalid_settings(run, tmp_path, postgres_url):
     pending = run("doctor", "--store", postgres_url, "--data", tmp_path, "--json")
     wrong = run("doctor", "--set", "server.port=x", "--json")
 
@@ -380,48 +238,8 @@ def test_the_doctor_sees_pending_migrations_and_wrong_settings(run, tmp_path, po
     assert (wrong.code, wrong.record["name"]) == (1, "settings")
 
 
-def test_the_doctor_makes_nothing_where_nothing_is(run, tmp_path):
+def test_the_doctor_creates_no_store(run, tmp_path):
     ran = run("doctor", "--data", tmp_path / "nowhere")
 
     assert ran.code == 0
     assert not (tmp_path / "nowhere").exists()
-
-
-def test_settings_are_shown_with_where_they_came_from(run, monkeypatch):
-    Path("penstock.toml").write_text("[history]\nretention_days = 30\n")
-    monkeypatch.setenv("PENSTOCK_SERVER_PORT", "8000")
-
-    records = {r["key"]: r for r in run("settings", "--set", "data=/srv", "--json").records}
-
-    assert (records["data"]["value"], records["data"]["source"]) == ("/srv", "--set")
-    assert (records["server.port"]["value"], records["server.port"]["place"]) == (8000, "env")
-    assert records["history.retention_days"]["source"] == "penstock.toml"
-    assert records["log.level"]["place"] == "default"
-    assert "PENSTOCK_SERVER_PORT" in run("settings").out
-
-
-def test_a_password_is_not_shown(run):
-    for url in ("postgresql://me:s3cret@db/x", "postgresql://db/x?user=me&password=s3cret&a=b"):
-        assert "s3cret" not in run("settings", "--store", url).out
-        assert "s3cret" not in run("settings", "--store", url, "--json").out
-
-
-def test_the_template_of_a_config_file_is_one(run):
-    Path("penstock.toml").write_text(run("settings", "--toml").out)
-
-    assert run("settings").code == 0
-
-
-def test_a_wrong_setting_stops_the_server_before_it_starts(run):
-    ran = run("serve", "--port", "70000", "--data", "data")
-
-    assert ran.code == 1
-    assert "server.port (from --port) is '70000'" in ran.err
-    assert not Path("data").exists()
-
-
-def test_a_served_process_prints_one_line_and_leaves_on_a_signal(make_process):
-    process = make_process()
-
-    assert Api(process.url).get("/healthz")["status"] == "ok"
-    assert process.end() == 0

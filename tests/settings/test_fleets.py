@@ -1,4 +1,4 @@
-"""The file of fleets: what it says, and how it is refused."""
+"""The fleets file: what it declares, and which errors it is refused with."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ replicas = {kind = "command", scale = ["scale", "{fleet}", "{wanted}"], count = 
 """
 
 
-def test_what_is_not_said_is_as_in_the_seed() -> None:
+def test_defaults_are_those_of_autoscale_workload_rabbit() -> None:
     fleets = parse_fleets(LEAST)
 
     [mail] = fleets.fleets.values()
@@ -100,7 +100,7 @@ def test_what_is_not_said_is_as_in_the_seed() -> None:
     assert (rabbit.pressure_every_ms, rabbit.staging_indicator) == (10_000, None)
 
 
-def test_all_that_can_be_said_is_understood() -> None:
+def test_every_key_is_parsed() -> None:
     fleets = parse_fleets(ALL)
 
     mail, reports = fleets.fleets.values()
@@ -120,22 +120,22 @@ def test_an_unknown_profile_is_the_default_one() -> None:
     assert fleets.profile_of(fleets.fleets["mail"]) == Profile()
 
 
-# ---- the three failures at the start
+# ---- the three errors at start
 
 
-def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
-    with pytest.raises(FleetsRefused, match="there is no file of fleets") as refused:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FleetsRefused, match="does not exist") as refused:
         read_fleets(tmp_path / "fleets.toml")
 
     assert refused.value.code == "fleets_refused"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
-        ("[fleets", "no TOML"),
+        ("[fleets", "not valid TOML"),
         ("group = 3", "group"),
-        ("fleets = 3", "fleets: these are tables"),
+        ("fleets = 3", "fleets: use tables"),
         ("[profiles.default]", "no fleet"),
         (LEAST.replace('queue = "mail"', ""), "fleets.mail: set either queue or queues"),
         (LEAST + 'queues = ["post"]', "fleets.mail: set either queue or queues"),
@@ -153,14 +153,17 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         (LEAST.replace("queue =", "queu ="), "did you mean queue"),
         (LEAST.replace("external", "pigeon"), "processes, command, kubernetes, external"),
         (LEAST.replace("fleets.mail", 'fleets."a b"'), "letters, digits"),
-        (LEAST + "min = 6", "min is 6, and max only 5"),
+        (LEAST + "min = 6", "min (6) is greater than max (5)"),
         (LEAST + "min = -1", "fleets.mail.min"),
         (
             LEAST + '[[fleets.mail.schedule]]\ndays = ["someday"]',
             "fleets.mail.schedule[0]: days:",
         ),
         (LEAST + "[[fleets.mail.schedule]]\nfro = 3", "did you mean from?"),
-        (LEAST + "[[fleets.mail.schedule]]\nmin = 6", "schedule[0]: min is 6, and max only 5"),
+        (
+            LEAST + "[[fleets.mail.schedule]]\nmin = 6",
+            "schedule[0]: min (6) is greater than max (5)",
+        ),
         (LEAST + "max = 0", "fleets.mail.max"),
         (LEAST + 'interval_ms = "ten"', "fleets.mail.interval_ms: 'ten' is not a duration"),
         (LEAST + '[alerts]\nevery_ms = "ten"', "alerts.every_ms: 'ten' is not a duration"),
@@ -173,7 +176,10 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         (LEAST + '[alerts]\nurl = "https://:80/"', "alerts.url: not a URL"),
         (LEAST + '[alerts]\nurl = "https://chat:99999/"', "alerts.url: not a URL"),
         (LEAST + '[alerts]\nurl = "https://chat. example/"', "alerts.url: not a URL"),
-        (LEAST + '[alerts]\nurl = "https://me:it@chat.example/"', "alerts.url: a URL with cred"),
+        (
+            LEAST + '[alerts]\nurl = "https://me:it@chat.example/"',
+            "alerts.url: the URL must not contain cred",
+        ),
         (LEAST + "interval_ms = 999", "fleets.mail.interval_ms"),
         (LEAST + "cooldown_runs = -1", "cooldown_runs"),
         (LEAST + "[profiles.slow]\nsamples_needed = 0", "profiles.slow.samples_needed"),
@@ -183,11 +189,11 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         (LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "rabbit:15672"', "http://"),
         (
             LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://me:secret@rabbit:15672"',
-            "sources.r.endpoint: a URL with credentials is not taken",
+            "sources.r.endpoint: the URL must not contain credentials",
         ),
         (
             LEAST + '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://rabbit:15672?a=b"',
-            "sources.r.endpoint: a URL without a query",
+            "sources.r.endpoint: the URL must not have a query",
         ),
         (
             LEAST + '[sources.r]\nkind = "rabbitmq"\npassword_env = "A"\npassword_file = "b"',
@@ -206,15 +212,18 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
             "fleets.mail: profile default has backlog_goal_s, but source s (redis) does not report",
         ),
         (LEAST + '[sources.s]\nkind = "redis"\nurl = "http://r"', "sources.s.url: not a URL"),
-        (LEAST + '[sources.s]\nkind = "redis"\nurl = "redis://:p@r"', "sources.s.url: a URL with"),
+        (
+            LEAST + '[sources.s]\nkind = "redis"\nurl = "redis://:p@r"',
+            "sources.s.url: the URL must not contain",
+        ),
         (LEAST + '[sources.s]\nkind = "redis"\nurl = "redis://r/x"', "number of a database"),
-        (LEAST + '[sources.s]\nkind = "redis"\ntype = "stream"', "a stream needs a group"),
-        (LEAST + '[sources.s]\nkind = "redis"\ngroup = "g"', "sources.s: group goes with"),
+        (LEAST + '[sources.s]\nkind = "redis"\ntype = "stream"', "a stream needs group"),
+        (LEAST + '[sources.s]\nkind = "redis"\ngroup = "g"', "sources.s: group requires"),
         (LEAST + '[sources.s]\nkind = "redis"\ntype = "set"', "sources.s.type"),
         (LEAST + '[sources.s]\nkind = "prometheus"', "sources.s: Object missing required field"),
         (
             LEAST + '[sources.s]\nkind = "prometheus"\nready_query = "a"\noldest_query = "b"',
-            "sources.s: oldest_query needs leased_query or consume_query",
+            "sources.s: oldest_query also needs leased_query or consume_query",
         ),
         (
             LEAST + '[sources.s]\nkind = "prometheus"\nready_query = "a"\nuser = "b"',
@@ -226,17 +235,15 @@ def test_without_a_file_nothing_starts(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_with_the_place_and_the_reason(
-    text: str, said: str
-) -> None:
+def test_an_invalid_file_is_refused_with_the_place_and_the_reason(text: str, error: str) -> None:
     with pytest.raises(FleetsRefused) as refused:
         parse_fleets(text)
 
-    assert said in str(refused.value)
+    assert error in str(refused.value)
     assert refused.value.code == "fleets_refused"
 
 
-def test_a_refused_url_is_not_repeated() -> None:
+def test_the_error_about_a_url_does_not_repeat_it() -> None:
     for text in (
         '[sources.r]\nkind = "rabbitmq"\nendpoint = "http://me:secret@rabbit:15672"',
         '[alerts]\nurl = "https://me:secret@chat.example/"',
@@ -248,7 +255,7 @@ def test_a_refused_url_is_not_repeated() -> None:
         assert "secret" not in str(refused.value)
 
 
-def test_without_a_default_profile_nothing_starts() -> None:
+def test_a_missing_default_profile_is_refused() -> None:
     with pytest.raises(DefaultProfileMissing) as refused:
         parse_fleets(LEAST.replace("profiles.default", "profiles.other"))
 
@@ -256,22 +263,22 @@ def test_without_a_default_profile_nothing_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
-        (LEAST + 'source = "rabbit"', "fleets.mail: there is no source 'rabbit'; there are own"),
-        (LEAST + '[sources.k]\nkind = "kafka"', "sources.k: there is no kind of source 'kafka'"),
-        (LEAST + "[sources.k]\n", "no kind of source None"),
+        (LEAST + 'source = "rabbit"', "fleets.mail: unknown source 'rabbit'; known: own"),
+        (LEAST + '[sources.k]\nkind = "kafka"', "sources.k: unknown kind 'kafka'"),
+        (LEAST + "[sources.k]\n", "unknown kind None"),
     ],
 )
-def test_without_a_source_that_can_be_read_nothing_starts(text: str, said: str) -> None:
+def test_an_unknown_source_is_refused(text: str, error: str) -> None:
     with pytest.raises(SourceUnknown) as refused:
         parse_fleets(text)
 
-    assert said in str(refused.value)
+    assert error in str(refused.value)
     assert refused.value.code == "source_unknown"
 
 
-def test_a_refusal_names_the_file_and_keeps_its_code(tmp_path: Path) -> None:
+def test_an_error_names_the_file_and_keeps_its_code(tmp_path: Path) -> None:
     path = tmp_path / "fleets.toml"
     path.write_text(LEAST.replace("profiles.default", "profiles.other"))
 
@@ -282,7 +289,7 @@ def test_a_refusal_names_the_file_and_keeps_its_code(tmp_path: Path) -> None:
 # ---- changes
 
 
-def test_a_file_is_changed_when_it_looks_different_from_when_it_was_read(tmp_path: Path) -> None:
+def test_a_file_that_differs_from_the_last_read_is_changed(tmp_path: Path) -> None:
     path = tmp_path / "fleets.toml"
     path.write_text(LEAST)
     file = FleetsFile(path)
@@ -298,7 +305,7 @@ def test_a_file_is_changed_when_it_looks_different_from_when_it_was_read(tmp_pat
     assert file.is_changed()
 
 
-def test_a_change_that_was_refused_is_not_read_again_and_again(tmp_path: Path) -> None:
+def test_an_invalid_change_is_read_only_once(tmp_path: Path) -> None:
     path = tmp_path / "fleets.toml"
     path.write_text(LEAST)
     file = FleetsFile(path)
