@@ -37,7 +37,7 @@ def an_id(now: int = NOON) -> str:
 
 
 def some_settings(**changes: Any) -> QueueSettings:
-    """As by default, but with a back-off that nobody has to calculate."""
+    """The defaults, with a back-off that is easy to calculate."""
     settings = QueueSettings(backoff=Fixed(BACKOFF_MS))
     return msgspec.structs.replace(settings, **changes)
 
@@ -126,7 +126,7 @@ def a_fleet_status(name: str = "mail", **fields: Any) -> FleetStatus:
         because=said.reason,
         inputs=said.inputs,
     )
-    told = {
+    fields = {
         "name": name,
         "group": "default",
         "queue": name,
@@ -145,4 +145,4 @@ def a_fleet_status(name: str = "mail", **fields: Any) -> FleetStatus:
         "state": FleetState(window=window, replicas=replicas, expected=6, wanted=6),
         **fields,
     }
-    return FleetStatus(**told)
+    return FleetStatus(**fields)

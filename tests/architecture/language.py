@@ -1,30 +1,22 @@
-"""The words of the style guide that can be checked by a program.
-
-    python -m tests.architecture.language            print every offender: file:line: what
-    python -m tests.architecture.language --allow    write today's counts into the allowance
-
-The allowance (allowed_language.txt) holds the offenders that are still to be mended, as a count for
-each file. It only shrinks: a file may have fewer than that, never more; none if it is not listed.
-"""
+"""The words of the style guide that can be checked by a program."""
 
 from __future__ import annotations
 
 import io
 import re
-import sys
 import tokenize
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.architecture.source import PACKAGE, ROOT, files, public_classes
-
-ALLOWANCE = Path(__file__).with_name("allowed_language.txt")
 
 # Names that say neither what is done nor what comes back, and names of things renamed since.
 NAMES = frozenset(
     {"told", "_told", "on_told", "in_turn", "estate", "heir", "last_words", "goodbye", "errand"}
 )
+# Records of the wire: ours, SQS's and Izenda's, each named by its protocol.
+WIRE = ("api/", "edge/sqs/wire/", "edge/izenda/wire")
 # File names that explain nothing.
 MODULES = frozenset(
     [
@@ -107,50 +99,18 @@ def names(text: str) -> Iterator[tuple[int, str]]:
 
 
 def shared_classes(package: Path, root: Path) -> Iterator[Offender]:
-    """Public classes of one name; a record of `api/` may have the name of what it shows."""
-    homes: dict[tuple[str, bool], list[tuple[str, int]]] = defaultdict(list)
+    """Public classes of one name; wire records may have the name of what they show."""
+    homes: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
     for place, line, name in public_classes(package):
-        homes[name, place.startswith("api/")].append((place, line))
+        wire = next((start for start in WIRE if place.startswith(start)), "")
+        homes[name, wire].append((place, line))
     for (name, _), found in sorted(homes.items()):
         for place, line in found if len(found) > 1 else ():
             path = (package / place).relative_to(root).as_posix()
             yield path, line, f"one of {len(found)} public classes called {name}"
 
 
-def allowed(text: str) -> dict[str, int]:
-    pairs = (line.rsplit(" ", 1) for line in text.splitlines() if line.strip())
-    return {place: int(count) for place, count in pairs}
-
-
-def excess(found: Iterable[Offender], allowance: dict[str, int]) -> list[str]:
-    """The offenders of every file that has more of them than it is allowed."""
-    by_file: dict[str, list[str]] = defaultdict(list)
-    for place, line, what in found:
-        by_file[place].append(f"{place}:{line}: {what}")
-    return [
-        line
-        for place, lines in sorted(by_file.items())
-        if len(lines) > allowance.get(place, 0)
-        for line in lines
-    ]
-
-
-def main(arguments: list[str]) -> int:
-    found = list(offenders())
-    if "--allow" in arguments:
-        counts = Counter(place for place, _, _ in found)
-        ALLOWANCE.write_text("".join(f"{place} {counts[place]}\n" for place in sorted(counts)))
-    else:
-        print(*(f"{place}:{line}: {what}" for place, line, what in found), sep="\n")
-    print(f"{len(found)} offenders", file=sys.stderr)
-    return 0
-
-
 def _module_names(place: str) -> frozenset[str]:
     parts = place.removesuffix(".py").split("/")
     own = parts[-2] if parts[-1] == "__init__" else parts[-1]
     return MODULES & {own.removeprefix("test_")}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

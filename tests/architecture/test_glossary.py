@@ -44,7 +44,7 @@ OUR_WORD_FOR = {
     "webhook": "endpoint",
     "work unit": "job",
 }
-# These speak a protocol of somebody else and must use its words.
+# These speak the protocol of another product and must use its words.
 # The last one spells what people type from habit beside our word for it.
 OUTSIDE_PROTOCOLS = (
     "edge/aweq/",

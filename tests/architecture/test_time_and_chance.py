@@ -71,7 +71,7 @@ def test_reading_the_time_is_what_the_clock_is_for(tmp_path):
     assert clock_reads(package) == []
 
 
-def test_telling_a_given_time_is_no_clock_read(tmp_path):
+def test_rendering_a_given_time_does_not_read_a_clock(tmp_path):
     given = "import time\nfrom datetime import datetime, UTC\n"
     package = plant(
         tmp_path, "edge/a.py", f"{given}time.gmtime(1)\ndatetime.fromtimestamp(1, UTC).time()"
@@ -94,7 +94,7 @@ def test_a_planted_draw_is_found(tmp_path, leak):
     assert draws(plant(tmp_path, "domain/message/retry.py", leak))
 
 
-def test_comparing_secrets_is_no_draw(tmp_path):
+def test_comparing_secrets_does_not_draw_randomness(tmp_path):
     package = plant(tmp_path, "services/keys.py", "import secrets\nsecrets.compare_digest(a, b)")
 
     assert draws(package) == []

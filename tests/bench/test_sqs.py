@@ -55,10 +55,10 @@ def test_a_batch_of_ten_has_ten_bodies_of_one_kilobyte():
 
 
 def test_only_a_peer_that_needs_a_credential_gets_one():
-    asked_as = Target(QUEUE.url, "somebody")
+    asked_as = Target(QUEUE.url, "a-client")
 
     assert "authorization" not in sent(send_request(QUEUE, 1))[0]
-    assert "Credential=somebody," in sent(send_request(asked_as, 1))[0]["authorization"]
+    assert "Credential=a-client," in sent(send_request(asked_as, 1))[0]["authorization"]
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])

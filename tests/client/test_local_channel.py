@@ -32,7 +32,7 @@ def test_a_write_is_refused_that_would_wait_for_the_callers_own_transaction() ->
         answering_with_the_call(recurring.PAUSE).request(recurring.PAUSE, schedule="nightly")
 
 
-def test_a_read_waits_for_nobody_and_is_not_refused() -> None:
+def test_a_read_does_not_wait_and_is_not_rejected() -> None:
     answering_with_the_call(recurring.LIST).request(recurring.LIST)
 
 

@@ -105,7 +105,7 @@ def test_the_refusal_of_a_policy_names_those_that_there_are() -> None:
 
 
 @pytest.mark.no_store("declaring")
-def test_what_is_no_job_cannot_recur() -> None:
+def test_only_a_job_can_recur() -> None:
     app = Penstock("sqlite:///never-opened.db")
 
     with pytest.raises(InvalidRequest, match=r"above @app\.job"):

@@ -160,7 +160,7 @@ def test_single_messages_are_looked_at_and_changed(remote, queue):
     assert remote.messages.bury(two).state is State.DEAD
     assert remote.messages.redrive(two).state is State.READY
     with pytest.raises(errors.MessageNotFound):
-        remote.messages.get("nobody")
+        remote.messages.get("unknown")
     with pytest.raises(errors.WrongState):
         remote.messages.redrive(two)
 

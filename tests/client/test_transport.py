@@ -215,7 +215,7 @@ def test_the_time_a_claim_waits_is_added_to_the_timeout(bad_server):
     assert Remote(server.url, timeout=0.05).claim("mail", wait_ms=20_000) == []
 
 
-def test_nobody_there_is_told_as_not_sent():
+def test_a_refused_connection_is_reported_as_not_sent():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
@@ -225,7 +225,7 @@ def test_nobody_there_is_told_as_not_sent():
     assert not lost.value.was_sent
 
 
-def test_half_an_answer_is_no_answer(bad_server):
+def test_half_an_answer_is_not_accepted(bad_server):
     server = bad_server(answer(SENT)[:-3], closes_after=True)
 
     with pytest.raises(Unreachable):

@@ -68,7 +68,7 @@ class ServerProcess:
             if found is not None:
                 self.url = found[0]
                 return self
-        raise AssertionError(f"it ended with {self._process.wait(EXIT_S)}\n{self.last_words()}")
+        raise AssertionError(f"it ended with {self._process.wait(EXIT_S)}\n{self.log_tail()}")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to go; returns its exit code."""
@@ -77,7 +77,7 @@ class ServerProcess:
         self._close()
         return code
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         return self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
 
     def __enter__(self) -> Self:

@@ -109,8 +109,8 @@ def test_staging_queues_beyond_the_first_page_count_too(source, driver):
 
 
 def test_a_queue_that_does_not_exist_is_reported_by_its_name(source):
-    with pytest.raises(QueueUnknown, match="'nobody' in the virtual host '/'"):
-        source.read("nobody", None, now=NOON)
+    with pytest.raises(QueueUnknown, match="'unknown' in the virtual host '/'"):
+        source.read("unknown", None, now=NOON)
 
 
 def test_a_virtual_host_is_named_as_it_is_whatever_characters_it_has(rabbit):

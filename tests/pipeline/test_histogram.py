@@ -29,8 +29,8 @@ def of(*groups: list[int]) -> Histograms:
 
 
 def read_off(histograms: Histograms, share: float) -> list[int | None]:
-    values, is_none = percentile(histograms, share)
-    return [None if none else int(v) for v, none in zip(values, is_none, strict=True)]
+    values, is_missing = percentile(histograms, share)
+    return [None if none else int(v) for v, none in zip(values, is_missing, strict=True)]
 
 
 def as_dicts(histograms: Histograms) -> list[dict[int, int]]:

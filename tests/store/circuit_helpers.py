@@ -84,7 +84,7 @@ def held(driver: StoreDriver, one: str = HASH) -> list[HeldQueue]:
     return driver.read(lambda s: s.circuits.held(one))
 
 
-def let_go(driver: StoreDriver, *hashes: str) -> None:
+def release(driver: StoreDriver, *hashes: str) -> None:
     def do(session: Session) -> None:
         found = session.circuits.to_change(hashes)
         session.circuits.line_up_and_forget(hashes)

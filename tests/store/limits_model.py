@@ -14,7 +14,7 @@ from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK, NO_GATE
 from penstock.domain.queue.queue import Queue
 from penstock.domain.queue.rate import Bucket, Rate
 
-EVERYBODY = 1_000_000
+ALL = 1_000_000
 
 
 class LimitsModel:
@@ -137,7 +137,7 @@ class LimitsModel:
             rate=rate,
             leased=leased,
             unclaimed=unclaimed,
-            most=EVERYBODY,
+            most=ALL,
         )
         held = [m for m in group if m.gate == HELD_BACK and m.state is State.READY]
         held = sorted(held, key=lambda m: (m.priority, m.turn, m.order_no))[:room]

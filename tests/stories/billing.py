@@ -57,7 +57,7 @@ def send_receipt(account: int) -> None:
 
 
 def open_accounts(count: int) -> None:
-    """May be run again after a crash: it goes on where the last transaction ended."""
+    """Can be run again after a crash: it continues where the last transaction ended."""
     app.open()
     for statement in TABLES:
         with transaction() as tx:

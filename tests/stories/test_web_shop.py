@@ -51,6 +51,6 @@ def test_every_order_is_fulfilled_whatever_is_killed_meanwhile(
         f"{what} {n}" for what in ("stock", "mail", "invoice", "audit") for n in range(ORDERS)
     }
     assert max(did.values()) <= 2, "once, and once more what a killed worker had not completed"
-    told = Counter(partner.targets)
-    assert set(told) == {f"/invoices/{n}" for n in range(ORDERS)}
-    assert max(told.values()) <= 2
+    deliveries = Counter(partner.targets)
+    assert set(deliveries) == {f"/invoices/{n}" for n in range(ORDERS)}
+    assert max(deliveries.values()) <= 2

@@ -50,7 +50,7 @@ Behaviour = Answer | HangUp | Hang | Begin
 
 
 class HttpBackend:
-    """`behave` says what becomes of a request; after `hold()` all wait for `let_go()`."""
+    """`behave` decides what happens to a request; after `hold()` all wait for `release()`."""
 
     def __init__(self) -> None:
         self.behave: Callable[[Seen], Behaviour] = lambda seen: Answer()
@@ -70,7 +70,7 @@ class HttpBackend:
         self._loop.call_soon_threadsafe(self._gate.clear)
         self._in_step()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._loop.call_soon_threadsafe(self._gate.set)
 
     def wait_for(self, count: int) -> list[Seen]:

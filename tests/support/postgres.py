@@ -139,7 +139,7 @@ class PostgresCluster:
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        """Cuts off whoever is still connected to it."""
+        """Disconnects all clients."""
         name = url.rpartition("/")[2]
         self._as_admin(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 

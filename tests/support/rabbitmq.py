@@ -116,7 +116,7 @@ class RabbitNode:
         self._await_ready(self._server)
 
     def stop(self) -> None:
-        """Nobody answers from here on; what is durable is there after the next start."""
+        """Stop the node; durable queues are back after the next start."""
         self._end(self._server, signal.SIGTERM)
         self._end(self._epmd, signal.SIGTERM)
         self._tell_guard(0)

@@ -29,15 +29,15 @@ def main() -> None:
 
 def _last_pid_told_by(owner: int) -> int:
     """Returns when the owner has gone. A forked child may hold the pipe open: so look at both."""
-    told = b"0\n"
+    received = b"0\n"
     while os.getppid() == owner:
         if not select.select([0], [], [], 1.0)[0]:
             continue
         chunk = os.read(0, 4096)
         if not chunk:
             break
-        told += chunk
-    return int(told.split(b"\n")[-2])
+        received += chunk
+    return int(received.split(b"\n")[-2])
 
 
 def _end(server: int) -> None:

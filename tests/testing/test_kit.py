@@ -29,7 +29,7 @@ class Shop:
     """An application with a job of each sort, and what they did."""
 
     def __init__(self) -> None:
-        self.app = Penstock("http://nobody-listens-here.invalid")
+        self.app = Penstock("http://no-such-host.invalid")
         self.did: list[Any] = []
         self.outcome: Any = None
 

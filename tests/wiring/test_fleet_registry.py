@@ -54,7 +54,7 @@ def test_a_worker_is_drained_and_one_that_is_gone_is_not_an_error(workers, regis
     there, gone = _add(workers, "a"), _add(workers, "b")
     workers.leave(gone.id).result()
 
-    for worker_id in (there.id, gone.id, "nobody"):
+    for worker_id in (there.id, gone.id, "unknown"):
         registry.drain(worker_id)
 
     assert workers.get(there.id).result().is_draining

@@ -117,8 +117,8 @@ def test_queues_with_longer_names_after_the_indicator_are_staging_queues(driver:
 
 
 def test_a_queue_that_does_not_exist_is_unknown(load):
-    with pytest.raises(QueueUnknown, match="'nobody'"):
-        load.read("nobody", None, now=NOON)
+    with pytest.raises(QueueUnknown, match="'unknown'"):
+        load.read("unknown", None, now=NOON)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Interruptible:
         self.claims = 0
         self.asked: list[list[str]] = []
         self.reports = 0
-        self.no_answer: Exception | None = None  # to whoever asks for permits
+        self.no_answer: Exception | None = None  # raised for requests of permits
         self.answered: int | None = None  # how many acts of a call reach the store; None: all
 
     def claim(self, *args: Any, **kwargs: Any) -> tuple[list[ClaimedJob], list[ActAnswer]]:

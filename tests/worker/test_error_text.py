@@ -42,7 +42,7 @@ def test_an_error_of_our_own_is_told_with_its_places():
     assert "in check_name" in text.splitlines()[1]
 
 
-def test_what_is_no_python_is_told_with_its_place():
+def test_a_syntax_error_is_reported_with_its_place():
     try:
         compile("one\ndef f(:", "jobs.py", "exec")
     except SyntaxError as error:

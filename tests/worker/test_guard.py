@@ -1,4 +1,4 @@
-"""Whatever a job does, it ends, and the worker that ran it goes on.  Real threads, a real loop."""
+"""Whatever a job does, it ends, and its worker keeps running.  Real threads, a real loop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def app(timed_app: Penstock) -> Penstock:
 
 
 @pytest.mark.parametrize("how", [SystemExit(3), KeyboardInterrupt(), Interrupt("no")])
-def test_an_async_job_that_wants_to_end_the_program_fails_and_the_loop_goes_on(app, start, how):
+def test_an_async_job_that_wants_to_end_the_program_fails_and_the_loop_keeps_running(
+    app, start, how
+):
     done = []
 
     @app.job(queue="mail", attempts=1)

@@ -6,7 +6,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.application import RegistryStatus
 from penstock.worker.beats import Beats
-from penstock.worker.outage import StoreOutage
+from penstock.worker.outage import OutageReporter
 from penstock.worker.prefetch import MOST, Prefetch
 from penstock.worker.processes.job_table import EntryState, JobTable, TableEntry
 from penstock.worker.processes.leftovers import acts_for
@@ -118,7 +118,7 @@ def test_what_kept_its_process_from_stopping_it_has_timed_out_and_its_neighbours
     assert [act.verb for act in acts] == [Verb.TIME_OUT, Verb.RELEASE]
 
 
-def test_nobody_is_to_blame_for_a_process_that_was_killed_at_the_end():
+def test_a_process_killed_while_stopping_blames_no_job():
     acts = acts_for(
         [_entry("ran", EntryState.RUNNING)],
         ProcessExit(-9, 0),
@@ -204,7 +204,7 @@ def _beats() -> tuple[FakeRegistry, Beats, list[str], list[bool]]:
         every_ms=1_000,
         on_id=ids.append,
         on_drain=lambda: drains.append(True),
-        outage=StoreOutage(),
+        outage=OutageReporter(),
     )
     return registry, beats, ids, drains
 

@@ -337,7 +337,7 @@ def _crash(driver) -> None:
     assert driver.source.act(acts) == [None]
 
 
-def test_an_error_that_is_no_proper_text_is_kept_as_far_as_it_is(app, make_rig, caplog):
+def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_rig, caplog):
     caplog.set_level(logging.ERROR)  # pytest's own processes cannot pass on such a line
 
     @app.job(queue="mail")
@@ -374,7 +374,7 @@ def test_what_cannot_be_told_of_a_job_under_way_does_not_end_it(app, clock, make
     driver = make_rig(slots=1)
     driver.turn()
     held = driver.begin()
-    run(held, app.handlers, LuckyDice())  # it has asked, and goes on
+    run(held, app.handlers, LuckyDice())  # it has asked, and keeps running
     for _ in range(9):
         clock.advance(ms=LEASE_MS // 3)
         driver.turn()

@@ -185,7 +185,7 @@ class Find(ByTags):
     cursor: Cursor = None
 
 
-class Past(ByTags, rename={"from_at": "from", "to_at": "to"}):
+class SearchPastNotifications(ByTags, rename={"from_at": "from", "to_at": "to"}):
     from_at: Annotated[
         InstantOrText | None, about("Only those that ended at this instant or later.")
     ] = None
@@ -243,7 +243,7 @@ PAST = Operation(
     summary="Find notifications that have ended by their tags, newest first.",
     role=Role.READ,
     scope=Scope.NAMED,
-    query=Past,
+    query=SearchPastNotifications,
     answer=Notifications,
 )
 GET = Operation(

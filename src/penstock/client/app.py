@@ -31,12 +31,12 @@ from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.nouns.circuits import CircuitClient
-from penstock.client.nouns.queues import QueueClient
-from penstock.client.nouns.recurring import RecurringClient
 from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
 from penstock.client.remote.backend import RemoteBackend
+from penstock.client.resources.circuits import CircuitClient
+from penstock.client.resources.queues import QueueClient
+from penstock.client.resources.recurring import RecurringClient
 from penstock.client.sending import batches, check_sent, draft_by_kind, with_trace
 from penstock.client.urls import SERVER, check_url
 from penstock.domain.circuit.settings import BreakerSettings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from penstock.client.channel import Channel
-from penstock.client.nouns.workers import WorkerClient
+from penstock.client.resources.workers import WorkerClient
 from penstock.domain.errors import PenstockError, StoreUnavailable, WorkerGone, WorkerNotFound
 from penstock.domain.worker import NewWorker
 from penstock.worker.application import RegistryStatus, WorkerRegistry

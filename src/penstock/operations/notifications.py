@@ -14,8 +14,8 @@ from penstock.api.notifications import (
     Find,
     NewNotification,
     Notification,
-    Past,
     Recorded,
+    SearchPastNotifications,
 )
 from penstock.api.queues import Cancelled
 from penstock.domain.access.api_key import Caller, Role, allow
@@ -91,7 +91,7 @@ class NotificationOperations:
             )
         )
 
-    def past(self, call: Call[None, Past]) -> Work[notifications.Notifications]:
+    def past(self, call: Call[None, SearchPastNotifications]) -> Work[notifications.Notifications]:
         query = call.query
         _allow_some(call.caller, query, Role.READ)
         if query.tag is None and query.tag1 is None and query.tag2 is None:

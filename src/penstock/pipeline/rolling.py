@@ -208,8 +208,8 @@ def _grain(
     for measure, found in histograms.items():
         added = merge(found, group, of=of)
         for name, share in SHARES.items():
-            value, is_none = percentile(added, share)
-            columns[f"{measure}_{name}_ms"] = pa.array(value, mask=is_none)
+            value, is_missing = percentile(added, share)
+            columns[f"{measure}_{name}_ms"] = pa.array(value, mask=is_missing)
         columns[f"{measure}_histogram"] = _map(added)
     return pa.RecordBatch.from_pydict(columns)
 

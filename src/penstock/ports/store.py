@@ -302,7 +302,7 @@ class KeyStore(Protocol):
 
 
 class Session(Protocol):
-    """The nouns inside one transaction or one read-only view."""
+    """The entities of a store within one transaction or one read-only view."""
 
     @property
     def queues(self) -> QueueStore: ...

@@ -13,7 +13,7 @@ from penstock.domain.queue.queue import Queue, QueueSettings, check_name, check_
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, read, write
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from penstock.services.directory import Directory
 
 CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven
@@ -116,10 +116,10 @@ class QueueService:
 
         def do(session: Session) -> QueueView:
             found = _existing(session, name)
-            unheld = circuit_changes.unhold(session, [found.queue_no], now=now)
+            unheld = transitions.unhold(session, [found.queue_no], now=now)
             if unheld and found.held_by is not None:
                 data = {"queues": 1, "queue": name}
-                circuit_changes.add_unheld_fact(session, found.held_by, data, now=now)
+                transitions.add_unheld_fact(session, found.held_by, data, now=now)
             return _view(session, self._directory.keep(_existing(session, name)))
 
         return write(self._store, do)

@@ -17,7 +17,7 @@ from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from penstock.services.document_version import DocumentVersion
 from penstock.services.route_rules import check_endpoints, parse_rules
 
@@ -112,7 +112,7 @@ class RouteService:
         kept = keeping.patterns
         gone = {one: pattern for one, pattern in table.patterns.items() if one not in kept}
         if gone:
-            circuit_changes.close_and_remove(session, gone, now=now)
+            transitions.close_and_remove(session, gone, now=now)
 
     def _tell(self, session: Session, table: RouteTable, version: int, *, now: int) -> None:
         data = {"version": version, "routes": len(table.routes)}

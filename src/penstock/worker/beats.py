@@ -11,7 +11,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.worker import MOST_KINDS, MOST_QUEUES, NewWorker
 from penstock.worker.application import RegistryStatus, WorkerRegistry
 from penstock.worker.assignment import Assignment
-from penstock.worker.outage import StoreOutage
+from penstock.worker.outage import OutageReporter
 
 _log = logging.getLogger("penstock.worker")
 _AFTER_ERROR_MS = 5_000
@@ -27,7 +27,7 @@ class Beats:
         every_ms: int,
         on_id: Callable[[str], None],
         on_drain: Callable[[], None],
-        outage: StoreOutage,
+        outage: OutageReporter,
     ) -> None:
         self._registry = registry
         self._every_ms = every_ms

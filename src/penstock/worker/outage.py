@@ -17,7 +17,7 @@ def log_outage(error: str | None) -> None:
         _log.warning("waiting for the store: %s", error)
 
 
-class StoreOutage:
+class OutageReporter:
     """Several parts of a worker ask the store; an outage ends when all of them are answered."""
 
     def __init__(self, report: Report = log_outage) -> None:

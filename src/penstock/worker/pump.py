@@ -20,7 +20,7 @@ from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
 from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
 from penstock.worker.log import JobLog
-from penstock.worker.outage import StoreOutage
+from penstock.worker.outage import OutageReporter
 from penstock.worker.outcomes import time_out
 from penstock.worker.prefetch import Prefetch
 from penstock.worker.processes.job_table import JobTable
@@ -53,7 +53,7 @@ class Pump:
         has_sandbox: bool = False,
         wake: Callable[[], None] = lambda: None,
         on_ended: Callable[[], None] = lambda: None,
-        outage: StoreOutage | None = None,
+        outage: OutageReporter | None = None,
     ) -> None:
         """`on_ended`: called when jobs have ended, before more are claimed."""
         self.worker_id = "unregistered"
@@ -72,7 +72,7 @@ class Pump:
         self._has_sandbox = has_sandbox
         self._wake = wake
         self._on_ended = on_ended
-        self._outage = outage or StoreOutage()
+        self._outage = outage or OutageReporter()
         self._places = list(range(table.places))
         self._jobs: dict[str, ClaimedJob] = {}  # by receipt
         self._timed: dict[str, ClaimedJob] = {}  # those that have a time limit

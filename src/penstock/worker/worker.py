@@ -22,7 +22,7 @@ from penstock.worker.assignment import Assignment, WorkerOptions, assignment_of
 from penstock.worker.beats import Beats, describe_worker
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn
 from penstock.worker.handling import fail, run, run_async
-from penstock.worker.outage import Report, StoreOutage, log_outage
+from penstock.worker.outage import OutageReporter, Report, log_outage
 from penstock.worker.processes.job_table import JobTable
 from penstock.worker.processes.retirement import has_limits, reason_to_retire, resident_bytes
 from penstock.worker.processes.startup import unknown_queues
@@ -61,7 +61,7 @@ class JobWorker:
 
         `crash` ends the process, for one that has a supervisor.
         """
-        outage = StoreOutage(on_outage)
+        outage = OutageReporter(on_outage)
         self._assignment = assignment
         self._source = source
         self._handlers = handlers

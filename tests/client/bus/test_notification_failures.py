@@ -77,7 +77,7 @@ def test_scheduled_retries_come_at_the_original_date_plus_each_duration(
             raise ValueError("not yet")
 
     billing.record("x", due_at=moment(minutes=5), tags=(account,))
-    clock.advance(minutes=7)  # nobody was there for two minutes: the dates do not shift by it
+    clock.advance(minutes=7)  # no worker ran for two minutes: the dates do not shift
     worker.round()
     for _ in range(200):
         clock.advance(minutes=15)
@@ -186,7 +186,7 @@ def test_what_a_lost_worker_held_comes_back_to_others(
 def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(
     app, worker, clock, broker, queue, account
 ):
-    """Also to the same worker: whoever claims next."""
+    """To the next worker that claims, which may be the same one."""
     billing = app.notifications(queue)
 
     @billing.handler()

@@ -64,7 +64,7 @@ def test_the_handler_is_told_the_date_the_tags_and_its_own_token(
 
 
 @pytest.mark.ways("volume")
-def test_one_hundred_notifications_fire_as_the_clock_goes_on(app, worker, clock, queue, moment):
+def test_one_hundred_notifications_fire_as_time_passes(app, worker, clock, queue, moment):
     seen: list[int] = []
     billing = app.notifications(queue)
 

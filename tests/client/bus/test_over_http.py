@@ -1,4 +1,4 @@
-"""What only a server has: its nouns as an object, and no part in the caller's transactions."""
+"""What only a server has: its resources as objects, and no part in the caller's transactions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_transaction_of_ones_own_needs_a_store_of_ones_own(far: Penstock) -> N
         far.notifications("billing").record(1, tx=object())
 
 
-def test_the_nouns_of_a_server(remote: Remote) -> None:
+def test_the_resources_of_a_server(remote: Remote) -> None:
     topic = a_name("topic")
 
     remote.topics.put(topic)

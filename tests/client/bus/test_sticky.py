@@ -44,11 +44,11 @@ def other_claims(app: Penstock, other: HandWorker) -> list[str]:
     return [one.id for one in work]
 
 
-def test_who_is_no_worker_publishes_for_all(app, worker, broker, topic):
+def test_a_process_that_is_not_a_worker_publishes_for_all(app, worker, broker, topic):
     broker.bus.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()
 
     app.publish(topic, 1)
-    app.publish(topic, 2, node="nobody")
+    app.publish(topic, 2, node="unknown")
     claims_elsewhere = broker.workers.register(NewWorker(queues=("mail",))).result()
     app.publish(topic, 3, node=claims_elsewhere.id)
 

@@ -110,7 +110,7 @@ def test_when_too_many_jobs_of_a_route_fail_the_others_are_held_and_lose_no_atte
     for found in map(circuits.message, sent):
         assert (found.state, found.attempts, found.failures) == (State.WAITING, 0, 0)
         assert circuits.route in found.last_error
-        assert found.due_at == circuits.clock.now() + 120_000, "nobody looks at it meanwhile"
+        assert found.due_at == circuits.clock.now() + 120_000, "no worker tries it in between"
 
 
 def test_half_open_one_of_them_is_tried_and_when_it_works_all_go_on(circuits):
@@ -223,7 +223,7 @@ def test_circuits_are_asked_once_for_all_that_come_with_a_claim(circuits):
     assert circuits.driver.source.reports == 1
 
 
-def test_for_jobs_without_a_route_nobody_is_asked(circuits):
+def test_jobs_without_a_route_need_no_permit(circuits):
     circuits.app.enqueue("pay", {"n": 1}, queue=circuits.queue, route=None)
 
     circuits.work()
@@ -279,7 +279,7 @@ def test_what_the_handler_decides_says_nothing_about_the_route(circuits, outcome
     assert circuits.state is CLOSED
 
 
-def test_while_nobody_says_whether_a_route_may_be_tried_it_is_not(circuits):
+def test_a_route_is_not_tried_while_its_circuit_state_is_unavailable(circuits):
     sent = circuits.pay.enqueue(1)
     circuits.driver.source.no_answer = StoreUnavailable("gone")
     circuits.work()

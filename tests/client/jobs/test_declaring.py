@@ -17,7 +17,7 @@ from tests.client.jobs.driver import JobDriver
 @pytest.fixture
 def idle() -> Penstock:
     """Nothing is opened by declaring."""
-    return Penstock("postgresql://nobody@127.0.0.1:1/nowhere")
+    return Penstock("postgresql://unknown@127.0.0.1:1/nowhere")
 
 
 SOME_DAY = datetime(2031, 5, 1, tzinfo=UTC)

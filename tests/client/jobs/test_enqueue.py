@@ -266,7 +266,7 @@ def test_threads_share_an_application(app, queue, driver, done):
 
 @pytest.mark.no_store("declaring")
 def test_arguments_are_looked_at_before_anything_is_opened(queue):
-    app = Penstock("postgresql://nobody@127.0.0.1:1/nowhere")
+    app = Penstock("postgresql://unknown@127.0.0.1:1/nowhere")
 
     @app.job(queue=queue)
     def send_mail(to: str) -> None: ...

@@ -152,7 +152,7 @@ def test_what_others_declared_or_made_by_hand_is_left_alone(
     assert by_hand in names_of(app, owner=None)
 
 
-def test_work_from_before_there_were_owners_belongs_to_whoever_declares_it_again(
+def test_a_schedule_without_an_owner_gets_the_app_that_declares_it_again(
     version: Version, broker: Broker, clock: ManualClock, queue: str, owner: str, a: str
 ) -> None:
     broker.queues.put(queue, QueueSettings()).result()

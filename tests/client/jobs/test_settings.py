@@ -138,6 +138,6 @@ def test_a_rate_is_a_text_a_record_or_has_a_duration(given: Any, rate: Rate | No
 
 
 @pytest.mark.parametrize("given", ["100", "x/1m", "100/1m,x", "100/60"])
-def test_a_rate_that_is_none_is_refused_by_its_name(given: str) -> None:
+def test_an_invalid_rate_is_rejected_by_its_name(given: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^rate"):
         Penstock("sqlite:///jobs.db").queue("calls", rate=given)

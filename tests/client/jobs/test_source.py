@@ -226,9 +226,7 @@ def test_listeners_are_called_while_a_worker_could_do_more(app, job, queue, driv
     stop()
 
 
-def test_what_nobody_takes_after_listening_has_ended_is_there_for_others(
-    app, job, queue, driver, url, clock
-):
+def test_jobs_left_when_listening_ends_are_available_to_others(app, job, queue, driver, url, clock):
     heard = threading.Event()
     stop = app.job_source().listen([queue], heard.set)
     driver.claim()

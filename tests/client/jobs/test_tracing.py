@@ -228,7 +228,7 @@ def test_without_a_current_span_the_producer_span_begins_a_trace(app, queue, dri
 
 
 @pytest.mark.no_store("codec")
-def test_a_stored_trace_that_is_none_does_no_harm(handled):
+def test_an_invalid_stored_trace_is_ignored(handled):
     with tracing.consuming(some_job(trace="nonsense")):
         pass
 
@@ -237,7 +237,7 @@ def test_a_stored_trace_that_is_none_does_no_harm(handled):
 
 
 @pytest.mark.no_store("process")
-def test_with_the_api_alone_there_are_no_spans_but_the_trace_goes_on(tmp_path):
+def test_with_the_api_alone_there_are_no_spans_but_the_trace_continues(tmp_path):
     _run(
         f"""
 from penstock.client.jobs import tracing

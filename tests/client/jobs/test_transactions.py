@@ -130,7 +130,7 @@ def test_a_server_elsewhere_is_not_in_the_callers_database(job_server, queue):
             asyncio.run(remote.enqueue_async("ship", {}, queue=queue, tx=object()))
 
 
-def test_what_is_no_transaction_is_refused(app, queue):
+def test_an_object_that_is_not_a_transaction_is_rejected(app, queue):
     app.open()
 
     with pytest.raises(InvalidRequest):

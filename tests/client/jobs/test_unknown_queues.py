@@ -11,7 +11,7 @@ from tests.edge.api import a_name
 pytestmark = pytest.mark.ways("worker")
 
 
-def test_a_name_that_nobody_knows_is_reported_with_the_ones_close_to_it(app, queue):
+def test_an_unknown_name_is_reported_with_similar_ones(app, queue):
     app.queue(queue)
     stored = f"{a_name()}-invoices"
     app.enqueue("kind", {}, queue=stored)

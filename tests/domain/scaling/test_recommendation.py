@@ -279,20 +279,20 @@ def test_every_recommendation_carries_all_that_it_was_made_of() -> None:
 def test_leased_messages_count_with_count_leased() -> None:
     one = sample(1, leased=2, consume_rate=2.0)
 
-    as_the_seed = decided(one, replicas(2), profile())
+    unsteadied = decided(one, replicas(2), profile())
     counted = decided(one, replicas(2), profile(count_leased=True))
 
-    assert (as_the_seed.change, counted.change) == (-1, 1)
+    assert (unsteadied.change, counted.change) == (-1, 1)
 
 
 def test_the_last_busy_worker_stays_with_keep_busy() -> None:
     busy = sample(0, leased=1)
 
-    as_the_seed = decided(busy, replicas(3), profile())
+    unsteadied = decided(busy, replicas(3), profile())
     kept = decided(busy, replicas(3), profile(keep_busy=True))
     idle = decided(sample(0), replicas(3), profile(keep_busy=True))
 
-    assert as_the_seed.change == -3
+    assert unsteadied.change == -3
     assert (kept.change, kept.reason) == (-2, ScalingReason.BUSY)
     assert idle.change == -3
 

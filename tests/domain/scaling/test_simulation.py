@@ -108,12 +108,12 @@ def test_a_day_is_followed_up_in_the_morning_and_down_in_the_evening(
 
 
 def test_without_steadiness_a_fractional_worker_flaps_as_in_autoscale_workload_rabbit() -> None:
-    steady, as_the_seed = a_queue(Profile()), a_queue(Profile(), steady_ms=0, keep_up=False)
-    for queue in (steady, as_the_seed):
+    steady, unsteadied = a_queue(Profile()), a_queue(Profile(), steady_ms=0, keep_up=False)
+    for queue in (steady, unsteadied):
         queue.play(lambda _: 7.5, 6 * HOUR)
 
     assert steady.turns() == 0
-    assert as_the_seed.turns() > 100
+    assert unsteadied.turns() > 100
 
 
 def test_cool_downs_alone_make_it_calmer_too() -> None:

@@ -147,7 +147,7 @@ def test_a_form_is_taken_as_well(aweq: AweqClient) -> None:
     assert aweq.texts(2) == ["déjà vu & more", ["a", "b"]]
 
 
-def test_a_form_that_is_none_is_refused(aweq: AweqClient) -> None:
+def test_a_malformed_form_is_rejected(aweq: AweqClient) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
 
     answer = aweq.http.post("/send-message", content=b"message=\xff", headers=form)

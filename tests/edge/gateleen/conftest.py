@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from penstock.domain.delivery.delivery import Delivery, from_body
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from tests.edge.api import Api, a_name
 from tests.edge.live import LiveServer
 
@@ -42,7 +42,7 @@ def _forgets_circuits(server: LiveServer) -> Iterator[None]:
     patterns = {one: view.circuit.pattern for one, view in found.items()}
     now = server.clock.now()
     server.broker.store.write(
-        lambda session: circuit_changes.close_and_remove(session, patterns, now=now)
+        lambda session: transitions.close_and_remove(session, patterns, now=now)
     ).result()
 
 

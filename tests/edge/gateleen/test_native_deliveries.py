@@ -68,7 +68,7 @@ def test_a_payload_is_any_bytes(api: Api) -> None:
     assert delivery.header("content-type") is None
 
 
-def test_null_is_a_body_and_none_is_none(api: Api) -> None:
+def test_null_is_a_body_and_a_missing_body_is_not(api: Api) -> None:
     assert delivery_of(api.message(deliver(api, body=None)["id"])).payload == b"null"
     assert delivery_of(api.message(deliver(api)["id"])).payload is None
 

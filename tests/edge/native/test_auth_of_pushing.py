@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.gateleen.conftest import (
     BREAKER,
@@ -151,7 +151,7 @@ def hold(server: LiveServer, circuit: str, *queues: str) -> None:
     def do(session: Any) -> None:
         numbers = [session.queues.find(queue).queue_no for queue in queues]
         session.circuits.to_change({circuit: PATTERN})
-        circuit_changes.hold(session, {circuit: numbers}, now=1)
+        transitions.hold(session, {circuit: numbers}, now=1)
 
     server.broker.store.write(do).result()
 

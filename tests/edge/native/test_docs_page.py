@@ -85,7 +85,7 @@ def test_commands_name_the_server_as_the_reader_does(server: LiveServer, api: Ap
 
 
 @pytest.mark.parametrize("host", [b"", b"<script>", b"a b", b"$(reboot)", b"a'b", b"x" * 300])
-def test_a_name_that_is_none_is_not_repeated(host: bytes) -> None:
+def test_an_invalid_host_name_is_not_repeated(host: bytes) -> None:
     docs = DocsApi([], is_key_needed=lambda: False, scheme="https")
     request = Request("GET", "/docs", b"", {b"host": host}, b"")
 

@@ -167,7 +167,7 @@ def test_other_logins_of_the_same_key_go_on(locked: LiveServer, browser: Api) ->
 
 
 @pytest.mark.parametrize("key", ["", "pk", "pk_1_2", "pk_é_2", "a" * 5_000])
-def test_a_key_that_is_none_opens_nothing(locked: LiveServer, browser: Api, key: str) -> None:
+def test_an_invalid_key_opens_nothing(locked: LiveServer, browser: Api, key: str) -> None:
     answer = browser.call("POST", SESSION, {"key": key})
 
     assert_refused(answer, 401, "unauthenticated")

@@ -261,7 +261,7 @@ def test_whatever_is_asked_of_an_unknown_queue_is_refused(api: Api, method: str,
 
 
 @pytest.mark.parametrize("name", ["a" * 81, "-a", ".a", "a%20b", "a%2Fb", "%C3%A4", "a%00b", "a:b"])
-def test_a_name_that_is_none_makes_no_queue(api: Api, name: str) -> None:
+def test_an_invalid_name_creates_no_queue(api: Api, name: str) -> None:
     assert api.call("PUT", f"/v1/queues/{name}", {}).status_code in (400, 404)
     assert api.call("GET", f"/v1/queues/{name}").status_code == 404
 

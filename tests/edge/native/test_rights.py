@@ -16,7 +16,7 @@ import pytest
 
 from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from tests.edge.api import Api, ok
 from tests.edge.conftest import NEVER_PUSHES, some_settings
 from tests.edge.live import LiveServer
@@ -132,7 +132,7 @@ def _hold(server: LiveServer, queue: str) -> None:
 
     def do(session: Any) -> None:
         session.circuits.to_change({circuit: SHOP})
-        circuit_changes.hold(session, {circuit: [session.queues.find(queue).queue_no]}, now=1)
+        transitions.hold(session, {circuit: [session.queues.find(queue).queue_no]}, now=1)
 
     server.broker.store.write(do).result()
 

@@ -27,7 +27,7 @@ def test_a_batch_is_answered_with_a_result_for_each_in_order(api: Api) -> None:
 
 def test_one_bad_draft_spoils_no_other(api: Api) -> None:
     queue = api.make_queue(max_body_bytes=10)
-    drafts = [{"body": 1}, {"nobody": 1}, {"body": "x" * 20}, {"body": 2, "priority": "x"}, 5]
+    drafts = [{"body": 1}, {"bodi": 1}, {"body": "x" * 20}, {"body": 2, "priority": "x"}, 5]
 
     sent = send_batch(api, queue, drafts)
 

@@ -69,7 +69,7 @@ def test_what_was_acknowledged_is_there_after_a_restart(
         producer.result(SOON_S)
     assert claim.result(SOON_S) == []
     assert took < EXIT_WITHIN_S
-    assert "Traceback" not in server.last_words()
+    assert "Traceback" not in server.log_tail()
     acknowledged = {message_id for p in producers for message_id in p.acknowledged}
     api = Api(server.start().url)
     assert acknowledged <= all_ids(api, queue)

@@ -327,9 +327,7 @@ def test_what_sqs_cannot_read_counts_as_unset(aws: Aws, api: Api, line: str, nam
     assert api.queue(name_of(line))["settings"]["annotations"].keys() == {"mine", "sqs.Policy"}
 
 
-def test_a_limit_for_groups_is_none_once_another_face_has_changed_the_scope(
-    aws: Aws, api: Api
-) -> None:
+def test_a_limit_per_group_ends_when_another_api_changes_the_scope(aws: Aws, api: Api) -> None:
     limit = {"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"}
     line = aws.make_fifo(**limit)
     ok(api.call("PATCH", f"/v1/queues/{name_of(line)}", {"dedup_scope": "queue"}))

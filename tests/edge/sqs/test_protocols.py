@@ -223,14 +223,14 @@ def test_permissions_have_names_of_their_own_in_a_form():
 
 
 @pytest.mark.parametrize("text", ["ten", "1.0", "", "1" * 30])
-def test_a_number_that_is_none_is_an_invalid_parameter(text):
+def test_an_invalid_number_is_an_invalid_parameter(text):
     error = refused(a_form_request(Action="ReceiveMessage", MaxNumberOfMessages=text))
 
     assert error.code == "InvalidParameterValue"
     assert "for parameter MaxNumberOfMessages is invalid" in error.message
 
 
-def test_a_base64_value_that_is_none_is_refused():
+def test_an_invalid_base64_value_is_rejected():
     pairs = [
         ("Action", "SendMessage"),
         ("MessageAttribute.1.Name", "a"),

@@ -17,7 +17,7 @@ from penstock.outbound.lake_files import MARKER, schema_of
 from penstock.ports.archive import LakePage
 from penstock.ports.store import Session
 from penstock.runtime.archiver import archiver as module
-from penstock.store.nouns import archive as store
+from penstock.store.entities import archive as store
 from tests.runtime.archiver.driver import ArchiverDriver
 
 
@@ -148,7 +148,7 @@ def test_a_run_stopped_at_any_step_leaves_the_rest_to_the_next(driver, monkeypat
 
     with monkeypatch.context() as broken:
         if step in ("plan", "move"):
-            broken.setattr(f"penstock.store.nouns.archive.SqlArchive.{step}", stopped)
+            broken.setattr(f"penstock.store.entities.archive.SqlArchive.{step}", stopped)
         else:
             broken.setattr(f"penstock.outbound.lake_files._File.{step}", stopped)
         with pytest.raises(ShuttingDown):

@@ -11,7 +11,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.runtime.archiver import snapshots as module
-from penstock.store.nouns import archive as store
+from penstock.store.entities import archive as store
 from tests.runtime.archiver.driver import ArchiverDriver
 
 

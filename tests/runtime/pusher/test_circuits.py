@@ -9,7 +9,7 @@ from penstock.domain.circuit.settings import BreakerTask
 from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Session
 from penstock.ports.wakeups import Wakeups
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from tests.runtime.pusher.driver import RETRY_MS, PusherDriver
 
 PATTERN = "/(.*)"
@@ -250,7 +250,7 @@ def held(driver: PusherDriver, count: int) -> None:
 
 def hold(session: Session, queue_nos: list[int], now: int) -> None:
     session.circuits.to_change([HASH])
-    circuit_changes.hold(session, {HASH: queue_nos}, now=now)
+    transitions.hold(session, {HASH: queue_nos}, now=now)
 
 
 def tick(driver: PusherDriver) -> None:

@@ -35,7 +35,7 @@ def test_a_delivery_of_a_killed_node_is_sent_again_with_the_same_id_and_in_order
         with ServerProcess(data, QUICK, store=url) as first:
             shop.wait_for(1)
             first.end(signal.SIGKILL)
-        shop.let_go()
+        shop.release()
         with ServerProcess(data, QUICK, store=url):
             shop.wait_for(4)
 

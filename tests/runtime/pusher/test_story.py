@@ -186,7 +186,7 @@ def test_an_endpoint_that_is_slow_at_times_is_not_an_outage(story: Story, shop: 
         story.clock.advance(ms=LEASE_MS // 3)
         story.step()
 
-    shop.let_go()
+    shop.release()
     story.run()
 
     assert len(shop.seen) == QUEUES

@@ -20,9 +20,9 @@ from tests.store.circuit_helpers import (
     get,
     held,
     hold,
-    let_go,
     line,
     note,
+    release,
     samples,
 )
 from tests.store.driver import StoreDriver
@@ -81,9 +81,9 @@ def test_releasing_a_queue_wakes_waiting_claims(driver):
     woken: dict[int, int] = {}
     driver.store.listen(woken.update)
 
-    let_go = driver.write(lambda s: s.queues.unhold([mail.queue_no, other.queue_no]))
+    released = driver.write(lambda s: s.queues.unhold([mail.queue_no, other.queue_no]))
 
-    assert let_go == [mail.queue_no], "the other one was not held"
+    assert released == [mail.queue_no], "the other one was not held"
     assert woken.keys() == {mail.queue_no}
 
 
@@ -166,7 +166,7 @@ def test_closing_queues_the_release_of_held_queues_and_forgets_the_outcomes(driv
     hold(driver, queues[0], queues[1])
     expected = circuits.in_order(held(driver))
 
-    let_go(driver, HASH)
+    release(driver, HASH)
 
     by_no = {queue.queue_no: queue.name for queue in queues}
     assert [by_no[no] for no in line(driver)] == expected == ["q2", "q0", "q1"]
@@ -186,7 +186,7 @@ def test_other_circuits_keep_what_is_theirs(driver, queues):
     hold(driver, queues[0], pattern=OTHER)
     hold(driver, queues[1])
 
-    let_go(driver, HASH)
+    release(driver, HASH)
 
     assert [one.queue for one in held(driver, OTHER_HASH)] == ["q0"]
     assert list(samples(driver, FAILURE, OTHER_HASH)) == ["a"]
@@ -212,7 +212,7 @@ def test_a_circuit_may_be_removed(driver, queues):
 def test_queues_that_wait_for_release_and_of_removed_circuits_still_count_as_held(driver, queues):
     hold(driver, queues[0], queues[1])
     hold(driver, queues[2], pattern=OTHER)
-    let_go(driver, HASH)
+    release(driver, HASH)
     assert held(driver) == [], "the circuit has no claim on them any more"
 
     def counts() -> tuple[dict[str, int], dict[str, int]]:
@@ -254,7 +254,7 @@ def test_dropped_holds_belong_to_no_circuit_and_do_not_wait_for_release(driver, 
     first, second, third = queues
     hold(driver, first, second)
     hold(driver, first, third, pattern=OTHER)
-    let_go(driver, OTHER_HASH)
+    release(driver, OTHER_HASH)
     assert driver.read(lambda s: s.circuits.holding()) == [HASH]
     assert driver.read(lambda s: s.circuits.holders([first.queue_no])) == [HASH]
     assert driver.read(lambda s: s.circuits.holders([third.queue_no])) == []
@@ -292,9 +292,9 @@ def test_queues_are_released_first_in_first_out(driver, queues):
 
     assert take(1) == []
     hold(driver, queues[1], queues[2])
-    let_go(driver, HASH)
+    release(driver, HASH)
     hold(driver, queues[0], queues[1])
-    let_go(driver, HASH)
+    release(driver, HASH)
     q0, q1, q2 = (queue.queue_no for queue in queues)
 
     assert take(1) == [q1]
@@ -313,5 +313,5 @@ def test_a_removed_queue_is_neither_probed_nor_released(driver, queues):
 
     assert driver.write(rotate) == [queues[1].queue_no]
     assert [one.queue for one in held(driver)] == ["q1"]
-    let_go(driver, HASH)
+    release(driver, HASH)
     assert line(driver) == [queues[1].queue_no]

@@ -45,7 +45,7 @@ def test_a_key_is_revoked_once(driver):
     driver.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 5))
 
     assert not driver.write(lambda s: s.keys.revoke(key.key_id, now=NOON + 6))
-    assert not driver.write(lambda s: s.keys.revoke("nobody", now=NOON))
+    assert not driver.write(lambda s: s.keys.revoke("unknown", now=NOON))
     assert keys(driver)[0].revoked_at == NOON + 5
 
 

@@ -82,4 +82,4 @@ def test_options_that_make_no_sense_are_refused(postgres_url, options):
 
 def test_a_server_that_cannot_be_reached_is_unavailable():
     with pytest.raises(StoreUnavailable, match="cannot reach PostgreSQL"):
-        open_postgres("postgresql://nobody@127.0.0.1:1/nothing")
+        open_postgres("postgresql://unknown@127.0.0.1:1/nothing")

@@ -35,13 +35,13 @@ def test_others_get_the_locks_of_a_node_that_stops_in_its_transaction(
 ):
     stopping, other = open_one(SHORT, lanes=1), open_one(lanes=1)
     other.queue()
-    has_stopped, goes_on = threading.Event(), threading.Event()
+    has_stopped, resumed = threading.Event(), threading.Event()
     errors: list[Exception] = []
 
     def write(session) -> None:
         stop_after(session, sent_only=sent_only)
         has_stopped.set()
-        goes_on.wait(WAIT_S)
+        resumed.wait(WAIT_S)
         session.queues.find("half")
 
     def run() -> None:
@@ -57,7 +57,7 @@ def test_others_get_the_locks_of_a_node_that_stops_in_its_transaction(
         # Adding a queue takes a lock that the stopped node holds, too.
         eventually(lambda: works(lambda: other.queue("half")))
     finally:
-        goes_on.set()
+        resumed.set()
     stopped.join(WAIT_S)
 
     assert errors, "the transaction of the stopped node was reported as committed"

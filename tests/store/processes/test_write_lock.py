@@ -177,9 +177,9 @@ def test_a_loop_keeps_running_while_an_application_writes(
     wait = BusyWait.wait
 
     def noted(patience: BusyWait, times: int) -> bool:
-        goes_on = wait(patience, times)
-        waits.add((threading.current_thread().name, goes_on))
-        return goes_on
+        keeps_waiting = wait(patience, times)
+        waits.add((threading.current_thread().name, keeps_waiting))
+        return keeps_waiting
 
     monkeypatch.setattr(BusyWait, "wait", noted)
     driver = StoreDriver(open_another(), ManualClock())

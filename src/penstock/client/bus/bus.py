@@ -21,9 +21,9 @@ from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.nouns.topics import TopicClient
 from penstock.client.queue_options import QueueOptions
 from penstock.client.request_flow import run, run_async
+from penstock.client.resources.topics import TopicClient
 from penstock.client.sending import with_trace
 from penstock.domain import topic as topics
 from penstock.domain.errors import InvalidRequest

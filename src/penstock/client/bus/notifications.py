@@ -20,8 +20,8 @@ from penstock.api.notifications import (
     Find,
     Notification,
     Notifications,
-    Past,
     Recorded,
+    SearchPastNotifications,
     Which,
 )
 from penstock.api.operation import Operation
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
 F = TypeVar("F", bound=Callable[..., Any])
-Q = TypeVar("Q", Find, Past)
+Q = TypeVar("Q", Find, SearchPastNotifications)
 
 _PAGE_SIZE = 100
 _NOTHING = Notifications(notifications=[], next=None)
@@ -240,9 +240,9 @@ class NotificationQueue:
         from_at: datetime | None = None,
         to_at: datetime | None = None,
         **tags: Unpack[TagOptions],
-    ) -> Past:
+    ) -> SearchPastNotifications:
         tagged = self._by_tags(**tags)
-        return Past(from_at=from_at, to_at=to_at, limit=_PAGE_SIZE, **tagged)
+        return SearchPastNotifications(from_at=from_at, to_at=to_at, limit=_PAGE_SIZE, **tagged)
 
     def _tags(self, **tags: Unpack[TagOptions]) -> ByTags:
         return ByTags(**self._by_tags(**tags))

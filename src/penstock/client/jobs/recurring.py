@@ -13,7 +13,7 @@ from penstock.api.recurring import Recurring
 from penstock.client.channel import Channel
 from penstock.client.jobs.job import Job
 from penstock.client.jobs.recurrence import Recurrence, RecurrenceOptions, recurrence_of, rhythm_of
-from penstock.client.nouns.recurring import RecurringClient
+from penstock.client.resources.recurring import RecurringClient
 from penstock.domain.errors import Forbidden
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from penstock.edge.server.request import Request, Response, json_response
 TEXT = b"text/plain; charset=utf-8"
 
 
-def is_no_room(error: PenstockError) -> bool:
+def is_out_of_space(error: PenstockError) -> bool:
     """Whether the store or the queue rejected it, so that another node may accept it."""
     if isinstance(error, ShuttingDown):
         return False
@@ -20,7 +20,7 @@ def refuse(request: Request, error: PenstockError) -> Response:
     """500 if the queue accepts nothing; other errors as in the native API."""
     if type(error) is PenstockError:  # it has been logged
         return json_response(ErrorAnswer(ErrorBody(error.code, "internal error")), 500)
-    if is_no_room(error):
+    if is_out_of_space(error):
         return json_response(error_answer(error), 500)
     return error_response(error)
 

@@ -111,7 +111,7 @@ def wanted_state(body: bytes) -> CircuitState | None:
 
 def refuse(request: Request, error: PenstockError) -> Response:
     """404 if the store does not respond, as in gateleen."""
-    if answers.is_no_room(error):
+    if answers.is_out_of_space(error):
         # Not the text of the error: it may contain the address of the database.
         status = 404 if request.method in ("GET", "HEAD") else 500
         return answers.text(status, error_answer(error).error.message)

@@ -134,5 +134,5 @@ def percentile_of(histograms: Sequence[dict[int, int] | None], share: float) -> 
         np.array([bucket for one in known for bucket in sorted(one)], dtype=np.int64),
         np.array([one[bucket] for one in known for bucket in sorted(one)], dtype=np.int64),
     )
-    value, is_none = percentile(merge(flat, np.zeros(len(known), dtype=np.int64), of=1), share)
-    return None if is_none[0] else int(value[0])
+    value, is_missing = percentile(merge(flat, np.zeros(len(known), dtype=np.int64), of=1), share)
+    return None if is_missing[0] else int(value[0])

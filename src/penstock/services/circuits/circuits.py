@@ -25,7 +25,7 @@ from penstock.domain.errors import CircuitNotFound
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, read, write
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from penstock.services.circuits.breaker import Breaker, SettingsOf
 from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.circuits.permits import (
@@ -167,7 +167,7 @@ class CircuitService:
                     held.setdefault(one.hash, []).append(permit.queue_no)
                 final.append(permit)
             session.circuits.save(probed)
-            circuit_changes.hold(session, held, now=now)
+            transitions.hold(session, held, now=now)
             return _with_waits(session, final, known, settings_of, now)
 
         return write(self._store, do)
@@ -261,7 +261,7 @@ class CircuitService:
 
         def do(session: Session) -> None:
             found = session.circuits.to_change([one])
-            circuit_changes.close(session, found, by="operator", now=now)
+            transitions.close(session, found, by="operator", now=now)
 
         return write(self._store, do)
 
@@ -271,7 +271,7 @@ class CircuitService:
 
         def do(session: Session) -> int:
             found = session.circuits.to_change_in(NOT_CLOSED)
-            circuit_changes.close(session, found, by="operator", now=now)
+            transitions.close(session, found, by="operator", now=now)
             return len(found)
 
         return write(self._store, do)
@@ -291,7 +291,7 @@ class CircuitService:
             if one not in found:
                 raise CircuitNotFound(one)
             opened = circuits.force_open(found[one], now=now)
-            circuit_changes.keep(session, found, {one: opened}, by="operator", now=now)
+            transitions.keep(session, found, {one: opened}, by="operator", now=now)
             return opened
 
         return write(self._store, do)
@@ -309,7 +309,7 @@ class CircuitService:
                 one: circuits.half_open(it, settings_of(one), now=now) for one, it in found.items()
             }
             changed = {one: it for one, it in after.items() if it is not found[one]}
-            circuit_changes.keep(session, found, changed, by="tick", now=now)
+            transitions.keep(session, found, changed, by="tick", now=now)
             return len(changed)
 
         return self._once(HALF_OPENING, every_ms, do, now=now)
@@ -323,7 +323,7 @@ class CircuitService:
 
         def do(session: Session, _: int) -> int:
             found = session.circuits.to_change_in([CircuitState.HALF_OPEN])
-            return circuit_changes.release(
+            return transitions.release(
                 session, session.circuits.rotate(list(found), now=now), now=now
             )
 
@@ -336,7 +336,7 @@ class CircuitService:
         def do(session: Session, tick: int) -> int:
             wanted = circuits.count_released(settings, tick=tick)
             taken = session.circuits.take_for_release(wanted)
-            circuit_changes.release(session, taken, now=now)
+            transitions.release(session, taken, now=now)
             if len(taken) < wanted:
                 session.duties.restart(LETTING_GO)
             return len(taken)

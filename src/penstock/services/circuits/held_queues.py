@@ -16,7 +16,7 @@ import msgspec
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, write
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from penstock.services.circuits.breaker import Breaker
 
 CHUNK = 1_000  # queues per transaction
@@ -44,10 +44,10 @@ class HeldQueues:
 
         def do(session: Session) -> Unheld:
             page = session.circuits.held_page(circuit_hash, after=after, limit=CHUNK)
-            unheld = circuit_changes.unhold(session, [queue_no for queue_no, _ in page], now=now)
+            unheld = transitions.unhold(session, [queue_no for queue_no, _ in page], now=now)
             circuits = Counter(held_by for queue_no, held_by in page if queue_no in unheld)
             for one, count in sorted(circuits.items()):
-                circuit_changes.add_unheld_fact(session, one, {"queues": count}, now=now)
+                transitions.add_unheld_fact(session, one, {"queues": count}, now=now)
             return Unheld(len(unheld), page[-1][0] if len(page) == CHUNK else None)
 
         return write(self._store, do)
@@ -83,7 +83,7 @@ class HeldQueues:
         if not self._is_at_once:
             return 0
         taken = session.circuits.take_for_release(CHUNK)
-        circuit_changes.release(session, taken, now=now)
+        transitions.release(session, taken, now=now)
         return len(taken)
 
     @property

@@ -12,7 +12,7 @@ from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import Circuit, CircuitState, Permit, Reported, RequestOutcome
 from penstock.domain.circuit.outcome_window import Batch, OutcomeWindows, note_all, sample_id
 from penstock.ports.store import Session
-from penstock.services.circuits import changes as circuit_changes
+from penstock.services.circuits import transitions
 from penstock.services.circuits.breaker import SettingsOf
 
 
@@ -80,8 +80,8 @@ class Reporting:
             if queue_no is not None and settings.circuit_check_enabled:
                 opened[one] = [queue_no]
         session.circuits.save_windows(lines)
-        circuit_changes.keep(session, found, after, by="statistics", now=now)
-        circuit_changes.hold(session, opened, now=now)
+        transitions.keep(session, found, after, by="statistics", now=now)
+        transitions.hold(session, opened, now=now)
         found |= after
 
     def _lines(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, OutcomeWindows]:
@@ -113,10 +113,10 @@ class Reporting:
             else:
                 others[one] = circuits.conclude_probe(circuit, last.outcome, now=self._now)
         if others:
-            circuit_changes.keep(session, found, others, by="probe", now=self._now)
+            transitions.keep(session, found, others, by="probe", now=self._now)
             found |= others
         if closing:
-            circuit_changes.close(session, closing, by="probe", now=self._now)
+            transitions.close(session, closing, by="probe", now=self._now)
             found |= {one: circuits.close(circuit) for one, circuit in closing.items()}
 
 

@@ -1,4 +1,4 @@
-"""A connection with the nouns of the store port, and the batches that run on it."""
+"""A connection with the entities of the store port, and the batches that run on it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from penstock.domain.store.store_time import MAX_CARRY_MS
 from penstock.ports.store import Claim, Claimed, Sent
 from penstock.store.commit.ticket import StoreTicket
 from penstock.store.database import Database
+from penstock.store.entities.archive import SqlArchive
+from penstock.store.entities.circuits import SqlCircuits
+from penstock.store.entities.deliveries import SqlDeliveries
+from penstock.store.entities.documents import SqlDocuments, SqlDuties
+from penstock.store.entities.facts import SqlFacts
+from penstock.store.entities.history import SqlHistory, SqlTidying
+from penstock.store.entities.logins import SqlLogins
+from penstock.store.entities.minute_counters import SqlSamples
+from penstock.store.entities.moves import SqlMoves
+from penstock.store.entities.overview import SqlWatching
+from penstock.store.entities.queues import SqlKeys, SqlMessages, SqlQueues
+from penstock.store.entities.restore import SqlRestoring
+from penstock.store.entities.schedules import SqlSchedules
+from penstock.store.entities.tags import SqlTagged
+from penstock.store.entities.topics import SqlTopics
+from penstock.store.entities.workers import SqlWorkers
 from penstock.store.meta_names import HIGH_WATER
-from penstock.store.nouns.archive import SqlArchive
-from penstock.store.nouns.circuits import SqlCircuits
-from penstock.store.nouns.deliveries import SqlDeliveries
-from penstock.store.nouns.documents import SqlDocuments, SqlDuties
-from penstock.store.nouns.facts import SqlFacts
-from penstock.store.nouns.history import SqlHistory, SqlTidying
-from penstock.store.nouns.logins import SqlLogins
-from penstock.store.nouns.minute_counters import SqlSamples
-from penstock.store.nouns.moves import SqlMoves
-from penstock.store.nouns.overview import SqlWatching
-from penstock.store.nouns.queues import SqlKeys, SqlMessages, SqlQueues
-from penstock.store.nouns.restore import SqlRestoring
-from penstock.store.nouns.schedules import SqlSchedules
-from penstock.store.nouns.tags import SqlTagged
-from penstock.store.nouns.topics import SqlTopics
-from penstock.store.nouns.workers import SqlWorkers
 from penstock.store.verbs.acts import LeaseActs
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.message_changes import MessageChanges

@@ -31,14 +31,14 @@ def target(started_target: ServerProcess) -> Iterator[ServerProcess]:
     """After every attack it is alive, serves the polite, has not grown and has logged no trace."""
     yield started_target
 
-    assert started_target.is_alive, started_target.last_words()
+    assert started_target.is_alive, started_target.log_tail()
     began = monotonic()
     api = Api(started_target.url)
     api.finish(api.make_queue())
     api.close()
     assert monotonic() - began < ANSWERS_WITHIN_S
     assert started_target.resident_bytes < MOST_MEMORY
-    assert "Traceback" not in started_target.last_words()
+    assert "Traceback" not in started_target.log_tail()
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def test_two_credentials_are_one_too_many(guarded: LiveServer, wire: Raw) -> Non
     assert answer.status == 400
 
 
-def test_a_credential_behind_the_body_is_none(guarded: LiveServer, wire: Raw) -> None:
+def test_a_credential_behind_the_body_is_ignored(guarded: LiveServer, wire: Raw) -> None:
     real = new_key(guarded)
     head = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
     wire.send(request("PUT", "/v1/queues/smuggled", headers=head))

@@ -69,7 +69,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_request_that_is_none_is_refused(target: ServerProcess, victim: str, kind: str) -> None:
+def test_a_malformed_request_is_rejected(target: ServerProcess, victim: str, kind: str) -> None:
     attack = KINDS[kind].replace(b"/victim", f"/{victim}".encode())
 
     with Raw(target.port, patience_s=PATIENCE_S) as wire:

@@ -47,7 +47,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_json_that_is_none_is_refused(api: Api, kind: str) -> None:
+def test_malformed_json_is_rejected(api: Api, kind: str) -> None:
     queue = api.make_queue()
 
     refused = api.call("POST", f"/v1/queues/{queue}/messages", raw=KINDS[kind])

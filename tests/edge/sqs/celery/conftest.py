@@ -118,7 +118,7 @@ def the_shop(with_worker: tuple[Shop, Worker], request: pytest.FixtureRequest) -
     failed_before = request.session.testsfailed
     yield opened
     if request.session.testsfailed > failed_before:
-        print(worker.last_words())
+        print(worker.log_tail())
 
 
 @pytest.fixture

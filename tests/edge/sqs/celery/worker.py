@@ -58,7 +58,7 @@ class Worker:
         """As an operator would: what has begun is finished, the rest is given back."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        eventually(lambda: "Warm shutdown" in self.last_words())
+        eventually(lambda: "Warm shutdown" in self.log_tail())
         meanwhile()
         self._process.wait(EXIT_S)
 
@@ -69,7 +69,7 @@ class Worker:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(EXIT_S)
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         return self._log.read_text(errors="replace")[-6000:]
 
     def __enter__(self) -> Self:
@@ -79,5 +79,5 @@ class Worker:
         self, kind: type | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            print(self.last_words())
+            print(self.log_tail())
         self.kill()

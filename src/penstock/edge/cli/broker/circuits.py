@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.api.circuit_settings import CircuitSettings
 from penstock.api.circuits import Circuit
-from penstock.client.nouns.circuits import CircuitClient
+from penstock.client.resources.circuits import CircuitClient
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError

@@ -58,7 +58,7 @@ SELECT g.step_no, g.most_ready, s.queue_no, s.minute_at, s.waiting, s.ready, s.l
  ORDER BY g.step_no;
 
 -- name: oldest
--- Since when the next in line of each queue could have been claimed: one look into an index each.
+-- Since when the first message of each queue has been claimable: one index lookup per queue.
 SELECT q.queue_no,
        (
          SELECT m.due_at

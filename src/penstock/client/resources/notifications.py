@@ -16,8 +16,8 @@ from penstock.api.notifications import (
     Find,
     NewNotification,
     Notification,
-    Past,
     Recorded,
+    SearchPastNotifications,
     Which,
 )
 from penstock.api.sends import SendOptions
@@ -83,7 +83,7 @@ class NotificationClient:
         self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[PastFilter]
     ) -> notifications.Notifications:
         """Those that have ended, newest first; `from_at <= finished_at < to_at`."""
-        query = Past(limit=limit, cursor=cursor, **wanted)
+        query = SearchPastNotifications(limit=limit, cursor=cursor, **wanted)
         return self._request(notifications.PAST, query=query)
 
     def get(self, notification_id: str) -> Notification:

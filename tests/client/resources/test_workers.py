@@ -9,9 +9,9 @@ import pytest
 
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.workers import WorkerClient
 from penstock.client.remote.server import Remote
 from penstock.client.remote.transport import Transport
+from penstock.client.resources.workers import WorkerClient
 from penstock.domain import errors
 from penstock.domain.worker import NewWorker, WorkerState
 from penstock.operations.workers import WorkerOperations

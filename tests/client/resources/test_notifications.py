@@ -10,8 +10,8 @@ import pytest
 
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.notifications import NotificationClient
 from penstock.client.remote.transport import Transport
+from penstock.client.resources.notifications import NotificationClient
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, QueueNotFound, WrongState
 from penstock.domain.message.lifecycle import State

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock.client.nouns.history import HistoryClient
 from penstock.client.remote.server import Remote
+from penstock.client.resources.history import HistoryClient
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
 from penstock.operations.history import HistoryOperations
-from tests.client.nouns.conftest import Connect
+from tests.client.resources.conftest import Connect
 from tests.clocks import NOON
 from tests.edge.live import LiveServer
 

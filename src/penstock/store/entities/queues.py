@@ -14,8 +14,8 @@ from penstock.domain.message.selection import Pick
 from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, QueueStretch
+from penstock.store.entities.selection import FIRST, look_through
 from penstock.store.limits.limit_changes import LimitChanges
-from penstock.store.nouns.selection import FIRST, look_through
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.dedup_claims import NO_END
 from penstock.store.verbs.lock_order import LockOrder

@@ -11,8 +11,8 @@ import pytest
 from penstock.api.recurring import NewRecurring, Preview
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.recurring import RecurringClient
 from penstock.client.remote.transport import Transport
+from penstock.client.resources.recurring import RecurringClient
 from penstock.domain.errors import InvalidRequest, QueueNotFound, ScheduleNotFound
 from penstock.domain.limits import HOUR
 from penstock.domain.queue.queue import QueueSettings

@@ -13,9 +13,9 @@ from penstock.api import deliveries
 from penstock.api.deliveries import Delivery
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.circuits import CircuitClient
-from penstock.client.nouns.routes import RouteClient
 from penstock.client.remote.transport import Transport
+from penstock.client.resources.circuits import CircuitClient
+from penstock.client.resources.routes import RouteClient
 from penstock.domain.circuit.circuit import (
     CircuitState,
     Permit,

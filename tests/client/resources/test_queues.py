@@ -7,12 +7,12 @@ from datetime import datetime
 import msgspec
 import pytest
 
-from penstock.client.nouns.queues import QueueClient
 from penstock.client.remote.server import Remote
+from penstock.client.resources.queues import QueueClient
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty, QueueNotFound
 from penstock.domain.queue.queue import QueueSettings
 from penstock.operations.queues import QueueOperations
-from tests.client.nouns.conftest import Connect
+from tests.client.resources.conftest import Connect
 from tests.clocks import NOON
 from tests.edge.live import LiveServer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.domain.queue.problem import Glance, HangingRoute, OldTransaction, TransactionKind
-from penstock.store.nouns.queues import SqlQueues
+from penstock.store.entities.queues import SqlQueues
 from penstock.store.verbs.transaction_state import TransactionState
 
 

@@ -11,9 +11,9 @@ import pytest
 from penstock.api.manual_acts import Changed, Where
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.messages import MessageClient
 from penstock.client.remote.server import Remote
 from penstock.client.remote.transport import Transport
+from penstock.client.resources.messages import MessageClient
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, QueueNotFound, WrongState
 from penstock.domain.message.lifecycle import State
@@ -84,7 +84,7 @@ def test_a_claimed_message_shows_its_lease_and_its_progress(
     assert (found.deadline_at, found.progress) == (moment_of(NOON + 9_000), {"done": 1})
 
 
-def test_browsing_goes_on_at_the_cursor_and_by_filters(
+def test_browsing_continues_at_the_cursor_and_by_filters(
     messages: MessageClient, remote: Remote
 ) -> None:
     ids = [remote.send("mail", n, kind=kind).id for n, kind in enumerate("aba")]

@@ -11,8 +11,8 @@ import pytest
 from penstock.api.sends import Draft
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
-from penstock.client.nouns.topics import TopicClient
 from penstock.client.remote.transport import Transport
+from penstock.client.resources.topics import TopicClient
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import (
     InvalidRequest,

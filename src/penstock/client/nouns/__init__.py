@@ -1,1 +1,0 @@
-"""The nouns of a broker as clients call them: the same over HTTP and in process."""

@@ -1,1 +1,0 @@
-"""The nouns of the store port (queues, messages, topics, …), each with its queries."""
