@@ -191,7 +191,7 @@ def test_a_new_queue_cannot_reset_the_settings_of_an_existing_one(
 
     dialog.try_to_confirm()
 
-    dialog.expect_problem(f"there is a queue '{name}' already")
+    dialog.expect_problem(f"queue '{name}' already exists")
     console.forgive("409 (Conflict)")
     assert api.queue(name)["settings"]["lease_ms"] == 77_000
 

@@ -115,8 +115,8 @@ def test_a_sound_history_is_clean() -> None:
             (sent(0, "a"), claimed(1, "a", 2), claimed(3, "a", 1)),
             ONE_DONE,
         ),
-        ("stats do not balance", SOUND, stats(sent=2, done=1)),
-        ("stats do not balance", SOUND, stats(sent=2, done=2)),
+        ("totals do not balance", SOUND, stats(sent=2, done=1)),
+        ("totals do not balance", SOUND, stats(sent=2, done=2)),
         ("not drained", (*SOUND, sent(0, "b")), stats(sent=2, done=1, now_leased=1)),
         ("counter went back", (*SOUND, stats(2, sent=1, done=1), stats(3, sent=1)), ONE_DONE),
         (

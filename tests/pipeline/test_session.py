@@ -26,7 +26,7 @@ def test_java_home_takes_precedence(tmp_path):
 
 
 def test_a_java_home_without_java_is_reported_before_spark_starts(tmp_path):
-    with pytest.raises(InvalidRequest, match="no bin/java in it"):
+    with pytest.raises(InvalidRequest, match="no bin/java"):
         java_home({"JAVA_HOME": str(tmp_path)})
 
 
