@@ -88,7 +88,7 @@ async def main():
             for path in ("/users", "/users/sync"):
                 answer = await client.post(path, params={"address": "ada@example.org"})
                 print(answer.status_code, list(answer.json()))
-    assert not app._opening.is_open
+    assert not app._lazy_backend.is_open
 
 asyncio.run(main())
 """

@@ -118,14 +118,14 @@ def test_a_burst_does_not_end_on_a_queue_that_could_not_be_asked(app, burst, mon
 
     early.enqueue()
     remote = app.job_source()._remote
-    whole, failures = remote.turn, [Unreachable("gone", was_sent=False)]
+    whole, failures = remote.complete_and_claim_raw, [Unreachable("gone", was_sent=False)]
 
-    def turn(queue, *args, **options):
+    def claim(queue, *args, **options):
         if queue == second and done and failures:
             raise failures.pop()
         return whole(queue, *args, **options)
 
-    monkeypatch.setattr(remote, "turn", turn)
+    monkeypatch.setattr(remote, "complete_and_claim_raw", claim)
 
     burst(first, second)
 

@@ -114,7 +114,7 @@ def test_a_decorated_function_is_a_job_whatever_the_decorator_returns(idle):
         ("redis://x", "not 'redis://x'"),
         ("sqlite:///", "lacks the path of a file"),
         ("sqlite:///?checksums=off", "lacks the path of a file"),
-        ("sqlite:///:memory:", "names no file"),
+        ("sqlite:///:memory:", "does not name a file"),
     ],
 )
 def test_a_url_that_names_no_store_is_refused_at_once(url, complaint):

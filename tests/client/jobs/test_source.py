@@ -34,7 +34,7 @@ def act(work, verb, **more):
 def _refuse(source, queue, monkeypatch):
     """Claims from that queue, as if the key were for others."""
     if isinstance(source, RemoteSource):
-        home, verb = source._remote, "turn"
+        home, verb = source._remote, "complete_and_claim_raw"
     else:
         home, verb = source._broker.messages, "claim"
     whole = getattr(home, verb)

@@ -31,7 +31,7 @@ def fill(app, names, *, count=1):
 def fail_claims_of(source, queue, monkeypatch, error):
     """Claims from that queue raise; all else goes through."""
     if isinstance(source, RemoteSource):
-        home, verb = source._remote, "turn"
+        home, verb = source._remote, "complete_and_claim_raw"
     else:
         home, verb = source._broker.messages, "claim"
     whole = getattr(home, verb)

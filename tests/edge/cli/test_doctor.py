@@ -154,7 +154,7 @@ def test_the_doctor_detects_wrong_counters(run, tmp_path):
 
 
 def _miscount(session: Any) -> None:
-    session.books.count(1).ready += 5
+    session.transaction.count(1).ready += 5
 
 
 def test_the_doctor_detects_messages_that_are_held_back_without_a_reason(run, tmp_path):

@@ -49,7 +49,7 @@ def test_a_request_may_hold_the_largest_message_with_every_letter_escaped(
 
     assert answer.status_code == 200, answer.text
     assert more.status_code == 400
-    assert "a request may have at most" in more.text
+    assert "a request takes at most" in more.text
     message = aws.receive_one(queue)
     assert message["Body"] == "A" * LARGEST
     aws.delete(queue, message["ReceiptHandle"])

@@ -37,7 +37,7 @@ def test_a_killed_process_leaves_the_registry_when_its_successor_registers(
 ):
     seen = tmp_path / "seen"
     worker = make_worker(url)
-    registry = bench._opening.get().broker.workers
+    registry = bench._lazy_backend.get().broker.workers
     shop.write.enqueue(str(tmp_path / "first"), "a word")  # its process is known to be running
     eventually((tmp_path / "first").exists, within_s=PATIENCE_S)
     [dead] = registry.all().result()

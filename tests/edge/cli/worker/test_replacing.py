@@ -63,7 +63,7 @@ def test_a_process_and_a_sandbox_are_replaced_when_they_have_too_much_memory(
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (("--max-jobs", "0"), "0 is not from 1 to"),
+        (("--max-jobs", "0"), "0 is not between 1 and"),
         (("--max-memory", "5MiB"), "5MiB is less than 16MiB"),
         (("--max-memory", "lots"), "'lots' is not a size such as 64KiB"),
         (("--server", "http://127.0.0.1:1"), "--server and --store exclude each other"),

@@ -121,7 +121,7 @@ def test_a_label_without_a_name_or_a_text_is_refused(bench, url, make_worker):
     worker = make_worker(url, "--label", "fleet")
 
     assert worker.wait() == 2
-    assert "--label is NAME=TEXT, not 'fleet'" in worker.log.read_text()
+    assert "--label 'fleet' is not NAME=TEXT" in worker.log.read_text()
 
 
 def _lines(file) -> int:
