@@ -27,7 +27,7 @@ class Listed(msgspec.Struct, frozen=True, tag="list", tag_field="type", forbid_u
 class Exponential(
     msgspec.Struct, frozen=True, tag="exponential", tag_field="type", forbid_unknown_fields=True
 ):
-    """`first_ms * factor**(failures-1)`, at most `max_ms`, spread by ± `jitter` (a share of it)."""
+    """`first_ms * factor**(failures-1)`, at most `max_ms`, spread by ± `jitter` (a fraction)."""
 
     first_ms: Annotated[int, Meta(description="The wait after the first failure.")] = SECOND
     factor: Annotated[float, Meta(description="How much longer each wait is than the last.")] = 2.0
@@ -79,7 +79,7 @@ def check(backoff: Backoff) -> Backoff:
 def _grown(backoff: Exponential, failures: int) -> float:
     try:
         return backoff.first_ms * backoff.factor ** (failures - 1)
-    except OverflowError:  # hundreds of failures: beyond any float, and any maximum
+    except OverflowError:  # hundreds of failures: more than a float holds, and than any maximum
         return backoff.max_ms if backoff.first_ms else 0
 
 
