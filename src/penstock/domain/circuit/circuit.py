@@ -46,7 +46,7 @@ class RequestOutcome(StrEnum):
 
 
 class Permit(StrEnum):
-    """Whether a request may be tried now."""
+    """The answer to a request that wants to be tried."""
 
     GO = "go"
     PROBE = "probe"  # go; the outcome decides the circuit's next state

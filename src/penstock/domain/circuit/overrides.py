@@ -23,7 +23,7 @@ MAX_ROUTE_CHARS = 8_192
 class BreakerOverrides(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A field that is not set falls back to the breaker's default."""
+    """A field that is not set keeps the breaker's default."""
 
     circuit_check_enabled: types.CircuitCheck | UnsetType = UNSET
     statistics_update_enabled: types.StatisticsUpdate | UnsetType = UNSET

@@ -27,7 +27,7 @@ class Listed(msgspec.Struct, frozen=True, tag="list", tag_field="type", forbid_u
 class Exponential(
     msgspec.Struct, frozen=True, tag="exponential", tag_field="type", forbid_unknown_fields=True
 ):
-    """`first_ms * factor**(failures-1)`, at most `max_ms`, spread by ± `jitter` (a fraction)."""
+    """`first_ms * factor**(failures-1)`, at most `max_ms`, spread by ± `jitter` (a share of it)."""
 
     first_ms: Annotated[int, Meta(description="The wait after the first failure.")] = SECOND
     factor: Annotated[float, Meta(description="How much longer each wait is than the last.")] = 2.0

@@ -50,7 +50,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Staged(msgspec.Struct, frozen=True):
-    """A queue whose messages will move on to the fleet's queue."""
+    """A queue whose messages will arrive in the one that is worked on."""
 
     queue: Annotated[str, Meta(description="The name of the staging queue.")]
     ready: Annotated[int, Meta(description="Messages that wait there.")]
