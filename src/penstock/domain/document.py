@@ -15,7 +15,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Latest(msgspec.Struct, frozen=True):
-    """The present state of a document, whether it exists or not."""
+    """The current state of a document, whether it exists or not."""
 
     text: str | None  # None: it was removed, or never existed
     version: int  # grows with every change; 0: it never existed

@@ -16,7 +16,7 @@ class InvalidRequest(PenstockError):
 
 
 class InvalidUri(InvalidRequest):
-    """The URI of a delivery could mean one place to its route and another to the endpoint."""
+    """The route and the endpoint of a delivery could interpret its URI differently."""
 
     code = "invalid_uri"
 
@@ -48,7 +48,7 @@ class MessageNotFound(NotFound):
 
 
 class TargetNotFound(QueueNotFound):
-    """The queue that messages were to be moved to, not the one they are in."""
+    """The target of a move does not exist."""
 
     code = "target_not_found"
 
@@ -131,7 +131,7 @@ class MethodNotAllowed(PenstockError):
 
 
 class Conflict(PenstockError):
-    """The request is well formed but does not fit the present state."""
+    """The request is well formed but conflicts with the current state."""
 
     code = "conflict"
 
@@ -147,7 +147,7 @@ class LeaseLost(Conflict):
 
 
 class ClaimNotRepeatable(Conflict):
-    """A claim with this key has returned messages, and one of them has changed since."""
+    """A message that a claim with this key returned has changed since."""
 
     code = "claim_not_repeatable"
 
@@ -221,7 +221,7 @@ class StoreUnavailable(PenstockError):
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The request was begun and did not end in time; it may still be carried out."""
+    """The request was started but did not end in time; it may still take effect."""
 
 
 class TransactionBusy(StoreUnavailable):
@@ -235,7 +235,7 @@ class ShuttingDown(StoreUnavailable):
 
 
 class StoreRefused(PenstockError):
-    """The store cannot keep its promises (settings, schema), so it does not start."""
+    """The store cannot keep its guarantees (settings, schema), so it does not start."""
 
     code = "store_refused"
 
@@ -247,13 +247,13 @@ class StoreDamaged(StoreRefused):
 
 
 class SourceUnavailable(PenstockError):
-    """A load source does not answer, refuses, or answers with something impossible."""
+    """A load source does not answer, refuses, or returns impossible values."""
 
     code = "source_unavailable"
 
 
 class ReplicasUnavailable(PenstockError):
-    """The manager of a fleet's workers does not answer, refuses, or answers the impossible."""
+    """The manager of a fleet's workers does not answer, refuses, or returns impossible values."""
 
     code = "replicas_unavailable"
 
@@ -285,12 +285,12 @@ class LakeRefused(PenstockError):
 
 
 def kind_of(error: PenstockError) -> type[PenstockError]:
-    """The nearest class with a code of its own, which edges know; lower layers have finer ones."""
+    """The nearest base class with its own code, which edges map; subclasses are internal."""
     return next(kind for kind in type(error).__mro__ if "code" in vars(kind))
 
 
 def all_errors() -> list[type[PenstockError]]:
-    """All classes with a code of their own, root included: what an edge has to map."""
+    """All classes with their own code, including the base class: an edge has to map each."""
     found: list[type[PenstockError]] = [PenstockError]
     for error in found:
         found.extend(error.__subclasses__())

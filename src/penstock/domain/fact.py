@@ -1,4 +1,4 @@
-"""Facts: lines of history that are not about one message.  Never changed."""
+"""Facts: immutable lines of history that are not about one message."""
 
 from __future__ import annotations
 

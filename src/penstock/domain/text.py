@@ -8,9 +8,9 @@ _UNREADABLE = "\ufffd"
 
 
 def sanitize(text: str) -> str:
-    """Without NULs and lone surrogates; Python's strings may have both.
+    """Replace NULs and lone surrogates, which Python strings may contain.
 
-    Python decodes file names that are not UTF-8 to surrogates, and errors quote file names.
+    Python decodes file names that are not UTF-8 to surrogates, and error texts quote file names.
     """
     if text.isascii():
         return text.replace(NUL, _UNREADABLE)

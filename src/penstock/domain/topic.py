@@ -106,12 +106,12 @@ def node_queue_name(queue: str, node: str) -> str:
 
 
 def node_queue_names(queues: Iterable[str], node: str) -> list[str]:
-    """The same for several queues, as far as sticky subscriptions can have such names."""
+    """The same for several queues, without those whose names would be too long."""
     return [node_queue_name(queue, node) for queue in queues if len(queue) <= _MOST_STICKY]
 
 
 def check_dispatch(queue: str, dispatch: Dispatch) -> None:
-    """A worker's id must fit behind the queue name of a sticky subscription."""
+    """Check that a worker's id fits behind the queue name of a sticky subscription."""
     if dispatch is Dispatch.STICKY and len(queue) > _MOST_STICKY:
         raise InvalidRequest(
             "the names of a topic and a sticky subscription have "
@@ -130,7 +130,7 @@ def check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def wants(subscription: Subscription, kind: str | None) -> bool:
-    """An event without a kind goes only to subscriptions that match everything."""
+    """Whether it matches; an event without a kind matches only subscriptions to everything."""
     if not subscription.kinds:
         return True
     return kind is not None and any(fnmatchcase(kind, pattern) for pattern in subscription.kinds)

@@ -7,9 +7,9 @@
            passed
 
 Pure: time comes in as a value, the changed worker comes out.  A worker is alive while
-`now < alive_until`; one that beats too late is not taken back and must register again.  It is known
-by the id assigned at registration, never by its name: two workers may share a name or a host, and
-one that was thought lost may return beside its successor.
+`now < alive_until`; one that beats too late must register again.  It is identified by the id
+assigned at registration, never by its name: two workers may share a name or a host, and one that
+counted as lost may return beside its successor.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def register(about: NewWorker, *, worker_id: str, now: int, valid_ms: int) -> Wo
 
 
 def beat(worker: Worker, *, now: int, valid_ms: int) -> Worker:
-    """A sign of life.  Raises WorkerGone if it comes too late."""
+    """Prolong its validity; raises WorkerGone if the beat comes too late."""
     return replace(_alive(worker, now), beat_at=now, alive_until=now + valid_ms)
 
 

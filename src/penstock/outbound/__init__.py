@@ -1,1 +1,1 @@
-"""How we reach out: clock and dice."""
+"""Adapters to the outside: clock, randomness, HTTP, files, load sources and replica managers."""

@@ -42,5 +42,5 @@ class EndpointAlerts:
     def _log_failure(self, response: PushResponse) -> None:
         if response.status is None or not 200 <= response.status < 300:
             why = response.error or f"it answered {response.status}"
-            # Without the address, which may contain a secret, as those of chats do.
+            # Without the address, which may contain a secret, as the addresses of chats do.
             _log.error("an alert could not be sent to its endpoint: %s", why)

@@ -1,8 +1,8 @@
 """The only module that reads time.
 
-A clock that is set back must not hide messages, so the wall clock is read once, at the start; from
-then on time is that value plus the progress of a steady clock.  `domain/store/store_time.py`
-decides at which time a store starts.
+A wall clock that is set back must not delay messages, so it is read once, at the start; from then
+on the time is that value plus the progress of a steady clock.  `domain/store/store_time.py` decides
+at which time a store starts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NANOS_PER_MILLI = 1_000_000
 TOLERATED_MS = 1_000  # how far a process may be behind the latest instant of another
 
 _TRIES = 5
-_SHORT_MS = 2  # a round trip this short is exact enough: no more tries
+_SHORT_MS = 2  # a round trip this short is exact enough; otherwise measure again
 
 _log = logging.getLogger("penstock.clock")
 
@@ -75,8 +75,8 @@ class SystemClock:
 class ServerClock:
     """Follows the clock of a database that several nodes share.
 
-    Goes back only when that clock was set back by more than `MAX_CARRY_MS`; otherwise it stops
-    until the database has caught up.
+    It goes back only if that clock was set back by more than `MAX_CARRY_MS`; otherwise it stands
+    still until the database has caught up.
     """
 
     def __init__(self, ask: Callable[[], int]) -> None:
@@ -86,7 +86,7 @@ class ServerClock:
         self.adjust()
 
     def adjust(self) -> None:
-        """Measure again; the answer is taken to be from the middle of the round trip.
+        """Measure again; assumes that the answer is from the middle of the round trip.
 
         The shortest round trip counts: a long one may have waited for a connection.
         """

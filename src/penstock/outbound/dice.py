@@ -13,7 +13,7 @@ class SystemDice:
     def __init__(self) -> None:
         self._random = random.Random()
         self._drawn: defaultdict[int, list[str]] = defaultdict(list)  # by length
-        # A forked child would otherwise use the same digits as its parent.
+        # Otherwise a forked child would use the same digits as its parent.
         os.register_at_fork(after_in_child=self._drawn.clear)
 
     def share(self) -> float:

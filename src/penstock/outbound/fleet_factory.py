@@ -1,4 +1,4 @@
-"""Creates what the fleets file names: load sources, replica managers, alerts.
+"""Creates the load sources, replica managers and alerts that the fleets file names.
 
 Modules that need an optional library are imported only when the file names them.
 """

@@ -1,8 +1,8 @@
-"""Sends HTTP requests from one thread with an event loop, whatever the number of queues.
+"""Sends HTTP requests from one thread with an event loop, however many queues there are.
 
-Connections are pooled and kept alive briefly.  An endpoint may close one at the very moment it is
-reused; a request that fails like this, before any byte of a response, is sent once more at once on
-a new connection, and both count as one attempt.  Redirects are not followed: only a route decides
+Connections are pooled and kept alive briefly.  An endpoint may close a connection just when it is
+reused; a request that fails like this, before any byte of a response, is sent again at once on a
+new connection, and both count as one attempt.  Redirects are not followed: only a route decides
 where a delivery goes.  The status decides the outcome; the body is read only as far as needed to
 reuse the connection.
 """
@@ -37,7 +37,7 @@ _READ_BYTES = 64 * 1024  # of a response; its connection is closed if there is m
 _READ_SECONDS = 5.0
 _EXCERPT_CHARS = 500
 _CLOSED_BY_PEER = (errno.ECONNRESET, errno.EPIPE)
-_MOST_REFUSALS = 1_000  # distinct ones that are logged
+_MOST_REFUSALS = 1_000  # distinct addresses that are logged
 # Headers that the library would add; a delivery has only the headers its sender gave it.
 _NOT_OURS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -74,7 +74,7 @@ class HttpSender:
             then(_ABORTED)
 
     def close(self) -> None:
-        """May be called twice."""
+        """Close the client; may be called twice."""
         if self._thread.is_alive():
             self._is_open = False
             with suppress(RuntimeError):  # the loop has just failed
@@ -114,13 +114,13 @@ class HttpSender:
             trace_configs=[_trace_reuse()],
         )
         self._sessions.append(session)
-        # The library would retry some methods when a connection breaks.  Retries are our decision:
-        # a circuit that permits one probe permits exactly one.
+        # The library would retry some methods when a connection breaks.  Only we may retry: if a
+        # circuit permits one probe, exactly one request may be sent.
         session._retry_connection = False
         return session
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """Check the resolved address: here it is known which one the connection uses."""
+        """Check the resolved address here, where it is known which one the connection uses."""
         family, kind, protocol, _, address = info
         self._guard.check(address[0])
         return socket.socket(family, kind, protocol)
@@ -152,12 +152,12 @@ class HttpSender:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._log_refusal(error)
             then(self._failed(began, _text(error)))
-        except Exception as error:  # without a response its queue would wait for ever
+        except Exception as error:  # without a response its queue would wait forever
             _log.exception("a request to %s failed", request.url)
             then(self._failed(began, _text(error)))
 
     def _log_refusal(self, error: Exception) -> None:
-        """Once per address: a delivery is retried every few seconds until it expires."""
+        """Log each address once: a delivery is retried every few seconds until it expires."""
         cause = getattr(error, "os_error", None)
         if isinstance(cause, Refused) and str(cause) not in self._refusals:
             if len(self._refusals) < _MOST_REFUSALS:

@@ -26,7 +26,7 @@ _MOST_BYTES = 32 * 1024 * 1024
 
 class HttpSource:
     def __init__(self, name: str, product: str, endpoint: str, *, timeout_ms: int) -> None:
-        """`name` and `product` are for messages.  Sends nothing yet."""
+        """`name` and `product` appear in error messages.  Sends nothing yet."""
         self.name = name
         self.endpoint = endpoint.rstrip("/")
         self._product = product
@@ -68,7 +68,7 @@ class HttpSource:
             raise self.unexpected(error) from None
 
     def secret(self, what: str, *, file: str | None, variable: str | None) -> str | None:
-        """None: neither `file` nor `variable` is set."""
+        """The secret; None: neither `file` nor `variable` is set."""
         return read_secret(what, file=file, variable=variable, trouble=self.trouble)
 
     def unexpected(self, error: Exception) -> SourceUnavailable:

@@ -1,4 +1,4 @@
-"""The lake as a folder of Parquet files, each either complete and synced or invisible to readers.
+"""The lake as a folder of Parquet files; each is complete and synced, or invisible to readers.
 
 A file is written under a name that readers ignore, synced, and renamed; then its folder is synced.
 A killed process leaves at most a file that readers ignore.
@@ -41,7 +41,7 @@ class _Marker(msgspec.Struct):
 
 
 def schema_of(table: LakeTable) -> pa.Schema:
-    """Without the partition columns, which are in the folder names."""
+    """The schema without the partition columns, which are in the folder names."""
     fields = [_field(column) for column in table.columns]
     return pa.schema(fields, {lake.VERSION_KEY: str(lake.SCHEMA_VERSION)})
 

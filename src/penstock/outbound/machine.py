@@ -16,7 +16,7 @@ GIB = 1024 * MIB
 LITTLE_BYTES, TOO_LITTLE_BYTES = GIB, 64 * MIB
 SYNCS = 32
 SLOW_MS, SUSPICIOUS_MS = 20.0, 0.02
-# Files in memory are lost with the power; over a network, locks and syncs are not reliable.
+# Files in memory are lost when the power fails; over a network, locks and syncs are unreliable.
 VOLATILE = frozenset({"tmpfs", "ramfs"})
 REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs"})
 
@@ -41,8 +41,7 @@ def examine(folder: Path, *, clock: Callable[[], int]) -> Iterator[Finding]:
 
 
 def _modes(folder: Path) -> Iterator[Finding]:
-    """Other users must not read the files: with them they could read bodies and forge receipts and
-    SQS signatures."""
+    """Check that other users cannot read the files, which hold bodies and the signing secret."""
     if not folder.stat().st_mode & 0o077:
         return
     wide = sorted(p.name for p in folder.iterdir() if p.is_file() and p.stat().st_mode & 0o077)

@@ -1,7 +1,7 @@
 """Load from Prometheus, or a server with its API: instant queries that return one number each.
 
-An empty result is reported and never taken for zero: when a metric disappears, workers must not be
-stopped.
+An empty result is reported and never taken for zero: workers must not be stopped because a metric
+has disappeared.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PrometheusLoad:
         return self._http.ask(query, self._headers())
 
     def pressure(self, *, now: int) -> Pressure | None:
-        """None: which metric shows it is not configured."""
+        """None: no metric is configured for it."""
         return None
 
     def close(self) -> None:

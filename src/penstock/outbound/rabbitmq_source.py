@@ -1,6 +1,6 @@
 """Load and pressure from RabbitMQ's management API.
 
-Missing figures are reported and never taken for zero: right after its start a broker does not know
+Missing figures are reported and never taken for zero: right after its start, a broker does not know
 its counts yet.
 """
 
@@ -72,7 +72,7 @@ class _Node(msgspec.Struct):
 
 class RabbitLoad:
     def __init__(self, name: str, spec: Spec) -> None:
-        """`name` is for messages.  Sends nothing yet."""
+        """`name` appears in error messages.  Sends nothing yet."""
         self._spec = spec
         self._http = HttpSource(name, "RabbitMQ", spec.endpoint, timeout_ms=spec.timeout_ms)
         self._vhost = quote(spec.vhost, safe="")
@@ -116,7 +116,7 @@ class RabbitLoad:
         )
 
     async def _staged(self, session: Session, queue: str, indicator: str) -> tuple[Staged, ...]:
-        # autoscale-workload-rabbit does not escape them, so that a dot matches anything.
+        # autoscale-workload-rabbit does not escape names, so that a dot matches any character.
         params: dict[str, str | int] = {
             "name": f"^{re.escape(queue + indicator)}.+$",
             "use_regex": "true",

@@ -1,8 +1,8 @@
-"""Load of Redis lists and streams, or of a server that speaks its protocol.
+"""Load of lists and streams in Redis, or in a server that speaks its protocol.
 
-Lists are read as Celery (kombu) fills them: one list per priority step, and one hash of all
-messages that workers hold, of all queues together.  Lists report neither rates nor ages.  A
-stream's consumer group reports how much was not delivered yet and how much is pending.
+Lists are read as Celery (kombu) fills them: one list per priority step, and one hash for all queues
+of the messages that workers hold.  Lists report neither rates nor ages.  A stream's consumer group
+reports how many messages were not delivered yet and how many are pending.
 """
 
 from __future__ import annotations

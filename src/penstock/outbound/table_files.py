@@ -80,6 +80,6 @@ class TableFiles:
 
 
 def _files(place: Path, day: str) -> list[Path]:
-    """Without files that are still being written, whose names begin with . or _."""
+    """All files except those that are still being written, whose names begin with . or _."""
     found = (place / f"dt={day}").glob("*.parquet")
     return sorted(file for file in found if file.name[0] not in "._")

@@ -1,1 +1,1 @@
-"""PySpark jobs that compute tables from the lake.  Imports the domain; only the CLI imports it."""
+"""PySpark jobs that compute tables from the lake.  Uses the domain; only the CLI imports it."""

@@ -46,9 +46,9 @@ def with_problems(rows: DataFrame, table: LakeTable) -> DataFrame:
 
 
 def duplicates(rows: DataFrame, number: str) -> DataFrame:
-    """Numbers that several rows of a day share: `dt`, the number, and how many rows too many.
+    """Numbers that several rows of a day share: `dt`, the number, and how many rows are excess.
 
-    Exact, without shuffling all rows: numbers are dense, so bitmaps count the distinct ones, and
+    Exact, but does not shuffle all rows: numbers are dense, so bitmaps count the distinct ones, and
     only buckets with fewer distinct numbers than rows are examined row by row.
     """
     place = F.bitmap_bucket_number(number)

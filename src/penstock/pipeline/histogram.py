@@ -1,11 +1,11 @@
 """Histograms of durations with fixed logarithmic buckets, so that any two can be added.
 
-Bucket 0 holds 0 ms; bucket b holds from 2^((b-1)/4) up to 2^(b/4) ms: four to an octave, each 19 %
+Bucket 0 holds 0 ms; bucket b holds from 2^((b-1)/4) up to 2^(b/4) ms: four per octave, each 19 %
 wider than the one before, up to 41 days.  A percentile is within ten percent of the true one,
-mostly within three, be it of a minute or of a year of minutes added up.
+mostly within three, whether of a minute or of the sum of a year of minutes.
 
-Many histograms are stored together, without empty buckets: the `buckets` and `counts` of all, one
-after the other, and where each one starts.
+Many histograms are stored together, without empty buckets: the concatenated `buckets` and `counts`
+of all, and where each one starts.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def totals(histograms: Histograms) -> Ints:
 
 
 def percentile(histograms: Histograms, share: float) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """For each histogram the value that this share does not exceed, and whether it is empty."""
+    """For each histogram, the value that this share does not exceed, and whether it is empty."""
     sizes = totals(histograms)
     is_empty = sizes == 0
     if not len(histograms.counts):

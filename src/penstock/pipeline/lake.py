@@ -3,8 +3,8 @@
     <lake>/<table>/dt=…             the lake: written by the archiver, never changed here
     <tables folder>/<table>/dt=…    the jobs' tables: can be deleted and computed again
 
-Everything goes through Spark, so the folders may be anywhere Spark can reach, and the session may
-run elsewhere (Spark Connect).
+Everything goes through Spark, so the folders may be anywhere that Spark can reach, and the session
+may run on another machine (Spark Connect).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ OnProgress = Callable[[int, int | None], None]  # done, total
 def report_progress(
     spark: SparkSession, tell: OnProgress, *, every_s: float = EVERY_S
 ) -> Iterator[None]:
-    """While this is open, `tell` is called with the tasks of the running stages."""
+    """Inside the block, call `tell` with the completed and known tasks of the running stages."""
     if is_remote(spark):
         handler = _handler(tell)
         spark.registerProgressHandler(handler)

@@ -1,4 +1,4 @@
-"""Every job by name, in the order in which they run, with the module that defines it as `JOB`.
+"""All jobs by name, in the order in which they run, with the module that defines each as `JOB`.
 
 A new job is a new module and one line here.  Nothing is imported until it is needed.
 """
@@ -38,7 +38,7 @@ def job(name: str) -> PipelineJob:
 
 
 def jobs(names: Iterable[str] = ()) -> list[PipelineJob]:
-    """The named jobs and those they need, in the order in which they run; all without names."""
+    """The named jobs and those they need, in the order in which they run; all jobs by default."""
     wanted: set[str] = set()
     ahead = list(names) or list(MODULES)
     while ahead:

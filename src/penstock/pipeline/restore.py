@@ -1,15 +1,15 @@
-"""Restores from the lake which messages were live at an instant T.
+"""Reconstructs from the lake which messages were live at an instant T.
 
-A message was live at T if it was sent by then and had not finally ended.  Its sources, the best
-first:
+A message was live at T if it was sent by then and had not finally ended.  Sources of a message, the
+best first:
 
-    the latest snapshot until T         as it was then, unless it has ended since
-    the first snapshot after T          it was sent before T, so it was live at T too
+    the latest snapshot up to T         as it was then, unless it has ended since
+    the first snapshot after T          it was sent before T, so it was live at T, too
     its first ending after T            with the body stored beside it
 
-Attempts are counted from the lake's attempts.  Restored messages have no lease holder: what was
-leased becomes ready.  A message that was sent after the lake's last snapshot and had not ended when
-the store was lost is not in the lake and cannot be restored.
+Attempts are counted from the lake's attempts.  Restored messages have no lease holder: leased ones
+become ready.  A message that was sent after the lake's last snapshot and had not ended when the
+store was lost is not in the lake and cannot be restored.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def ended_messages(
 
 
 def _snapshots(snapshots: DataFrame, *, at: int, bounds: Bounds) -> DataFrame:
-    """Each message from the snapshot before, else from the one after, and its state after."""
+    """Each message from the snapshot before, or else from the one after, with its later state."""
     there = snapshots.where(F.col("sent_at") <= at)
     row = F.struct(*_NAMES)
     before = there.where(F.col("snapshot_no") == F.lit(bounds.base_no))
@@ -187,7 +187,7 @@ def _was_there(bounds: Bounds) -> Column:
 
 
 def _tries(attempts: DataFrame, endings: DataFrame, *, at: int) -> DataFrame:
-    """Attempts since the message was last brought back."""
+    """Attempts since the message was last redriven."""
     lives = endings.select("message_no", F.col("last.finished_at").alias("born_at"))
     own = attempts.where(F.col("ended_at") <= at).join(lives, "message_no", "left")
     own = own.where(F.col("born_at").isNull() | (F.col("ended_at") > F.col("born_at")))
@@ -252,7 +252,7 @@ def _columns(at: int) -> list[Column]:
 
 
 def _is_at_rest() -> Column:
-    """Dead and, as far as is known, neither brought back nor moved by then."""
+    """Dead and, as far as is known, neither redriven nor moved by then."""
     died = F.col("last.outcome") == "dead"
     was_seen = F.col("base_at") >= F.coalesce(F.col("last.finished_at"), F.lit(0))
     is_same = F.col("next.queue") == F.col("last.queue")  # a dead letter ends in another queue

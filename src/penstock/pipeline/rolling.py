@@ -53,7 +53,7 @@ PARTIAL = pa.schema(
 
 
 def partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """From rows of lifecycle, as `narrow` returns them, to rows of PARTIAL."""
+    """Turn rows of lifecycle, as returned by `narrow`, into rows of PARTIAL."""
     for chunk in _chunks(batches, CHUNK):
         whose = pc.dictionary_encode(chunk.column("names").combine_chunks())
         splits = pc.split_pattern(whose.dictionary, NUL, max_splits=len(DIMENSIONS) - 1)
@@ -69,7 +69,7 @@ def partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def merge_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """From rows of PARTIAL, sorted by dimension, name and minute, to rows of the rollups."""
+    """Turn rows of PARTIAL, sorted by dimension, name and minute, into rows of the rollups."""
     rest: pa.Table | None = None
     for chunk in _chunks(batches, CHUNK // 10):
         whole = chunk if rest is None else pa.concat_tables([rest, chunk]).combine_chunks()
@@ -174,7 +174,7 @@ def _last_name_begins(rows: pa.Table) -> int:
 
 
 def _rolled(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Every grain of names whose rows are complete."""
+    """Rollups of every grain, for names whose rows are complete."""
     name_no = _name_numbers(rows)
     minute = _numbers(rows.column("minute"))
     histograms = {measure: _histograms(rows, measure) for measure in MEASURES}

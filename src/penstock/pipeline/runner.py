@@ -1,6 +1,6 @@
 """Runs jobs one after the other, and only for days whose inputs have changed.
 
-A run can be killed at any moment and repeated: a day is replaced as a whole, then recorded.
+A run can be killed at any moment and repeated: a day is replaced as a whole and then recorded.
 """
 
 from __future__ import annotations

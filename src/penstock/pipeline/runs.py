@@ -1,7 +1,7 @@
 """The log of runs: which job computed which day from which inputs, and how many rows.
 
-From it the next run knows which days are up to date.  A day is recomputed if its inputs have
-changed (late rows, an earlier job that ran again) or the job's settings or version have.
+It shows the next run which days are up to date.  A day is recomputed if its inputs (late rows, an
+earlier job that ran again) or the job's settings or version have changed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class RunLog:
         return sorted(found, key=lambda run: (run.ended_at, run.started_at, run.job, run.dt))
 
     def last(self) -> dict[tuple[str, str], JobRun]:
-        """The latest one, by job and day."""
+        """The latest run, by job and day."""
         return {(run.job, run.dt): run for run in self.all()}
 
     def add(self, runs: Sequence[JobRun]) -> None:
@@ -102,7 +102,7 @@ def fingerprints(
 
 
 def window(days: Iterable[str], job: PipelineJob) -> list[str]:
-    """Those days and the earlier ones that the job looks back on."""
+    """These days, and the earlier ones within the job's lookback."""
     return sorted(
         {_earlier(day, by) for day in days for by in range(job.lookback_days + 1)},
     )

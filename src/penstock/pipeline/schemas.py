@@ -79,7 +79,7 @@ def schema_of(table: lake.LakeTable) -> T.StructType:
 
 
 def conform(table: DataFrame, to: ComputedTable) -> DataFrame:
-    """Exactly the columns of a computed table, with its order and types."""
+    """Select exactly the columns of a computed table, with its order and types."""
     return table.select(*(F.col(f.name).cast(f.dataType).alias(f.name) for f in to.schema.fields))
 
 

@@ -1,4 +1,4 @@
-"""The Spark session: on this machine by default, on any cluster by its master's name.
+"""The Spark session: on this machine by default, or on the cluster that a master URL names.
 
     local[*]                            all cores of this machine
     spark://… yarn k8s://…              a cluster
@@ -38,7 +38,7 @@ _EVERYWHERE = {
     # Writes days concurrently: otherwise all rows would be sorted by day first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
 }
-# For one machine that also does other things.
+# For a machine that also runs other programs.
 _HERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -12,7 +12,7 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_bad_per_million: int = 0
     # slo
     targets: tuple[Target, ...] = read_targets(DEFAULT_TARGETS)
-    # poison: how many in a day are suspicious
+    # poison: counts per day that are suspicious
     poison_failures: int = 3  # failed attempts of one message
     poison_crashes: int = 2  # workers that crashed with one message
     poison_returns: int = 10  # times one message came back without failing or ending
@@ -39,4 +39,4 @@ class PipelineSettings(msgspec.Struct, frozen=True, kw_only=True):
     backtest_slots: int = 1  # messages that a worker handles at a time
     backtest_start_ms: int = 10_000  # how long a worker takes to start
     backtest_interval_ms: int = 10_000  # how often the autoscaler observes a fleet
-    backtest_age_goal_ms: int = 60_000  # within which 99 of 100 shall be claimed
+    backtest_age_goal_ms: int = 60_000  # 99 of 100 messages should be claimed within this

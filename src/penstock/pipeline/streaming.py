@@ -3,12 +3,12 @@
     files of history, backlog ──▶ sums per minute of a batch, stored ──▶ rollups of its days
 
 Spark numbers the batches, and each batch stores its sums under its number.  A batch that was killed
-is repeated with the same rows and the same number, and replaces what it had stored: no row is
-counted twice, and rollups are always the sum of what is stored.  Numbers beyond the current batch
-belong to an earlier checkpoint and do not count.
+is repeated with the same rows and the same number, and replaces the sums it had stored: no row is
+counted twice, and rollups are always the total of the stored sums.  Numbers beyond the current
+batch belong to an earlier checkpoint and do not count.
 
-After every FOLD batches one batch stores the sum of all before it; their folders are then reused,
-so that there are never many.
+After every FOLD batches, one batch stores the sum of all batches before it, whose folders are then
+reused, so that there are never many.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def start(
     every_s: float | None,
     name: str = "lake",
 ) -> StreamingQuery:
-    """`every_s`: None adds what is there and ends.  `name`: the source, with its own checkpoint."""
+    """`every_s`: None adds the existing rows and ends.  `name`: the source, with its checkpoint."""
     folder = f"{lake.tables_folder}/{FOLDER}/{name}"
     add = batch_adder(lake.folder, lake.tables_folder, folder)
     both = feed(history, backlog).writeStream.foreachBatch(add)
@@ -74,7 +74,7 @@ def feed(history: DataFrame, backlog: DataFrame) -> DataFrame:
 def batch_adder(
     lake_folder: str, tables_folder: str, folder: str
 ) -> Callable[[DataFrame, int], None]:
-    """The function that adds a batch; it captures only texts, because it may run elsewhere."""
+    """The function that adds a batch; it captures only strings, as it may run elsewhere."""
 
     def add(batch: DataFrame, number: int) -> None:
         lake = SparkLake(batch.sparkSession, lake_folder, tables_folder=tables_folder)
@@ -128,6 +128,6 @@ def _first(number: int) -> int:
 
 
 def _path(folder: str, number: int, kind: str = BATCH) -> str:
-    """A folder is reused only when no batch that may be repeated needs it any more."""
+    """A folder is reused only when no batch that may be repeated still needs it."""
     place = number % (2 * FOLD) if kind == BATCH else number // FOLD % 2
     return f"{folder}/kept/{kind}={place}"

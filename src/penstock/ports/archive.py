@@ -1,4 +1,4 @@
-"""What the archive needs: rows of a store by number, and a place for files."""
+"""What the archiver needs: rows of a store by number, and a place for files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LakeRow = tuple[Any, ...]  # in the order of the table's columns
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The greatest numbers of one moment, and who is writing (see domain/lake/contiguous.py)."""
+    """The greatest numbers, and the transactions that are writing (domain/lake/contiguous.py)."""
 
     cut: Cut
     writers: frozenset[str]
@@ -36,13 +36,13 @@ class ArchiveStore(Protocol):
     """Rows by number, and how far they are archived; pages are short."""
 
     def look(self, *, without: Collection[Place] | None = None) -> Look:
-        """At all places but these; None: all but the closed ones."""
+        """Look at all places except these; None: all except closed ones."""
         ...
 
     def marks(self) -> list[Mark]: ...
     def mark(self, source: ArchiveSource, day: int) -> Mark: ...
     def plan(self, mark: Mark) -> bool:
-        """Commit to this plan; False: another node has planned or moved on."""
+        """Record this plan; False: another node has planned or moved meanwhile."""
         ...
 
     def move(self, before: Mark, after: Mark) -> bool:
@@ -87,11 +87,11 @@ class RestoreStore(Protocol):
     """Messages restored from the lake."""
 
     def known(self, ids: Sequence[str]) -> set[str]:
-        """Those that exist here, live or in the remaining history."""
+        """The ids that exist here, live or in the remaining history."""
         ...
 
     def set_past(self, messages: Sequence[Message]) -> None:
-        """Restore the past of messages that were sent in this transaction."""
+        """Set the attempts and errors of messages that were sent in this transaction."""
         ...
 
 

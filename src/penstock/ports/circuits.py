@@ -11,15 +11,15 @@ from penstock.domain.document import Document, Latest
 
 
 class CircuitStore(Protocol):
-    """By hash.  Lock circuits with `to_change` before changing them."""
+    """Circuits by hash.  Lock them with `to_change` before changing them."""
 
     def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
-        """Those that exist."""
+        """The circuits that exist."""
         ...
 
     def all(self) -> dict[str, Circuit]: ...
     def to_change(self, hashes: Iterable[str]) -> dict[str, Circuit]:
-        """Those that exist, locked until the end of this transaction."""
+        """The circuits that exist, locked until the end of this transaction."""
         ...
 
     def to_change_in(self, states: Sequence[CircuitState]) -> dict[str, Circuit]:
@@ -27,7 +27,7 @@ class CircuitStore(Protocol):
         ...
 
     def to_note(self, patterns: Mapping[str, str]) -> dict[str, Circuit]:
-        """By hash; unknown ones are added as closed."""
+        """The same, by hash; unknown circuits are added as closed."""
         ...
 
     def save(self, changed: Mapping[str, Circuit]) -> None:
@@ -37,11 +37,11 @@ class CircuitStore(Protocol):
     def windows(
         self, batches: Mapping[str, Batch], *, since: int, most: int
     ) -> dict[str, OutcomeWindows]:
-        """The windows, as far as recording these batches can touch them."""
+        """The parts of the windows that recording these batches can change."""
         ...
 
     def save_windows(self, lines: Mapping[str, OutcomeWindows]) -> None:
-        """Save what recording has changed."""
+        """Save windows after outcomes were recorded."""
         ...
 
     def hold(self, circuit_hash: str, queue_nos: Sequence[int], *, now: int) -> None:
@@ -49,7 +49,7 @@ class CircuitStore(Protocol):
         ...
 
     def held(self, circuit_hash: str) -> list[HeldQueue]:
-        """Longest first."""
+        """Its held queues, the longest held first."""
         ...
 
     def held_names(self, circuit_hash: str, *, limit: int) -> list[str]:
@@ -79,15 +79,15 @@ class CircuitStore(Protocol):
         ...
 
     def drop_holds(self, hashes: Sequence[str], queue_nos: Sequence[int]) -> None:
-        """Forget these queues, also those waiting for release; the circuits are locked."""
+        """Forget these queues, including those waiting for release; the circuits are locked."""
         ...
 
     def rotate(self, hashes: Sequence[str], *, now: int) -> list[int]:
-        """Of each circuit the queue that was held longest, if any; it is put last."""
+        """The longest held queue of each circuit, if any; it moves to the end."""
         ...
 
     def line_up(self, hashes: Sequence[str]) -> None:
-        """Put their queues last among those to be released."""
+        """Append their queues to those waiting for release."""
         ...
 
     def line_up_and_forget(self, hashes: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ class CircuitStore(Protocol):
         ...
 
     def remove(self, hashes: Sequence[str]) -> None:
-        """Remove them after their queues were lined up."""
+        """Remove circuits whose queues wait for release."""
         ...
 
     def take_for_release(self, limit: int) -> list[int]:
@@ -107,15 +107,15 @@ class CircuitStore(Protocol):
         ...
 
     def outcomes(self, circuit_hash: str, outcome: RequestOutcome) -> dict[str, int]:
-        """Instants by request, all of them."""
+        """The instants of all stored outcomes, by request."""
         ...
 
 
 class DutyStore(Protocol):
-    """Work done once per cluster and interval, by whichever node comes first."""
+    """Work done once per cluster and interval, by the node that comes first."""
 
     def take(self, name: str, *, for_ms: int, now: int, holder: str = "") -> int | None:
-        """None: another node has it.  Otherwise the number of times in a row, this one included."""
+        """Take a duty; returns how often it was taken in a row; None: another node has it."""
         ...
 
     def until(self, name: str) -> int | None:
@@ -123,22 +123,22 @@ class DutyStore(Protocol):
         ...
 
     def restart(self, name: str) -> None:
-        """Make the next time count as the first in a row."""
+        """Count the next time as the first in a row."""
         ...
 
     def lead(self, name: str, *, holder: str, for_ms: int, now: int) -> bool:
-        """Keep or take it; True while this holder alone has it."""
+        """Take or keep the lead; True while this holder has it."""
         ...
 
     def leave(self, name: str, *, holder: str) -> None:
-        """Give it up for the next one that asks."""
+        """Give up the lead, so that another holder can take it at once."""
         ...
 
 
 class DocumentStore(Protocol):
     def find(self, name: str) -> Document | None: ...
     def latest(self, name: str) -> Latest:
-        """The same for callers that remember a version, also of a removed document."""
+        """The same, with the version of a removed document, for callers that cache it."""
         ...
 
     def to_change(self, name: str, *, now: int) -> Document | None:
@@ -147,5 +147,5 @@ class DocumentStore(Protocol):
 
     def put(self, name: str, text: str, *, now: int) -> Document: ...
     def remove(self, name: str, *, now: int) -> int:
-        """Its new version; 0: it did not exist."""
+        """Remove it; returns its new version; 0: it did not exist."""
         ...

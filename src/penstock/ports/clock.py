@@ -7,7 +7,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> int:
-        """Milliseconds since the epoch; never goes back."""
+        """Milliseconds since the epoch; never goes backwards."""
         ...
 
 

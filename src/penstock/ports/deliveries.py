@@ -14,9 +14,9 @@ class DeliveryStore(Protocol):
         ...
 
     def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
-        """Those that exist, in any order."""
+        """The queues that exist, in any order."""
         ...
 
     def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:
-        """Make heads that wait after a failure due now; return the queues that have one."""
+        """Make first messages that wait after a failure due now; returns the queues with one."""
         ...

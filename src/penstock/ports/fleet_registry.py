@@ -34,5 +34,5 @@ class FleetRegistry(Protocol):
         ...
 
     def drain(self, worker_id: str) -> None:
-        """The worker learns of it with its next beat.  A worker that is gone is not an error."""
+        """The worker is notified by its next beat.  A worker that is gone is not an error."""
         ...

@@ -1,4 +1,4 @@
-"""Protocol of a store for the counters of every minute."""
+"""Protocol of a store for minute counters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MinuteCounterStore(Protocol):
         ...
 
     def oldest_ready(self, queue_nos: Sequence[int]) -> dict[int, int]:
-        """By queue: since when its next message could have been claimed."""
+        """By queue: since when its next message has been claimable."""
         ...
 
     def times(

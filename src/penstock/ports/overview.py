@@ -1,4 +1,4 @@
-"""Protocol of a store for questions about all queues at once."""
+"""Protocol of a store for queries over all queues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.domain.queue.problem import Glance, HangingRoute, OldTransaction
 
 
 class OverviewStore(Protocol):
-    """For operators: answered from counters and small indexes, however many messages there are."""
+    """For operators; uses only counters and small indexes, however many messages there are."""
 
     def marks(self) -> dict[int, int]:
         """By queue, a number that changes with its counters."""
@@ -33,6 +33,6 @@ class OverviewStore(Protocol):
     def transactions(self, *, limit: int) -> list[OldTransaction]:
         """Open transactions that keep the database from removing deleted rows, oldest first.
 
-        Empty for stores that do not work like that.
+        Empty for backends without this problem.
         """
         ...

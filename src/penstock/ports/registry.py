@@ -14,7 +14,7 @@ class WorkerStore(Protocol):
     def add(self, worker: Worker) -> None: ...
     def find(self, worker_id: str) -> Worker | None: ...
     def to_change(self, worker_id: str) -> Worker | None:
-        """Locked until the end of this transaction."""
+        """The worker, locked until the end of this transaction."""
         ...
 
     def to_lose(self, worker_id: str, *, now: int) -> Worker | None:
@@ -22,7 +22,7 @@ class WorkerStore(Protocol):
         ...
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
-        """By id, which grows with time."""
+        """Workers by id, which grows with time."""
         ...
 
     def overdue(self, *, now: int, limit: int) -> list[Worker]:
@@ -35,13 +35,13 @@ class WorkerStore(Protocol):
 
     def save(self, worker: Worker) -> None: ...
     def forget(self, *, before_at: int) -> int:
-        """Those that have gone before."""
+        """Remove workers that were gone before this instant."""
         ...
 
     def held(
         self, worker_ids: Sequence[str], *, queues: Sequence[str] | None, limit: int
     ) -> list[Message]:
-        """Their leases in these queues, or (None) anywhere, by queue and end of lease."""
+        """Their leases in these queues (None: in all), by queue and end of lease."""
         ...
 
 
@@ -51,5 +51,5 @@ class FactStore(Protocol):
     def add(self, kind: str, subject: str, *, at: int, data: Mapping[str, object]) -> None: ...
     def search(self, wanted: FactFilter) -> list[Fact]: ...
     def forget(self, *, before_at: int, limit: int, upto_no: int = 2**62) -> int:
-        """Of those up to this number."""
+        """Remove old facts up to this number."""
         ...

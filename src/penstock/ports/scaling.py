@@ -1,6 +1,6 @@
-"""What the autoscaler asks: how much work there is, and how many workers.
+"""Where the autoscaler reads how much work and how many workers there are.
 
-Each of these may be slow or wrong.  They keep time limits of their own, and the autoscaler asks for
+Each of these may be slow or wrong.  They have their own timeouts, and the autoscaler calls them for
 each fleet separately, so that no fleet waits for the slowest.
 """
 
@@ -18,7 +18,7 @@ class LoadSource(Protocol):
     def read(self, queue: str, staging_indicator: str | None, *, now: int) -> Sample:
         """Raises QueueUnknown and SourceUnavailable.
 
-        With a `staging_indicator` also the queues named `<queue><indicator><something>`.
+        With a `staging_indicator`, also reads queues named `<queue><indicator><something>`.
         """
         ...
 
@@ -33,9 +33,9 @@ class ReplicaManager(Protocol):
     """Starts and stops the workers of one fleet."""
 
     def count(self, *, now: int) -> Replicas:
-        """Only reads.  Raises ReplicasUnavailable.
+        """Count the replicas; changes nothing.  Raises ReplicasUnavailable.
 
-        `requested` is the number the manager is going to run; where the platform does not report
+        `requested` is the number that the manager is going to run; if the platform does not report
         it, the number of the last `scale_to`.
         """
         ...
@@ -48,14 +48,14 @@ class ReplicaManager(Protocol):
         ...
 
     def tend(self, *, now: int) -> None:
-        """Called at each run, never in a dry one: restart crashed workers, end drained ones.
+        """Called at each run except a dry one: restart crashed workers, end drained ones.
 
         Raises ReplicasUnavailable.
         """
         ...
 
     def close(self) -> None:
-        """The autoscaler exits; whether its workers end too is a setting of the manager."""
+        """The autoscaler exits; a setting of the manager decides whether its workers end, too."""
         ...
 
 

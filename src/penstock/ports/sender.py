@@ -21,9 +21,9 @@ class PushResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     status: int | None = None
     took_ms: int = 0
-    error: str | None = None  # why the status is missing; never with one
+    error: str | None = None  # why there is no status
     retry_after: str | None = None  # the value of its header
-    is_broken_off: bool = False  # by us: it says nothing about the endpoint
+    is_broken_off: bool = False  # we aborted it, so it does not count against the endpoint
     excerpt: str | None = None  # the beginning of an unsuccessful answer
 
 
@@ -33,5 +33,5 @@ class Sender(Protocol):
         ...
 
     def close(self) -> None:
-        """Abort requests under way, calling back; nothing is sent from now on."""
+        """Abort requests under way, with their callbacks; nothing is sent from now on."""
         ...

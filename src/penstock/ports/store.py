@@ -1,8 +1,8 @@
 """Protocols of a store.
 
-The three hot verbs (send, claim, act) are methods of their own, so that a store may merge
-concurrent calls into a few set-based statements and one commit.  Everything else is a small
-function that runs inside a transaction (`write`) or on a read-only view (`read`).
+The three hot verbs (send, claim, act) are separate methods, so that a store can merge concurrent
+calls into a few set-based statements and one commit.  Everything else is a small function that runs
+inside a transaction (`write`) or on a read-only view (`read`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from penstock.ports.topics import TopicStore
 
 T = TypeVar("T")
 
-OUTAGES = "penstock.outages"  # logger for an unreachable store; workers report that themselves
+OUTAGES = "penstock.outages"  # logger for an unreachable store; workers log outages themselves
 
 
 class Sent(msgspec.Struct, frozen=True, gc=False):
@@ -53,11 +53,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 1
     lease_ms: int | None = None  # None: the queue's
     claimed_by: str | None = None
-    in_a_row: bool = False  # as many of a group as are ready, not only the first
+    in_a_row: bool = False  # all ready messages of a group, not only the first
     claim_key: str | None = None  # repeating the key returns the same messages
-    finishing: Sequence[LeaseAct] = ()  # acts that are done first, in the same transaction
+    finishing: Sequence[LeaseAct] = ()  # acts that are applied first, in the same transaction
     kinds: tuple[str, ...] | None = None  # only these; not together with in_a_row
-    max_bytes: int = DEFAULT_LIMITS.max_answer_bytes  # of all bodies; at least one message
+    max_bytes: int = DEFAULT_LIMITS.max_answer_bytes  # of all bodies, but at least one message
 
 
 class Acted(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ class Browse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueStretch(msgspec.Struct, frozen=True):
-    """The matching messages of a part of a queue, and where it ends; None: with the queue."""
+    """The matching messages of a part of a queue, and where that ends; None: at its end."""
 
     messages: list[Message]
     end: tuple[int, int, int, int] | None
@@ -117,7 +117,7 @@ class QueueStore(Protocol):
         ...
 
     def unhold(self, queue_nos: Sequence[int]) -> list[int]:
-        """Those that were held; waiting claims are woken."""
+        """Unhold them and wake waiting claims; returns those that were held."""
         ...
 
     def remove(self, queue_no: int, *, now: int) -> None: ...
@@ -144,14 +144,14 @@ class QueueStore(Protocol):
         dead_letter_queue: str | None = None,
         contains: str = "",
     ) -> list[Queue]:
-        """By name; with a `dead_letter_queue` those whose dead messages go there.
+        """Queues by name; with `dead_letter_queue` only those whose dead messages go there.
 
         `contains`: a part of the name, ignoring case.
         """
         ...
 
     def some(self, queue_nos: Sequence[int]) -> list[Queue]:
-        """Those that were not removed."""
+        """The queues of these numbers, without removed ones."""
         ...
 
     def counts(self, queue_nos: Sequence[int]) -> dict[int, Counts]: ...
@@ -159,7 +159,7 @@ class QueueStore(Protocol):
     def number_of(self) -> int: ...
     def oldest_ready_at(self, queue_no: int) -> int | None: ...
     def claimable(self, queue_nos: Sequence[int]) -> list[Claimable]:
-        """Those that a claim should look at, now or later; not held ones."""
+        """The queues with something to claim, now or later, without held ones."""
         ...
 
 
@@ -169,7 +169,7 @@ class MessageStore(Protocol):
     def content(self, message: Message) -> Content | None: ...
     def browse(self, wanted: Browse) -> list[Message]: ...
     def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
-        """Search this many messages for those that match; the cost does not depend on matches."""
+        """Search this many messages for matches; the cost does not depend on how many match."""
         ...
 
     def change(
@@ -181,7 +181,7 @@ class MessageStore(Protocol):
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...
     def purge(self, queue_no: int, *, limit: int, now: int) -> int: ...
     def forget_keys(self, queue_no: int, *, limit: int) -> int:
-        """Dedup keys, whether their windows are over or not."""
+        """Remove dedup keys, whether their windows are over or not."""
         ...
 
 
@@ -195,11 +195,11 @@ class Tidying(Protocol):
     def forget_dedup(self, *, now: int, limit: int) -> int: ...
     def forget_claims(self, *, now: int, limit: int) -> int: ...
     def forget_shares(self, *, limit: int) -> int:
-        """Fair positions of groups that have been caught up with."""
+        """Remove fair positions of groups that claims have passed."""
         ...
 
     def forget_rates(self, *, now: int, limit: int) -> int:
-        """Of rates: those that are not used up in the least."""
+        """Remove rate buckets that are full."""
         ...
 
     def prepare_days(self, *, now: int) -> None:
@@ -259,12 +259,12 @@ class MoveStore(Protocol):
         ...
 
     def stranded(self, task: MoveTask, *, now: int) -> str | None:
-        """Why messages that should have gone home were left; None: there are none."""
+        """Why messages that should have gone back to their queues were left; None: none were."""
         ...
 
 
 class ScheduleStore(Protocol):
-    """When recurring work is sent."""
+    """Schedules of recurring work."""
 
     def add(self, schedule: Schedule) -> bool:
         """False: the name is taken."""
@@ -283,7 +283,7 @@ class ScheduleStore(Protocol):
 
     def page(self, *, after: str, limit: int) -> list[Schedule]: ...
     def of_owner(self, owner: str) -> list[Schedule]:
-        """Those that this application has declared, by name."""
+        """The schedules that this application has declared, by name."""
         ...
 
     def due(self, *, now: int, limit: int, after: tuple[int, str]) -> list[tuple[int, str]]:
@@ -291,7 +291,7 @@ class ScheduleStore(Protocol):
         ...
 
     def next_at(self, *, now: int) -> int | None:
-        """When the next one that is not due yet falls due."""
+        """When the next schedule that is not due yet falls due."""
         ...
 
 
@@ -339,7 +339,7 @@ class Session(Protocol):
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
     ) -> list[Sent | PenstockError]:
-        """As part of a write: sent if and only if the write commits.
+        """Send as part of a write: if and only if the write commits.
 
         `before`: a message that the same write changes next (`messages.change`).
         """
@@ -377,7 +377,7 @@ class Store(Protocol):
     def refuse_deadlock(self) -> None:
         """Raises TransactionBusy if a write would wait for the calling thread's own transaction.
 
-        As far as that can be detected; see store/sqlite/deadlock.py.
+        Not every case can be detected; see store/sqlite/deadlock.py.
         """
         ...
 
@@ -394,7 +394,7 @@ class Store(Protocol):
 
     def read(self, what: Callable[[Session], T]) -> Ticket[T]: ...
     def damage(self) -> Damage | None:
-        """Damage that requests have met so far; None: none."""
+        """Damage that requests have run into so far, if any."""
         ...
 
     def close(self) -> None: ...

@@ -8,7 +8,7 @@ from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 
 class TableReader(Protocol):
-    """Nothing here is quick: it reads files."""
+    """Not for an event loop: it reads files."""
 
     def readiness(self) -> GoldReadiness: ...
     def tables(self) -> list[GoldTable]:

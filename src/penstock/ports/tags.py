@@ -19,7 +19,7 @@ class Tagged(msgspec.Struct, frozen=True, kw_only=True):
     `due_from <= due_at < due_before`, for queued messages: a leased one has been due already.
     """
 
-    tag: str | None = None  # the first or the second
+    tag: str | None = None  # matches either tag
     tag1: str | None = None
     tag2: str | None = None
     queue_no: int | None = None

@@ -22,7 +22,7 @@ class TopicStore(Protocol):
     def find(self, name: str) -> Topic | None: ...
     def page(self, *, prefix: str, after: str, limit: int) -> list[Topic]: ...
     def remove(self, topic_no: int) -> None:
-        """With its subscriptions; their queues stay."""
+        """Remove it with its subscriptions; their queues stay."""
         ...
 
     def subscribe(
@@ -40,7 +40,7 @@ class TopicStore(Protocol):
 
     def unsubscribe(self, subscription_no: int) -> None: ...
     def subscriptions(self, topic_no: int) -> list[Subscription]:
-        """By name.  Without those whose queues were removed: a subscription ends with its queue."""
+        """By name; a subscription ends when its queue is removed."""
         ...
 
     def subscription(self, topic_no: int, name: str) -> Subscription | None: ...
@@ -61,11 +61,11 @@ class TopicStore(Protocol):
 
     def add_node(self, queue_no: int, *, subscription_no: int, node: str) -> None: ...
     def node_queues(self) -> list[tuple[NodeQueue, Subscription | None]]:
-        """All of them, with their subscriptions if these still exist."""
+        """All queues of single workers, with their subscriptions if these still exist."""
         ...
 
     def forget_nodes(self) -> int:
-        """Of queues that were removed."""
+        """Remove the records of queues that were removed."""
         ...
 
     def hand_over(self, queue_no: int, *, to: int, limit: int, now: int) -> int:

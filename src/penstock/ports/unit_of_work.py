@@ -1,7 +1,7 @@
-"""A unit of work: what is to happen in one transaction, as a value.
+"""A unit of work: a value that describes what happens in one transaction.
 
-A service describes the work; the caller decides how it runs: awaited on an event loop, blocking
-in a thread, or inside the caller's own transaction.  Nothing runs before that.
+A service returns the work; the caller decides how it runs: awaited on an event loop, blocking in a
+thread, or inside the caller's own transaction.  Nothing runs before that.
 """
 
 from __future__ import annotations

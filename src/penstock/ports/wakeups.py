@@ -1,4 +1,4 @@
-"""Hints that a queue may have something to claim.  A lost hint costs time, never a message."""
+"""Wake-ups: hints that a queue may have something to claim.  A lost one only costs time."""
 
 from __future__ import annotations
 

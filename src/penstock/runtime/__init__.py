@@ -1,1 +1,1 @@
-"""What runs itself: the loop and its duties."""
+"""Background work: the duty loop and its duties, the pusher, the archiver, the autoscaler."""

@@ -1,4 +1,4 @@
-"""The duties of circuits.  Every node runs them; the store lets one node run each per interval.
+"""The duties of circuits.  Every node tries them; the store lets one node run each per interval.
 
 Settings may change at any time, so they are checked every second; the store is queried only when
 something is due.

@@ -1,4 +1,4 @@
-"""The broker's background duties.  They only tidy and wake; claims never wait for them."""
+"""The broker's background duties.  They only clean up and wake; claims do not need them."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class DutyLoop:
     def run_due(self) -> int:
         """Tick every duty whose time has come; returns the earliest next instant."""
         for name, duty in self._duties.items():
-            now = self._clock.now()  # for each: the previous one may have taken long
+            now = self._clock.now()  # read for each duty, as the previous one may have taken long
             if self._due[name] <= now and not self._stopped.is_set():
                 self._due[name] = self._tick(duty, now)
         return min(self._due.values(), default=self._clock.now() + _AFTER_ERROR_MS)

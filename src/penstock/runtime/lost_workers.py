@@ -13,9 +13,9 @@ _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
 
 class WorkerReaper:
-    """Marks overdue workers as lost, once in the cluster, and gives back their leases at once.
+    """Marks overdue workers as lost, once in the cluster, and releases their leases at once.
 
-    In this order: if this node exits in between, another node gives the leases back.
+    In this order: if this node exits in between, another node releases the leases.
     """
 
     name = "workers"
@@ -33,7 +33,7 @@ class WorkerReaper:
         return now + (self._every_ms if is_done else 1)
 
     def _give_back(self, worker: Worker) -> bool:
-        """Returns whether the worker holds no lease any more."""
+        """Release its leases; returns whether none is left."""
         for _ in range(_CHUNKS_PER_TICK):
             held = [lease.message for lease in self._workers.leases_of(worker).result()]
             if not held:

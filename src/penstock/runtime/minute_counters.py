@@ -1,9 +1,9 @@
-"""The sampler stores the counters of queues once a minute in the whole cluster.
+"""The sampler stores the counters of queues, once a minute per cluster.
 
 It samples queues that have changed since its last look, and all queues after a start and once a
-day, so that the latest sample of a quiet queue never gets old enough to be forgotten.  If history
-is archived, it also samples every queue that is not empty, because the lake takes a minute without
-a row for an empty queue.
+day, so that the latest sample of a quiet queue never gets old enough to be pruned.  If history is
+archived, it also samples every queue that is not empty, because in the lake a minute without a row
+means an empty queue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.ports.store import Session, Store
 from penstock.runtime.duties import read_forgettable
 
 _CHUNK = 500  # queues per transaction
-_MOST_TIMES = 20_000  # finished messages that are looked at in a minute
+_MOST_TIMES = 20_000  # finished messages read per minute, for latencies
 _TIMES_PER_QUEUE = (20, 1_000)  # … of one queue, at least and at most
 
 
@@ -67,7 +67,7 @@ class Sampler:
             self._marks = {}
         changed = {no for no, mark in marks.items() if mark != self._marks.get(no)}
         all_times: list[tuple[int, int]] = []
-        # Also what was done since the minute has ended: its queue may not change in the next one.
+        # Includes messages done after the minute's end: their queue may not change in the next one.
         span = (max(self._timed_until, minute_at - MINUTE), now + 1)
         limit = _share(len(changed))
         for nos in _chunks([no for no in marks if self._is_archived or no in changed]):

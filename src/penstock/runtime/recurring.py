@@ -1,4 +1,4 @@
-"""The duty that fires schedules.  Every node may run it: the store lets one node fire each."""
+"""The duty that fires schedules.  Every node runs it; the store lets one node fire each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The duty that hands over messages in the own queues of workers that are gone."""
+"""The duty that empties workers' own queues, for sticky events, once the workers are gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
 
 class WorkerQueueReaper:
-    """Several nodes may run it at once: each message is handed over once and in order."""
+    """Safe on several nodes at once: each message is handed over once and in order."""
 
     name = "node_queues"
 

@@ -81,7 +81,7 @@ class Bus:
         return read(self._store, lambda s: s.topics.page(prefix=prefix, after=after, limit=limit))
 
     def remove(self, name: str, *, force: bool = False) -> Work[None]:
-        """With force, its subscriptions are removed too; their queues stay, with their messages."""
+        """Remove it; with force also its subscriptions, but not their queues and messages."""
 
         def do(session: Session) -> None:
             view = _view(session, _existing(session, name))
@@ -102,7 +102,7 @@ class Bus:
     ) -> Work[Subscribed]:
         """Create or change the subscription; also the topic and the queue, if needed.
 
-        It receives what is published from now on.  `settings` are those of its queue: None leaves
+        It receives events that are published from now on.  `settings`: of its queue; None leaves
         the queue as it is.
         """
         return write(
@@ -143,9 +143,10 @@ class Bus:
         return read(self._store, lambda session: _subscription(session, topic, name))
 
     def unsubscribe(self, topic: str, name: str, *, with_queue: bool = False) -> Work[None]:
-        """Stop its events.  Its queue stays to be emptied, or is removed with its messages.
+        """Remove the subscription; its queue stays, so that its messages can still be handled.
 
-        With `with_queue`, purge the queue first (`Queues.purge_some`) if it may be long.
+        `with_queue` also removes the queue and its messages; if there may be many, purge it first
+        (`Queues.purge_some`).
         """
         now = self._clock.now()
 
@@ -163,7 +164,7 @@ class Bus:
     def publish(
         self, topic: str, drafts: Sequence[Draft], *, node: str | None = None
     ) -> Work[list[Published]]:
-        """Each event becomes one message for each matching subscription: all or none.
+        """Send each event to every matching subscription, one message each: all or none.
 
         `node`: the worker that publishes; sticky subscriptions leave the event to it.
         Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull when it runs.
@@ -246,13 +247,13 @@ class Bus:
         *,
         now: int,
     ) -> Queue:
-        """The queue of events that a worker published itself; created when first needed."""
+        """The queue for events that a worker published itself; created when first needed."""
         name = topics.node_queue_name(shared.name, worker.id)
         found = session.queues.find(name)
         if found is None:
             try:
                 found = session.queues.add(name, shared.settings, now=now)
-            except QueueExists:  # it publishes on two threads
+            except QueueExists:  # the worker publishes on two threads
                 return self._own_queue(session, subscription, shared, worker, now=now)
             session.topics.add_node(
                 found.queue_no, subscription_no=subscription.subscription_no, node=worker.id
@@ -300,7 +301,7 @@ class Bus:
         Leased and delayed messages follow when they are ready; dead ones stay for inspection.
         """
         to = left.to
-        if to is None:  # no queue to hand over to: unsubscribed
+        if to is None:  # unsubscribed: there is no queue to hand over to
             raise SubscriptionNotFound(left.queue)
         return write(
             self._store, lambda s: s.topics.hand_over(left.queue_no, to=to, limit=CHUNK, now=now)
@@ -337,7 +338,7 @@ def _published(
         for _ in subscriptions:
             answer = next(answers)
             if isinstance(answer, PenstockError):
-                raise answer  # one that is refused: none is published
+                raise answer  # if one is refused, none is published
             duplicates += answer.is_duplicate
         published.append(Published(event_id, len(subscriptions) - duplicates, duplicates))
     return published

@@ -1,4 +1,4 @@
-"""Sends deliveries: only along a route, into a queue for deliveries."""
+"""Sends deliveries; each needs a matching route and a queue for deliveries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DeliveryService:
         dedup_window_ms: int | None = None,
         expires_in_ms: int | None = None,
     ) -> Steps[tuple[Sent, DeliveryRoute]]:
-        """Ends when the delivery is durable.  Raises RouteNotFound, NotForDeliveries, QueueFull."""
+        """Ends when the delivery is durable; raises RouteNotFound, NotForDeliveries, QueueFull."""
         route = self._route(delivery)
         draft = Draft(
             body=to_body(delivery),
@@ -63,7 +63,7 @@ class DeliveryService:
         return sent, route
 
     def _route(self, delivery: Delivery) -> DeliveryRoute:
-        """The first route that matches its URI, as when it is pushed; raises RouteNotFound."""
+        """The first route that matches its URI, as at the push; raises RouteNotFound."""
         found = self._routes.match(delivery.uri)
         if not found.takes(delivery.method):
             allowed = ", ".join(sorted(found.methods))
@@ -78,6 +78,6 @@ class DeliveryService:
 
 
 def _size(delivery: Delivery) -> int:
-    """The bytes that were sent, not those of the stored form."""
+    """The size as sent, not as stored."""
     headers = sum(len(name) + len(text) for name, text in delivery.headers)
     return len(delivery.payload or b"") + headers + len(delivery.uri)

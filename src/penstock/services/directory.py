@@ -1,7 +1,8 @@
-"""Queues by name, cached for a moment so that a send need not ask the store first.
+"""Queues by name, cached briefly so that a send need not read from the store first.
 
-Transactions read what they decide on (is it paused, does it exist) themselves; values from here
-(delay, limits, lease time) may be about `FRESH_MS` old when another process changed them.
+Transactions read what they decide on (whether the queue exists or is paused) themselves.  Values
+from here (delay, limits, lease time) may be outdated for about `FRESH_MS` if another process has
+changed them.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ class Directory:
         self._names: dict[int, str] = {}
 
     def cached(self, name: str) -> Queue | None:
-        """The queue if it was seen a moment ago."""
+        """The queue, if it was loaded recently."""
         found = self._by_name.get(name)
         if found is None:
             return None
         queue, until = found
         now = self._clock.now()
         if until < now:
-            # One caller asks the store; others meanwhile use the cached value.
+            # One caller reloads it; the others use the cached value meanwhile.
             self._by_name[name] = (queue, now + ASKING_MS)
             return None
         return queue
 
     def load(self, name: str) -> Work[Queue]:
-        """Ask the store; raises QueueNotFound."""
+        """Read the queue from the store; raises QueueNotFound."""
 
         def look(session: Session) -> Queue:
             found = session.queues.find(name)
@@ -60,7 +61,7 @@ class Directory:
             found = session.queues.find(check_name(name))
             if found is None:
                 try:
-                    # Not cached: no other caller may send to it before this is committed.
+                    # Not cached yet: no other caller may send to it before this is committed.
                     return session.queues.add(name, QueueSettings(), now=now)
                 except QueueExists:  # another caller created it just now
                     found = session.queues.find(name)
@@ -71,7 +72,7 @@ class Directory:
         return self._store.write(find_or_make)
 
     def name_of(self, queue_no: int) -> Ticket[str]:
-        """Ask the store for the name of a number; raises QueueNotFound."""
+        """Read the name of a queue number from the store; raises QueueNotFound."""
         return self._store.read(lambda session: self.keep(session.queues.get(queue_no)).name)
 
     def known_name(self, queue_no: int) -> str | None:

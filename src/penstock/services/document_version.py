@@ -1,14 +1,14 @@
-"""Which version of a document a node uses."""
+"""The version of a document that a node uses."""
 
 from __future__ import annotations
 
 from penstock.domain.limits import SECOND
 
-_UNDER_WAY_MS = 5 * SECOND  # by then a local put is in the store, or was not committed
+_UNDER_WAY_MS = 5 * SECOND  # by then a local put was committed or rolled back
 
 
 class DocumentVersion:
-    """A local put takes effect at once, also for callers that have just read the store."""
+    """A local put takes effect at once, even if a concurrent refresh has read an older version."""
 
     def __init__(self) -> None:
         self._version = 0
@@ -20,7 +20,7 @@ class DocumentVersion:
         self._put_at = now
 
     def is_news(self, version: int, *, now: int) -> bool:
-        """Whether this stored version is new and must be used; then it is recorded."""
+        """Whether this stored version is new to the node; records it if so."""
         if version == self._version:
             return False
         if version < self._version and now < self._put_at + _UNDER_WAY_MS:

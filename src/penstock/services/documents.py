@@ -1,4 +1,4 @@
-"""Documents of faces: texts stored under a name, for all nodes."""
+"""Documents of the protocol adapters: texts stored under a name, for all nodes."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ class DocumentService:
         return self._store.write(do)
 
     def remove(self, name: str) -> Ticket[bool]:
-        """Whether it existed."""
+        """Returns whether it existed."""
         now = self._clock.now()
         return self._store.write(lambda session: bool(session.documents.remove(name, now=now)))

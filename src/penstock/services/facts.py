@@ -1,4 +1,4 @@
-"""Facts: search what happened besides messages."""
+"""Facts: searches the history of everything but messages."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Graphs:
         to_at: int | None = None,
         step_ms: int | None = None,
     ) -> Work[Graph]:
-        """By default of the last hour, and until the last sampled minute.
+        """By default for the last hour, up to the last sampled minute.
 
         Raises InvalidRequest; running the work may raise QueueNotFound.
         """

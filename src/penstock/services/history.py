@@ -1,4 +1,4 @@
-"""History of finished messages, stats over all queues, readiness of the store."""
+"""History of finished messages, statistics of all queues, readiness of the store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MessagePast(msgspec.Struct, frozen=True):
     endings: list[Ending]
     attempts: list[Attempt]
     content: Content | None
-    queues: frozenset[str]  # all it has been in; a removed one may have no name any more
+    queues: frozenset[str]  # all it has been in; a removed queue may no longer have a name
 
 
 class Insight:
@@ -42,7 +42,7 @@ class Insight:
         self.backend = store.backend
 
     def stats(self) -> Work[Stats]:
-        """Over all queues."""
+        """Totals of all queues."""
 
         def do(session: Session) -> Stats:
             number = session.queues.number_of()
@@ -51,7 +51,7 @@ class Insight:
         return read(self._store, do)
 
     def stats_of(self, views: Sequence[QueueView]) -> Stats:
-        """Over these queues."""
+        """Totals of these queues."""
         total = Counts()
         for view in views:
             total.add(view.counts)
@@ -94,12 +94,12 @@ class Insight:
         return read(self._store, do)
 
     def ready(self) -> Work[None]:
-        """Succeeds only while the store is writable: a full disk can still be read from."""
+        """Succeeds only while the store is writable: reads would succeed on a full disk."""
         now = self._clock.now()
         return write(self._store, lambda session: session.tidying.leave_mark(now=now))
 
     def damage(self) -> Damage | None:
-        """Damage that requests have met so far."""
+        """Damage that requests have run into so far."""
         return self._store.damage()
 
 

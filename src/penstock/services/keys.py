@@ -1,4 +1,4 @@
-"""API keys: create, list and revoke them; find the caller of a request."""
+"""API keys: creates, lists and revokes them, and identifies the caller of a request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Signer(msgspec.Struct, frozen=True):
 
 
 class KeyService:
-    """`file_secret`: what `auth.secret_file` holds, if one is set."""
+    """`file_secret`: the content of `auth.secret_file`, if set."""
 
     def __init__(
         self, store: Store, clock: Clock, dice: Dice, *, file_secret: bytes | None = None
@@ -71,7 +71,7 @@ class KeyService:
         return read(self._store, lambda session: session.keys.all())
 
     def signing_secret(self, key: ApiKey) -> str:
-        """Raises InvalidRequest if the key was made with another secret file."""
+        """Raises InvalidRequest if the key was created with another secret file."""
         secret: bytes | None = self._store.secret
         if key.signed_with is not None:
             secret = self._file_secret if key.signed_with == self._fingerprint else None
@@ -93,7 +93,7 @@ class KeyService:
 
 
 class _Ring:
-    """The keys as read once, and the callers seen with them since."""
+    """The keys as of one refresh, and the callers identified with them since."""
 
     def __init__(self, keys: list[ApiKey]) -> None:
         self.by_id = {key.key_id: key for key in keys if key.revoked_at is None}
@@ -104,8 +104,8 @@ class _Ring:
 class Keyring:
     """The keys that requests are checked against; a duty refreshes them every second.
 
-    Requests read it while the duty replaces the ring: so a reader keeps to one ring, and callers
-    seen with an old one are not remembered in the new.
+    Requests read while the duty replaces the ring, so a request uses one ring throughout, and
+    callers cached in an old ring do not get into the new one.
     """
 
     def __init__(self, keys: KeyService, *, required: str = "auto") -> None:
@@ -117,7 +117,7 @@ class Keyring:
 
     def take(self, keys: list[ApiKey]) -> None:
         self._ring = _Ring(keys)
-        # `auto`: as soon as there is a key; revoking the last one must not open access.
+        # `auto`: as soon as a key exists; revoking the last one must not open access.
         self.is_needed = self._required == "always" or (self._required == "auto" and bool(keys))
 
     def signer(self, key_id: str) -> Signer | None:
@@ -137,16 +137,16 @@ class Keyring:
         return known
 
     def caller_with(self, key_id: str) -> Caller | None:
-        """The caller with this key, if it is in use; for callers that have presented it before."""
+        """The caller with this key, if it is in use; for callers that have authenticated before."""
         key = self._ring.by_id.get(key_id)
         return None if key is None else access.caller_of(key)
 
     def is_let_in(self, caller: Caller) -> bool:
-        """Whether the caller would still be accepted; for connections such as live updates."""
+        """Whether the caller is still accepted; for long-lived connections such as live updates."""
         return not self.is_needed or caller.key_id in self._ring.by_id
 
     def caller(self, secret: str | None) -> Caller:
-        """The caller with this secret; while no key is needed every caller is accepted."""
+        """The caller with this secret; while no key is needed, every caller is accepted."""
         if not self.is_needed:
             return ANYONE
         if secret is None:

@@ -1,4 +1,4 @@
-"""Console logins: open one with a key, find it again, end it."""
+"""Console logins: opens one with a key, looks it up, ends it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.services.keys import Keyring
 
-FRESH_MS = 1_000  # how long a node may accept a login that was ended through another
+FRESH_MS = 1_000  # how long a node may accept a login that was ended on another node
 _DIGITS = 40
 _TOKEN = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
 _MOST_REMEMBERED = 10_000
@@ -62,14 +62,14 @@ class LoginService:
     def close(self, token: str) -> Ticket[None]:
         """End it, on this node now and on the others within `FRESH_MS`."""
         token_hash = login.hash_token(token)
-        until_at = self._clock.now() + self._valid_ms  # whatever a concurrent load may bring
+        until_at = self._clock.now() + self._valid_ms  # even if a concurrent load still finds it
         self._remember(token_hash, _Seen(None, until_at))
         return self._store.write(lambda session: session.logins.remove(token_hash))
 
     def is_fresh(self, token: str) -> bool:
-        """Otherwise it must be loaded before `find`."""
+        """Whether `find` can be called; otherwise load the login first."""
         if not _TOKEN.fullmatch(token):
-            return True  # not one of ours
+            return True  # not a login token
         seen = self._seen.get(login.hash_token(token))
         return seen is not None and self._clock.now() < seen.until_at
 
@@ -86,7 +86,7 @@ class LoginService:
         return self._store.read(look)
 
     def find(self, token: str) -> LoggedIn | None:
-        """Of what was loaded; None: it has expired, was never opened, or its key was revoked."""
+        """The loaded login; None: it has expired, was never opened, or its key was revoked."""
         seen = self._seen.get(login.hash_token(token))
         found = None if seen is None else seen.found
         if found is None or not self._is_valid(found):
@@ -98,7 +98,7 @@ class LoginService:
         return login.is_valid(found, valid_ms=self._valid_ms, now=self._clock.now())
 
     def caller(self, token: str, page_token: str | None) -> Caller:
-        """The caller.  Raises Unauthenticated, also for a cookie without its page token."""
+        """Raises Unauthenticated, also for a cookie without its page token."""
         found = self.find(token)
         if found is None:
             raise Unauthenticated("this login has expired: log in again at /console/login")

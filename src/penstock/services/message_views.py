@@ -24,11 +24,11 @@ class MessageView(msgspec.Struct, frozen=True):
     queue: str
     message: Message | Ending
     content: Content | None
-    dead_from: str | None = None  # of a dead letter: the queue it died in, unless that was removed
+    dead_from: str | None = None  # of a dead letter: the queue it died in; None if that was removed
 
 
 class MessagePage(msgspec.Struct, frozen=True):
-    """Ends at the limit, or when the bodies fill one answer."""
+    """Ends at the limit, or when the bodies fill the answer."""
 
     views: list[MessageView]
     after: Place | None  # where the next page begins; None: this was the last
@@ -44,14 +44,14 @@ class EndedPage(msgspec.Struct, frozen=True):
 def page_of(
     session: Session, queue: str, messages: Sequence[Message], *, end: Place | None, max_bytes: int
 ) -> MessagePage:
-    """`end`: where the next page begins if all of them fit."""
+    """A page with the messages that fit; `end`: where the next page begins if all fit."""
     count = count_fitting((message.size for message in messages), max_bytes)
     after = end if count == len(messages) else place_of(messages[count - 1])
     return MessagePage([view_of(session, queue, m) for m in messages[:count]], after)
 
 
 def view_of_id(session: Session, message_id: str) -> MessageView:
-    """Live, or from history; raises MessageNotFound."""
+    """The message, live or from history; raises MessageNotFound."""
     message = session.messages.find(message_id)
     if message is not None:
         return view_of(session, session.queues.get(message.queue_no).name, message)
@@ -78,7 +78,7 @@ def queue_named(session: Session, name: str) -> Queue:
 
 
 def home_of(session: Session, message: Message) -> Queue:
-    """Where a dead message returns to: the queue it died in, or, if that is gone, this one."""
+    """The queue that a dead message returns to: where it died, or this one if that is gone."""
     try:
         return session.queues.get(message.dead_from or message.queue_no)
     except QueueNotFound:

@@ -1,4 +1,4 @@
-"""Use cases of messages: send, claim, act on a lease, read, and acts by operators."""
+"""Use cases of messages: send, claim, act on a lease, read, and the acts of operators."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class MessageService:
         return send(draft, queue, now=now, message_id=message_id, limits=self._limits)
 
     def send_to(self, name: str, drafts: Sequence[Draft]) -> Ticket[list[Sent | PenstockError]]:
-        """To the queue of this name, all or none: raises InvalidRequest or TooLarge.
+        """Send to the queue of this name; raises InvalidRequest or TooLarge, and then sends none.
 
-        The ticket may raise both, too, and QueueNotFound.  An answer that is an error goes through
+        The ticket may also raise them, and QueueNotFound.  Pass answers that are errors to
         `error_of`.
         """
         queue = self._directory.cached(name)
@@ -91,7 +91,7 @@ class MessageService:
     def send_each(
         self, name: str, drafts: Sequence[Draft | PenstockError]
     ) -> Steps[list[Sent | PenstockError]]:
-        """The same, but an invalid draft does not affect the others: its error is its answer."""
+        """The same, but the answer to an invalid draft is its error, and the others are sent."""
         queue = self._directory.cached(name) or (yield self._directory.load_to_send(name))
         planned = [self._draft_or_error(queue, draft) for draft in drafts]
         new = [plan for plan in planned if isinstance(plan, NewMessage)]
@@ -117,7 +117,7 @@ class MessageService:
 
     def error_of(self, name: str, error: PenstockError) -> PenstockError:
         """The error to report for the queue of this name, which the store knows only by number."""
-        if isinstance(error, QueueNotFound):  # removed while it was cached
+        if isinstance(error, QueueNotFound):  # removed, but still cached
             self._directory.forget(name)
             return QueueNotFound(name)
         return error
@@ -126,7 +126,7 @@ class MessageService:
         return self._store.send(new)
 
     def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        """In the caller's own transaction: they are sent if and only if it commits."""
+        """Send in the caller's own transaction: if and only if it commits."""
         return self._store.send_in(tx, new)
 
     async def send_in_async(
@@ -147,11 +147,13 @@ class MessageService:
         finishing: Sequence[LeaseAct] = (),
         kinds: tuple[str, ...] | None = None,
     ) -> Ticket[Claimed]:
-        """`in_a_row`: of a group as many as are ready, in a queue ordered by group.
+        """Claim due messages.
 
-        `claim_key`: for some minutes the same key returns the same messages, or ClaimNotRepeatable.
-        `finishing`: acts that are done first, in the same transaction.
-        `kinds`: only messages of these kinds, in order, however many others wait before them.
+        `in_a_row`: in a queue ordered by group, all ready messages of a group, not only the first.
+        `claim_key`: for some minutes the same key returns the same messages; otherwise the ticket
+        raises ClaimNotRepeatable.
+        `finishing`: acts that are applied first, in the same transaction.
+        `kinds`: only messages of these kinds, in order, however many others are ahead of them.
         """
         limits = self._limits
         if not 1 <= limit <= limits.max_claim:
@@ -182,7 +184,7 @@ class MessageService:
         )
 
     def claim_from(self, name: str, **options: Unpack[ClaimOptions]) -> Steps[Claimed]:
-        """From the queue of this name; raises QueueNotFound."""
+        """Claim from the queue of this name; raises QueueNotFound."""
         queue = self._directory.cached(name) or (yield self._directory.load(name))
         try:
             claimed: Claimed = yield self.claim(queue, **options)
@@ -195,7 +197,7 @@ class MessageService:
         return self._store.read(lambda session: session.queues.claimable(queue_nos))
 
     def _checked_kinds(self, kinds: tuple[str, ...], in_a_row: bool) -> tuple[str, ...]:
-        """Sorted and without duplicates, so that equal claims are served as one."""
+        """Sorted and without duplicates, so that equal claims share a statement."""
         if in_a_row:
             raise InvalidRequest("give kinds or in_a_row, not both")
         if not 1 <= len(kinds) <= MAX_KINDS:
@@ -251,7 +253,7 @@ class MessageService:
         return self._store.act(acts)
 
     def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
-        """In the caller's own transaction: they take effect if and only if it commits."""
+        """Act in the caller's own transaction: acts take effect if and only if it commits."""
         return self._store.act_in(tx, acts)
 
     async def act_in_async(
@@ -265,7 +267,7 @@ class MessageService:
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
 
     def behind(self, held: Sequence[Lease]) -> Work[dict[int, Message]]:
-        """The messages of leases by number, without those that are gone."""
+        """The messages of these leases, by number; those that are gone are left out."""
         nos = [lease.message_no for lease in held]
         return read(self._store, lambda s: {m.message_no: m for m in s.messages.numbered(nos)})
 
@@ -280,7 +282,7 @@ class MessageService:
     def browse(
         self, queue: str, state: State, *, limit: int, after: Place | None
     ) -> Work[MessagePage]:
-        """A page of messages, in the order of claims; raises QueueNotFound."""
+        """A page of messages, in claim order; raises QueueNotFound."""
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
 
@@ -302,7 +304,7 @@ class MessageService:
     def cancel(
         self, message_id: str, *, reason: str | None, is_running_ok: bool = False
     ) -> Work[Message]:
-        """`is_running_ok`: also a leased one, whose lease holder is fenced."""
+        """`is_running_ok`: cancel it even if it is leased; the lease holder is fenced."""
         kept = self.kept(reason)
         return self._change(
             message_id,
@@ -325,7 +327,7 @@ class MessageService:
         )
 
     def due_at(self, due_at: int | None, delay_ms: int | None) -> int:
-        """The instant given either way; raises InvalidRequest unless exactly one is given."""
+        """The due date, from either argument; raises InvalidRequest unless exactly one is given."""
         if (due_at is None) is (delay_ms is None):
             raise InvalidRequest("give either due_at or delay_ms")
         if due_at is not None:
@@ -334,7 +336,7 @@ class MessageService:
         return self._clock.now() + check_delay("delay_ms", delay_ms)
 
     def redrive(self, message_id: str) -> Work[Message]:
-        """Back to the queue it died in."""
+        """Send it back to the queue it died in."""
         now = self._clock.now()
 
         def do(session: Session) -> Message:
@@ -349,7 +351,7 @@ class MessageService:
         return write(self._store, do)
 
     def kept(self, text: str | None) -> str | None:
-        """Errors and reasons are cut rather than refused, because they must not block an act."""
+        """Truncates errors and reasons that are too long: they must not make an act fail."""
         return text and sanitize(text[: self._limits.max_error_chars])
 
     def _change(self, message_id: str, how: Callable[[Message, Queue], Message]) -> Work[Message]:

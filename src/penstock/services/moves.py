@@ -1,4 +1,4 @@
-"""Move tasks: start, list, look up, cancel; and the step of the duty."""
+"""Move tasks: starts, lists, looks up and cancels them; and the step that the duty runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class MoveService:
     def start(
         self, source: str, *, target: str | None = None, max_per_second: int | None = None
     ) -> Work[MoveTask]:
-        """To `target`, or each message to the queue it died in.
+        """Move messages to `target`, or each to the queue it died in.
 
-        Raises InvalidRequest, also with the ticket: the target must have the same ordering.
-        QueueNotFound, TargetNotFound and MoveRunning come with the ticket.
+        Raises InvalidRequest.  The ticket raises it, too, if the target has another ordering, and
+        QueueNotFound, TargetNotFound and MoveRunning.
         """
         move.check_rate(max_per_second)
         if target is not None and check_name(target) == source:
@@ -75,7 +75,7 @@ class MoveService:
         return read(self._store, lambda session: session.moves.active())
 
     def step(self, task_id: str, *, now: int) -> Work[MoveTask | None]:
-        """Move and count what may be moved by now, all or nothing.
+        """Move and count as many messages as the rate allows by now, in one transaction.
 
         None if this node has nothing to do: the task has ended, or another node has it locked.
         """
@@ -132,7 +132,7 @@ def _target(session: Session, name: str, source: Queue) -> tuple[int, str]:
     if found is None:
         raise TargetNotFound(name)
     if found.is_ordered is not source.is_ordered:
-        # Groups would lose their order, or messages without a group would be among groups.
+        # Groups would lose their order, or an ordered queue get messages without a group.
         raise InvalidRequest("messages can only be moved to a queue of the same ordering")
     return found.queue_no, found.name
 

@@ -61,7 +61,7 @@ class NotificationService:
         self._messages = messages
 
     def plan(self, draft: Draft, *, user_token: str | None = None) -> Draft:
-        """The draft with its due date and its tokens; without a date it is due at once.
+        """Add due date and tokens to the draft; without a date it is due at once.
 
         Raises InvalidRequest.
         """
@@ -79,13 +79,13 @@ class NotificationService:
         )
 
     def find(self, wanted: NotificationFilter) -> Work[NotificationPage]:
-        """Live ones, in the order in which they were recorded; raises QueueNotFound."""
+        """Live notifications, in the order in which they were recorded; raises QueueNotFound."""
         self._check(wanted)
         max_bytes = self._limits.max_answer_bytes
         return read(self._store, lambda session: _found(session, wanted, max_bytes))
 
     def past(self, wanted: HistoryFilter) -> Work[EndedPage]:
-        """Ended ones, newest first, with their content as long as that is stored."""
+        """Ended notifications, newest first, with their content if it is still stored."""
         check_filter(wanted, max_limit=self._limits.max_claim)
         max_bytes = self._limits.max_answer_bytes
 
@@ -133,7 +133,7 @@ class NotificationService:
     def remove_some(
         self, wanted: NotificationFilter, *, reason: str | None = None
     ) -> Work[Removed]:
-        """Cancel a chunk of the unclaimed ones; repeat until it is done."""
+        """Cancel a chunk of the unclaimed notifications; repeat until it is done."""
         now, kept = self._clock.now(), self._messages.kept(reason)
         unclaimed = msgspec.structs.replace(wanted, states=FUTURE, after_no=0, limit=CHUNK)
         self._check(unclaimed)
@@ -143,7 +143,7 @@ class NotificationService:
             found = session.tagged.find(tagged)
             if not found:
                 return Removed(0, is_done=True)
-            # One queue at a time: locks are taken in one order (store/verbs/lock_order.py).
+            # One queue at a time, because of the lock order (store/verbs/lock_order.py).
             queue_no = found[0].queue_no
             cancelled = session.tagged.cancel(tagged, queue_no=queue_no, reason=kept, now=now)
             return Removed(cancelled, is_done=False)
@@ -184,7 +184,7 @@ def _found(session: Session, wanted: NotificationFilter, max_bytes: int) -> Noti
     for message in found:
         content = contents.get(message.message_no)
         if message.state not in IN_LINE:
-            # Its due_at is the end of the lease; the recorded date counts.
+            # Its due_at is the end of the lease, so use the recorded date.
             planned = notification.planned_at(content.attributes if content else None)
             if planned is not None and not wanted.due_from <= planned < wanted.due_before:
                 continue

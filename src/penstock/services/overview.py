@@ -1,4 +1,4 @@
-"""All queues at once: what has changed, and what is wrong."""
+"""An overview of all queues: changes and problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
 
-MOST_CHANGED = 500  # queues in one look; more are only reported as changed
+MOST_CHANGED = 500  # queues per look; if there are more, `is_cut` is set
 MOST_SUSPECTS = 1_000
 MOST_HANGING = 100  # routes
 MOST_TRANSACTIONS = 20
@@ -62,7 +62,7 @@ class OverviewService:
         return read(self._store, lambda session: _look(session, before, now))
 
     def problems(self) -> Work[list[ProblemsOfQueue]]:
-        """Worst first."""
+        """Queues with problems, worst first."""
         now = self._clock.now()
 
         def do(session: Session) -> list[ProblemsOfQueue]:
@@ -74,20 +74,20 @@ class OverviewService:
         return read(self._store, do)
 
     def hanging(self) -> Work[list[HangingRoute]]:
-        """Routes whose endpoint does not answer, on whichever node; those with most first."""
+        """Routes whose endpoint does not answer, on any node; those with most deliveries first."""
         since = self._clock.now() - HANGING_AFTER_MS
         return read(
             self._store, lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
         )
 
     def transactions(self) -> Work[list[OldTransaction]]:
-        """Open transactions that slow claims down when they last; oldest first."""
+        """Open transactions, oldest first; long-running ones slow claims down."""
         return read(
             self._store, lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
         )
 
     def old_transactions(self) -> Work[list[OldTransaction]]:
-        """Those that have lasted too long."""
+        """Transactions that have been open for too long."""
         now = self._clock.now()
 
         def do(session: Session) -> list[OldTransaction]:
@@ -97,7 +97,7 @@ class OverviewService:
         return read(self._store, do)
 
     def damage(self) -> Damage | None:
-        """Damage that requests have met so far."""
+        """Damage that requests have run into so far."""
         return self._store.damage()
 
 

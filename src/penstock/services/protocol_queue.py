@@ -1,4 +1,4 @@
-"""The ordinary queue behind a protocol that has only one; it is created on first use."""
+"""The queue behind a protocol that has only one queue; created on first use."""
 
 from __future__ import annotations
 

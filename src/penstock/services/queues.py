@@ -1,4 +1,4 @@
-"""Queues: create, change, look up, empty and remove them."""
+"""Queues: creates, changes, looks up, purges and removes them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class QueueService:
         return cached or (yield from self.load_or_create(name, settings))
 
     def load_or_create(self, name: str, settings: QueueSettings) -> Steps[Queue]:
-        """The same, but ask the store instead of the directory."""
+        """The same, but reads from the store instead of the directory."""
         try:
             return (yield from self._directory.load(name))
         except QueueNotFound:
@@ -75,9 +75,9 @@ class QueueService:
         return put.view.queue
 
     def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
-        """Derive new settings from the present ones, without concurrent changes.
+        """Derive new settings from the current ones, safe from concurrent changes.
 
-        `how` runs inside the transaction, maybe more than once; what it raises is the answer.
+        `how` runs inside the transaction, possibly more than once; the ticket raises its errors.
         """
 
         def do(session: Session) -> QueueView:
@@ -89,7 +89,7 @@ class QueueService:
         return write(self._store, do)
 
     def patch(self, name: str, changes: Mapping[str, Any]) -> Work[QueueView]:
-        """Change some settings and leave the others."""
+        """Change some settings and keep the others."""
 
         def merged(queue: Queue) -> QueueSettings:
             wanted = msgspec.to_builtins(queue.settings) | dict(changes)
@@ -111,7 +111,7 @@ class QueueService:
         return write(self._store, do)
 
     def unhold(self, name: str) -> Work[QueueView]:
-        """Whichever circuit holds it.  While that is open, its next request is held again."""
+        """Unhold it from any circuit.  An open circuit holds it again at the next request."""
         now = self._clock.now()
 
         def do(session: Session) -> QueueView:
@@ -139,7 +139,7 @@ class QueueService:
         dead_letter_queue: str | None = None,
         contains: str = "",
     ) -> Work[list[QueueView]]:
-        """By name; with a `dead_letter_queue` only those whose dead messages go there."""
+        """Queues by name; with `dead_letter_queue` only those whose dead messages go there."""
 
         def do(session: Session) -> list[QueueView]:
             queues = session.queues.page(
@@ -155,7 +155,7 @@ class QueueService:
         return read(self._store, do)
 
     def remove(self, name: str, *, force: bool) -> Work[None]:
-        """With force, purge it first (see `purge`); what is sent in between is removed with it."""
+        """With force, purge it first (see `purge`); messages sent in between are removed, too."""
         now = self._clock.now()
 
         def do(session: Session) -> None:
@@ -177,7 +177,7 @@ class QueueService:
         return read(self._store, lambda session: session.queues.removed_at(name))
 
     def purge(self, name: str) -> Steps[int]:
-        """Cancel all messages, a chunk per transaction; the answer is how many there were.
+        """Cancel all messages, a chunk per transaction; returns how many there were.
 
         Dedup keys are forgotten, so the same messages can be sent again.
         """
@@ -194,16 +194,16 @@ class QueueService:
 
         def do(session: Session) -> Purged:
             queue_no = _existing(session, name).queue_no
-            # Messages first: senders lock their group before they wait for a key, and so must we.
+            # Messages first: like senders, lock groups before waiting for dedup keys.
             cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
             forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
-            # Messages sent in between that lost their key are cancelled the next time.
+            # Messages sent in between that lost their key are cancelled by the next call.
             return Purged(cancelled, is_done=not cancelled and not forgotten)
 
         return write(self._store, do)
 
     def bring_back_some(self, name: str) -> Work[int]:
-        """Bring back due messages and cancel expired ones; repeat while it answers CHUNK."""
+        """Bring back due messages and cancel expired ones; repeat while it returns CHUNK."""
         now = self._clock.now()
 
         def do(session: Session) -> int:
@@ -214,9 +214,9 @@ class QueueService:
         return write(self._store, do)
 
     def redrive(self, name: str, *, to: str | None = None, limit: int | None = None) -> Steps[int]:
-        """Send dead messages back, a chunk per transaction; the answer is how many there were.
+        """Send dead messages back, a chunk per transaction; returns how many there were.
 
-        At most what is there now: messages that die again meanwhile wait for the next redrive.
+        At most as many as are there now: messages that die again stay for the next redrive.
         """
         counts = (yield from self.get(name)).counts
         left = counts.dead + counts.ready + counts.waiting

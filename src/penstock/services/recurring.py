@@ -1,4 +1,4 @@
-"""Recurring work: declare, read, pause, run now; and the steps of the duty that fires it."""
+"""Recurring work: declare, read, pause, run now; and the steps that the duty runs to fire it."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class RecurringService:
         overlap: Overlap = Overlap.ALLOW,
         owner: str | None = None,
     ) -> Work[Schedule]:
-        """Create or change it; declaring the same again changes nothing, not even its next firing.
+        """Create or change it; an identical declaration changes nothing, not even the next firing.
 
         `owner`: the application that declares it, which may `retire` it later.
-        Raises InvalidRequest at once or when it runs, QueueNotFound when it runs.
+        Raises InvalidRequest at once or when it runs, and QueueNotFound when it runs.
         """
         schedules.check(name, rhythm, template)
         now = self._clock.now()
@@ -71,7 +71,7 @@ class RecurringService:
         )
 
         def do(session: Session) -> Schedule:
-            self._new(session, wanted, now, now=now)  # what cannot be sent is refused now
+            self._new(session, wanted, now, now=now)  # refuse at once what cannot be sent
             before = session.schedules.to_change(name)
             if before is None:
                 made = schedules.declare(None, wanted, now=now)
@@ -94,7 +94,7 @@ class RecurringService:
         return read(self._store, lambda session: session.schedules.page(after=after, limit=limit))
 
     def remove(self, name: str) -> Work[None]:
-        """Messages that it has sent stay."""
+        """Remove the schedule; messages that it has sent stay."""
 
         def do(session: Session) -> None:
             if not session.schedules.remove(name):
@@ -105,9 +105,9 @@ class RecurringService:
     def dropped(
         self, owner: str, declared: Collection[str], *, may: May = lambda _: True
     ) -> Work[list[str]]:
-        """Names of work that this application declared before and no longer declares.
+        """Names of schedules that this application declared earlier and no longer declares.
 
-        Empty while workers of another version of it are alive.  `may`: only of these.
+        Empty while workers of another version of it are alive.  `may`: which names to consider.
         """
         now = self._clock.now()
         return read(
@@ -120,7 +120,7 @@ class RecurringService:
     def retire(
         self, owner: str, declared: Collection[str], *, may: May = lambda _: True
     ) -> Work[list[str]]:
-        """Remove dropped work and record a fact for each.  Messages that it has sent stay."""
+        """Remove dropped schedules, with a fact for each; messages that they have sent stay."""
         now = self._clock.now()
 
         def do(session: Session) -> list[str]:
@@ -143,7 +143,7 @@ class RecurringService:
         )
 
     def resume(self, name: str) -> Work[Schedule]:
-        """Firings during the pause are not caught up."""
+        """Resume it; firings missed during the pause are not made up for."""
         now = self._clock.now()
         return write(
             self._store,
@@ -167,7 +167,7 @@ class RecurringService:
     def preview(
         self, rhythm: Rhythm, *, count: int, after: int | None = None
     ) -> Computation[list[int]]:
-        """The next instants of a rhythm, also of one that is not declared."""
+        """The next instants of a rhythm, which need not be declared."""
         if not 1 <= count <= MAX_PREVIEW:
             raise InvalidRequest(f"count must be from 1 to {MAX_PREVIEW}")
         schedules.check_rhythm(rhythm)
@@ -182,13 +182,13 @@ class RecurringService:
         return read(self._store, lambda s: s.schedules.due(now=now, limit=limit, after=after))
 
     def next_at(self, *, now: int) -> Work[int | None]:
-        """When the next one that is not due yet falls due."""
+        """When the next schedule that is not due yet falls due."""
         return read(self._store, lambda session: session.schedules.next_at(now=now))
 
     def fire(self, name: str, *, now: int) -> Work[Schedule | None]:
-        """Send and record what is due, all or nothing.
+        """Send and record what is due, in one transaction.
 
-        None if this node has nothing to do: another one has it locked, or has fired it.
+        None if this node has nothing to do: another node has locked it, or has fired it.
         """
 
         def do(session: Session) -> Schedule | None:
@@ -203,7 +203,7 @@ class RecurringService:
                 sent = self._send(session, found, plan.fire_at, now=now, before=replaced)
             except PenstockError as error:
                 return _save(session, schedules.record_failure(found, str(error)))
-            # A duplicate of the previous firing is that message: nothing else stands for this one.
+            # If the send was deduplicated, the previous message also stands for this firing.
             if replaced is not None and sent and replaced not in sent:
                 _cancel(session, replaced, now=now)
             return _save(session, schedules.advance(found, plan, sent=sent))
@@ -225,7 +225,7 @@ class RecurringService:
         now: int,
         before: str | None = None,
     ) -> list[str]:
-        """Ids, in order; fewer than requested if the queue is full, but at least one."""
+        """The ids in order; fewer than requested if the queue is full, but at least one."""
         new = [self._new(session, schedule, at, now=now) for at in fire_at]
         answers = session.send(new, before=before) if new else []
         sent = [answer.id for answer in answers if not isinstance(answer, PenstockError)]
@@ -274,7 +274,7 @@ def _known(schedule: Schedule) -> dict[str, object]:
 
 
 def _is_busy(session: Session, schedule: Schedule) -> bool:
-    """A dead letter has ended, although it may be claimed again in another queue."""
+    """Whether its last message is unfinished; a dead letter has ended, even if claimable."""
     if schedule.overlap is Overlap.ALLOW or schedule.last_id is None:
         return False
     message = session.messages.find(schedule.last_id)

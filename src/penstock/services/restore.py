@@ -1,7 +1,7 @@
 """Restores messages from the lake, as they were: with their ids, dates and attempts.
 
-A message that the store knows, live or in its history, is skipped: so a restore can be repeated,
-after a kill or for no reason, and never duplicates a message.
+A message that the store knows, live or in its history, is skipped.  So a restore can be repeated at
+any time, also after a kill, and never duplicates a message.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RestoreService:
         self._clock = clock
 
     def make_queues(self, settings: Mapping[str, str]) -> int:
-        """Create missing queues with the settings they had; JSON texts by name."""
+        """Create missing queues; `settings`: JSON texts by name, as the queues had them."""
         now = self._clock.now()
 
         def do(session: Session) -> int:
@@ -59,13 +59,13 @@ class RestoreService:
         return self._store.write(do).result()
 
     def put(self, rows: Sequence[LakeMessage]) -> Ticket[Restored]:
-        """All in one transaction."""
+        """Restore these messages in one transaction."""
         now = self._clock.now()
         return self._store.write(lambda session: _put(session, rows, now=now))
 
 
-# The columns that a restored message takes over: its number and its place are new, and its lease
-# and where it died belong to the past.
+# The columns that a restored message keeps.  It gets a new number and place; its lease and the
+# queue it died in are dropped.
 _KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__struct_fields__) - {
     "message_no",
     "queue_no",
@@ -122,7 +122,7 @@ def _new(row: LakeMessage, queue: Queue, *, now: int) -> NewMessage:
     content = Content(
         row["body"], None if attributes is None else _attributes.decode(attributes), row["trace"]
     )
-    # The windows of keys are long over; a key that is held for longer is held again.
+    # Dedup windows are long over; a key held until an event is held again.
     return NewMessage(message, content, dedup_window_ms=0)
 
 

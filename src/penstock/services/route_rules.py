@@ -1,4 +1,4 @@
-"""The JSON form of a route table: one object in gateleen's form, pattern → rule.
+"""The JSON form of a route table: one object as in gateleen, pattern → rule.
 
     {"/stripe/(.*)": {"url": "https://api.example.com/v1/$1", "methods": ["POST"], "timeout": 30}}
 
@@ -62,7 +62,7 @@ def parse_rules(text: str) -> RouteTable:
     """Return the table, or raise InvalidRequest with the rule and the reason."""
     try:
         rules = json.loads(text, object_pairs_hook=_without_twins)
-        json.dumps(rules, ensure_ascii=False).encode()  # escapes can encode half a character
+        json.dumps(rules, ensure_ascii=False).encode()  # an escape may be a lone surrogate
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"rules are not valid JSON: {error}") from None
     if not isinstance(rules, dict):
@@ -159,7 +159,7 @@ def _methods(rule: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _concurrency(rule: Mapping[str, Any]) -> int | None:
-    """gateleen limits connections, each of which carries one request at a time."""
+    """From gateleen's limit of connections, each of which carries one request at a time."""
     if "concurrency" in rule:
         return _int(rule, "concurrency", 0, 1, 100_000)
     if "connectionPoolSize" in rule:
@@ -168,7 +168,7 @@ def _concurrency(rule: Mapping[str, Any]) -> int | None:
 
 
 def _intervals(rule: Mapping[str, Any]) -> tuple[int, ...]:
-    """In seconds, as vertx-redisques has them."""
+    """In seconds, as in vertx-redisques."""
     found = rule.get("retryIntervals", [])
     if not isinstance(found, list) or not all(map(_is_int, found)):
         raise InvalidRequest("retryIntervals must be a list of seconds")

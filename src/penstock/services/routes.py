@@ -27,7 +27,7 @@ _log = logging.getLogger("penstock.routes")
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """New valid rules, and the table they make."""
+    """Validated rules, as text and as a table."""
 
     text: str
     table: RouteTable
@@ -35,7 +35,7 @@ class Rules(msgspec.Struct, frozen=True):
 
 class RouteService:
     def __init__(self, store: Store, clock: Clock, *, denied: str = "") -> None:
-        """`denied`: networks that no rule may lead to, besides those that none ever may."""
+        """`denied`: networks that no rule may lead to, besides those that are always denied."""
         self._store = store
         self._clock = clock
         self._guard = Guard(denied)
@@ -53,13 +53,13 @@ class RouteService:
         return read(self._store, lambda session: session.documents.find(RULES))
 
     def parse(self, text: str) -> Rules:
-        """Raises InvalidRequest.  Thousands of rules take a second: not for an event loop."""
+        """Raises InvalidRequest.  Not for an event loop: thousands of rules take a second."""
         table = parse_rules(text)
         check_endpoints(table, self._guard)
         return Rules(text, table)
 
     def put(self, text: str) -> Work[Document]:
-        """All of them at once, or InvalidRequest.  Circuits of removed patterns are removed."""
+        """Replace all rules, or raise InvalidRequest; removes the circuits of removed patterns."""
         return self.keep(self.parse(text))
 
     def keep(self, rules: Rules) -> Work[Document]:
@@ -76,7 +76,7 @@ class RouteService:
         return write(self._store, do)
 
     def remove(self) -> Work[bool]:
-        """All rules; False: there were none."""
+        """Remove all rules; returns whether there were any."""
         now = self._clock.now()
 
         def do(session: Session) -> bool:

@@ -36,7 +36,7 @@ class ScalingService:
     # ---- for the autoscaler
 
     def lead(self, group: str, *, holder: str, for_ms: int, now: int) -> bool:
-        """Of all autoscalers of this group one acts."""
+        """Become or stay the leader: only one autoscaler of a group acts."""
         name = _duty(group)
         leading = self._store.write(
             lambda s: s.duties.lead(name, holder=holder, for_ms=for_ms, now=now)
@@ -73,7 +73,7 @@ class ScalingService:
         return write(self._store, do)
 
     def of_group(self, group: str) -> dict[str, FleetStatus]:
-        """The status that the previous leader left."""
+        """The status that the previous leader saved."""
         found = self.all().result()
         return {status.name: status for status in found if status.group == group}
 
@@ -86,7 +86,7 @@ class ScalingService:
     # ---- for all callers
 
     def all(self) -> Work[list[FleetStatus]]:
-        """By name."""
+        """All fleets, by name."""
 
         def do(session: Session) -> list[FleetStatus]:
             found = (_find(session, name) for name in sorted(_read_index(session)))
@@ -106,7 +106,7 @@ class ScalingService:
         return read(self._store, do)
 
     def wanted(self, name: str) -> Work[int]:
-        """How many workers it should have; raises FleetNotFound and FleetNotWatched."""
+        """How many workers it should have; raises FleetNotFound or FleetNotWatched."""
         now = self._clock.now()
 
         def do(session: Session) -> int:
@@ -155,6 +155,6 @@ def _find(session: Session, name: str) -> FleetStatus | None:
         return None
     try:
         return _status.decode(found.text)
-    except msgspec.ValidationError as error:  # of another version: the next run overwrites it
+    except msgspec.ValidationError as error:  # another version's: the next run overwrites it
         _log.debug("the stored status of fleet %s cannot be read: %s", name, error)
         return None

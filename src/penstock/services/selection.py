@@ -1,4 +1,4 @@
-"""Selects messages of a queue by their fields, to read and to change many at a time."""
+"""Selects messages of a queue by their fields, to read or change many at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Picking:
         self._messages = messages
 
     def page(self, queue: str, pick: Pick, *, limit: int, after: Place | None) -> Work[MessagePage]:
-        """A page that searches some thousands at most: it may be short, and not the last."""
+        """Searches at most `STRETCH` messages, so a short page need not be the last."""
         if pick.is_everything:
             return self._messages.browse(queue, pick.state, limit=limit, after=after)
         self._check(pick, limit)
@@ -58,7 +58,7 @@ class Picking:
         return read(self._store, do)
 
     def of_queue(self, queue: str, ids: list[str]) -> Work[list[str]]:
-        """Those that are in this queue, each once."""
+        """The ids of messages that are in this queue, without duplicates."""
         if not 1 <= len(ids) <= MAX_IDS:
             raise InvalidRequest(f"ids takes 1 to {MAX_IDS}")
 
@@ -70,7 +70,7 @@ class Picking:
         return read(self._store, do)
 
     def act(self, message_id: str, order: BulkOrder, *, queue: str | None = None) -> Work[Message]:
-        """Raises WrongState, or MessageNotFound; `queue`: only while it is in that queue."""
+        """Raises WrongState or MessageNotFound; `queue`: only if the message is in that queue."""
         now = self._clock.now()
         kept = msgspec.structs.replace(order, reason=self._messages.kept(order.reason))
 

@@ -15,7 +15,7 @@ from penstock.ports.tables import TableReader
 
 
 class Tables:
-    """Reads files: not for the event loop."""
+    """Not for an event loop: it reads files."""
 
     def __init__(self, tables: TableReader, *, folder: str) -> None:
         self._tables = tables

@@ -1,4 +1,4 @@
-"""Leases of tasks: each beat of a worker extends those that it holds."""
+"""Task leases: each beat of a worker extends the leases that it holds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TaskLeases:
         return min(max(0, worker.alive_until - now) + self._grace_ms, self._most_ms)
 
     def beat(self, worker_id: str) -> Steps[Worker | None]:
-        """None: it must register again."""
+        """Extend the leases; None: the worker must register again."""
         worker = yield from self._workers.beat(worker_id)
         if worker is None or not (yield from self._has_queue()):
             return worker

@@ -20,14 +20,14 @@ from penstock.ports.store import Acted, Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.ports.unit_of_work import Work, read, write
 
-MOST_HELD = 1_000  # leases in one answer, and given back in one transaction
+MOST_HELD = 1_000  # leases per answer, and released per transaction
 _MOST_LOST = 100  # workers in one step
 _STILL_WATCHED_MS = MINUTE  # a claim may have been under way when its worker was lost
 
 
 class WorkerView(msgspec.Struct, frozen=True):
     worker: Worker
-    holding: int  # leases that it holds now, MOST_HELD of all workers at most
+    holding: int  # its current leases; of all workers together at most MOST_HELD are counted
 
 
 class HeldLease(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class WorkerService:
         valid_ms: int = VALID_MS,
         shared_queues: tuple[str, ...] = (),
     ) -> None:
-        """`shared_queues`: queues that a worker may claim from without having named them."""
+        """`shared_queues`: queues that a worker may claim from without naming them."""
         self._store = store
         self._clock = clock
         self._dice = dice
@@ -55,7 +55,7 @@ class WorkerService:
         self.valid_ms = valid_ms
 
     def register(self, about: NewWorker) -> Work[Worker]:
-        """Raises InvalidRequest.  Its claims carry its id as `claimed_by`."""
+        """Raises InvalidRequest.  The worker passes its id to claims as `claimed_by`."""
         check_about(about, self._limits)
         now = self._clock.now()
         worker_id = uuid7(now, self._dice.digits(ID_DIGITS))
@@ -86,14 +86,14 @@ class WorkerService:
         return write(self._store, do)
 
     def drain(self, worker_id: str) -> Work[Worker]:
-        """It learns of it with its next beat.  Raises WorkerNotFound or WorkerGone."""
+        """The worker is notified by its next beat.  Raises WorkerNotFound or WorkerGone."""
         now = self._clock.now()
         return self._change(
             worker_id, lambda worker: workers.drain(worker, now=now), workers.DRAINED, now
         )
 
     def leave(self, worker_id: str) -> Work[Worker]:
-        """Raises WorkerNotFound.  The caller gives back what it still holds."""
+        """Raises WorkerNotFound.  The caller releases the leases that it still has."""
         now = self._clock.now()
         return self._change(
             worker_id, lambda worker: workers.leave(worker, now=now), workers.LEFT, now
@@ -107,7 +107,7 @@ class WorkerService:
         return read(self._store, lambda s: _existing(s.workers.find(worker_id), worker_id))
 
     def alive(self, worker_id: str) -> Work[Worker]:
-        """The same, but only while it is alive; raises WorkerGone."""
+        """The same, but raises WorkerGone if it is not alive."""
         now = self._clock.now()
 
         def do(session: Session) -> Worker:
@@ -119,7 +119,7 @@ class WorkerService:
         return read(self._store, do)
 
     def all(self) -> Work[list[Worker]]:
-        """Those that are alive."""
+        """All workers that are alive."""
 
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
@@ -134,7 +134,7 @@ class WorkerService:
     def page(
         self, *, after: str = "", limit: int = 100, with_gone: bool = False
     ) -> Work[list[WorkerView]]:
-        """In the order in which they registered, with the number of their leases."""
+        """Workers in order of registration, with the number of their leases."""
         if not 1 <= limit <= self._limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
 
@@ -148,7 +148,7 @@ class WorkerService:
         return read(self._store, do)
 
     def leases_of(self, worker: Worker) -> Work[list[HeldLease]]:
-        """Its leases in the queues that it has named, or anywhere if it has named none."""
+        """Its leases in the queues that it has named, or in all queues if it has named none."""
 
         def do(session: Session) -> list[HeldLease]:
             held = session.workers.held([worker.id], queues=self._where(worker), limit=MOST_HELD)
@@ -171,7 +171,7 @@ class WorkerService:
         delay_ms: int | None = None,
         text: str | None = None,
     ) -> Ticket[list[Acted | PenstockError]]:
-        """On behalf of the holder.  Messages that another holder got meanwhile are not touched."""
+        """On behalf of the holder.  Messages that were claimed again since are not touched."""
         now = self._clock.now()
         return self._store.act(
             [
@@ -188,7 +188,7 @@ class WorkerService:
         )
 
     def lose_overdue(self, *, now: int) -> Work[int]:
-        """Mark workers lost that missed their beats; of several nodes one does it."""
+        """Mark workers that missed their beats as lost; only one of several nodes does it."""
 
         def do(session: Session) -> int:
             lost = 0
@@ -208,7 +208,7 @@ class WorkerService:
         return read(self._store, lambda s: bool(s.workers.overdue(now=now, limit=1)))
 
     def lately_lost(self, *, now: int) -> Work[list[Worker]]:
-        """Those that may still hold something."""
+        """Lost workers that may still hold leases."""
         since = now - _STILL_WATCHED_MS
 
         def do(session: Session) -> list[Worker]:

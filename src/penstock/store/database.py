@@ -15,9 +15,9 @@ class Collision(Exception):
 
 
 class Overtaken(Collision):
-    """Another transaction has changed the rows that this one was about to: retry at once.
+    """Another transaction has changed the rows that this one was about to change: retry at once.
 
-    Such retries are hardly limited: each means that another transaction made progress.
+    The limit of such retries is high, as each means that another transaction made progress.
     """
 
 
@@ -34,7 +34,7 @@ class QueryResult(Protocol):
 
 
 class ReadyRows:
-    """Rows that were read already: without a network nothing is gained by reading them later."""
+    """Rows that were read at once: without a network, reading them later gains nothing."""
 
     __slots__ = ("_rows",)
 
@@ -47,7 +47,7 @@ class ReadyRows:
 
 class Database(Protocol):
     dialect: str
-    is_shared: bool  # others write at the same time, so rows that must not change have to be locked
+    is_shared: bool  # other nodes write, too, so rows that must not change have to be locked
     finds_deadlocks: bool  # detects that the calling thread holds the lock it waits for
 
     @property
@@ -90,15 +90,15 @@ class Database(Protocol):
     def acquire_write_lock(self, *, wait: bool) -> bool:
         """On a single-writer backend: acquire the write lock until the end of the next transaction.
 
-        False if it is taken and `wait` is False.  After True, check `is_alive`: it may be False
-        now.  `begin` acquires the lock by itself.
+        False if it is taken and `wait` is False.  After True, check `is_alive`, which may have
+        become False.  `begin` acquires the lock by itself.
         """
         ...
 
     def release_write_lock(self) -> None: ...
 
     def begin(self, *, durable: bool) -> None:
-        """Start a transaction; `durable`: its commit returns when it is on the disk."""
+        """Start a transaction; `durable`: its commit returns only when it is on the disk."""
         ...
 
     def step_back(self, times: int) -> None:

@@ -28,7 +28,7 @@ class Partitions:
         self._make: Callable[[int], None] | None = None
 
     def make_elsewhere(self, make: Callable[[int], None], known: set[int]) -> None:
-        """Create days in another transaction: this one may last long or be rolled back."""
+        """Create days in another transaction, because this one may last long or be rolled back."""
         self._make = make
         self._known = known
 
@@ -52,7 +52,7 @@ class Partitions:
                 self._make(day)
             elif day not in self.days():
                 self._db.post("partitions.lock")
-                if day not in self.days():  # another node may have been faster
+                if day not in self.days():  # another node may have created it
                     self._create(day)
                     self._new.add(day)
             self._known.add(day)

@@ -1,9 +1,9 @@
-"""SQL by name.  `common/` has what both backends share; a dialect folder has the overrides.
+"""SQL by name.  `common/` has the queries of both backends, a dialect folder overrides them.
 
 Placeholders in the text:
-    {columns}      the columns of a message, in the order of the record
-    SET {leased}   what a claim changes in a message, as in domain/message/lifecycle.py
-    IN {list:NAME} one of the integers of the parameter NAME, a JSON list
+    {columns}      the columns of a message, in the order of its fields
+    SET {leased}   the changes that a claim makes, as in domain/message/lifecycle.py
+    IN {list:NAME} one of the integers in the parameter NAME, a JSON list
     {json:COLUMN}  a column that holds JSON, for ->>
     {day} …        a number that is part of a table's name
 """
@@ -32,7 +32,7 @@ _LEASED = (
 
 _LISTS = {
     "sqlite": r"IN (SELECT value FROM json_each(:\1))",
-    # An array: its members are looked up in an index one by one, whatever their number.
+    # An array: its members are always looked up in an index one by one.
     "postgres": r"= ANY (CAST(translate(:\1, '[]', '{}') AS bigint[]))",
 }
 _JSONS = {"sqlite": r"\1", "postgres": r"CAST(\1 AS json)"}

@@ -112,7 +112,7 @@ class SqlStore(CallerTransactionVerbs):
         for listener in self._listeners:
             try:
                 listener(woken)
-            except Exception:  # a lost hint costs time; an exception would stop the writer
+            except Exception:  # a lost wake-up only costs time; an exception would stop the writer
                 _log.exception("a listener of wake-ups failed")
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
@@ -136,7 +136,7 @@ class SqlStore(CallerTransactionVerbs):
         return self.readers.submit(what).ticket
 
     def limit_waits(self, timeout_ms: int) -> None:
-        """Reduce the timeout of requests, also of those that wait already."""
+        """Reduce the timeout of requests, including those that are waiting."""
         self._timeouts.timeout_ms = min(self._timeouts.timeout_ms, timeout_ms)
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class SqlStore(CallerTransactionVerbs):
         return None if self.watch is None else self.watch.damage()
 
     def agree(self, number: int, if_first: IfFirst = lambda _: None) -> int:
-        """The number of the first process that opened the store, for all that open it meanwhile.
+        """Agree on one number: the first process sets it, for all that have the store open.
 
         `if_first`: called by that process in the same transaction.
         """
@@ -253,7 +253,7 @@ def _is_plain(path: Path, checksums: bool) -> bool:
 
 
 def _make_folder(folder: Path) -> None:
-    """Create it durably: a folder survives a power cut only if its parent is synced."""
+    """Create it durably: a new folder survives a power cut only if its parent is synced."""
     if folder.exists():
         return
     _make_folder(folder.parent)
@@ -275,12 +275,12 @@ def _make_file(path: Path) -> None:
 
 
 def _facts(session: Session) -> tuple[bytes, int]:
-    """The secret that signs receipts, created by the first start, and the latest instant seen."""
+    """The secret that signs receipts, created at the first start, and the latest instant seen."""
     db: Database = session.db  # type: ignore[attr-defined]
     [(made,)] = db.rows("meta.new_secret")
     db.run("meta.set_if_absent", {"name": SECRET, "value": made})
     [(secret,)] = db.rows("meta.get", {"name": SECRET})
     marks = db.rows("meta.get", {"name": HIGH_WATER})
-    # The mark is written at intervals: time continues after anything that may have followed it.
+    # The mark is written at intervals, so time continues after any instant that may have followed.
     latest = int(marks[0][0]) + HIGH_WATER_STEP_MS if marks else 0
     return bytes.fromhex(secret), latest

@@ -21,10 +21,10 @@ class NodePart:
         stuck_ms: int | None = None,
         has_work: Callable[[], bool] | None = None,
     ) -> None:
-        """`stuck_ms`: how long it may finish nothing while it `has_work`; None: for ever."""
+        """`stuck_ms`: how long it may finish nothing while it `has_work`; None: no limit."""
         self.name = name
         self.moves = 0
-        self.error: str | None = None  # why it is not running
+        self.error: str | None = None  # why it is not running, if so
         self._stuck_ms = stuck_ms
         self._has_work = has_work
         self._pulse: Pulse | None = None
@@ -73,7 +73,7 @@ class Health:
                 self._parts.remove(part)
 
     def look(self, now: int) -> None:
-        """Observe every part; call it about once a second, with a clock that only advances."""
+        """Observe every part; call it about once a second, with a monotonic clock."""
         for part in self._all():
             part.look(now)
 

@@ -1,4 +1,4 @@
-"""Log lines on stderr, as text or JSON.  Lines of a running job name it."""
+"""Log lines on stderr, as text or JSON; lines that a running job logs name the job."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ RunningJob = Callable[[], tuple[str, str | None] | None]  # id and kind
 
 
 def name_jobs(running_job: RunningJob) -> None:
-    """From now on each record names the job that wrote it.
+    """Make each record from now on name the job that logged it.
 
-    Decided when a record is made, because handlers may write it in another thread.
+    The job is determined when a record is created, because handlers may write it in another thread.
     """
     make = logging.getLogRecordFactory()
 

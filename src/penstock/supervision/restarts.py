@@ -1,4 +1,4 @@
-"""Shared by supervised threads and tasks: one log entry per failure, and growing pauses."""
+"""Restarts of supervised threads and tasks: one log entry per failure, and growing pauses."""
 
 from __future__ import annotations
 

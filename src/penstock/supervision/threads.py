@@ -16,8 +16,10 @@ OnFailure = Callable[[StoreUnavailable], None]
 
 
 class SupervisedThread:
-    """Runs `run` until it returns.  When it raises, the failure is logged and shown by /healthz,
-    `on_failure` answers the callers that waited for this thread, and `run` is called again.
+    """Calls `run` until it returns, and again whenever it raises.
+
+    A failure is logged and shown by /healthz, and `on_failure` answers the callers that waited for
+    this thread.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The composition roots: the only place that knows which classes are behind the ports."""
+"""The composition roots: the only place that knows which classes implement the ports."""

@@ -1,4 +1,4 @@
-"""What `penstock archive run`, `snapshot` and `status` do, with or without a running server."""
+"""Implements `penstock archive run`, `snapshot` and `status`, with or without a running server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TakenSnapshot(msgspec.Struct, frozen=True):
 class SourceStatus(msgspec.Struct, frozen=True):
     table: str
     rows: int  # in the lake
-    behind: int  # about how many are not yet
+    behind: int  # approximate number that are not there yet
     written_at: datetime | None
 
 

@@ -72,7 +72,7 @@ class OpenStore(Store, Wakeups, Protocol):
     @property
     def health(self) -> Health: ...
     def limit_waits(self, timeout_ms: int) -> None:
-        """Limit how long requests wait, including those that wait already."""
+        """Limit how long requests wait, including those that are waiting."""
         ...
 
 
@@ -179,7 +179,7 @@ class Broker:
         self.store.close()
 
     def refresh_keys(self) -> None:
-        with self._refreshing:  # else an older read might replace a newer one
+        with self._refreshing:  # otherwise an older read might replace a newer one
             self.keyring.take(self.keys.all().result())
 
     def refuse_open_door(self) -> None:

@@ -24,7 +24,7 @@ _NAME = "repair-clock"
 
 
 def repair_clock(settings: Settings) -> Finding:
-    """Set the store's time back however little it is ahead: the operator vouches for the clock."""
+    """Set the store's time back even if it is a little ahead: the operator trusts the clock."""
     try:
         path = settings.sqlite_path
         return _repair_shared(settings.store_url) if path is None else _repair(path, settings)

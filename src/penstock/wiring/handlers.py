@@ -29,7 +29,7 @@ from penstock.wiring.broker import Broker
 
 
 class NoWaitingClaims:
-    """In a process that serves no claims, none wait."""
+    """For a process that serves no claims, so that none can wait."""
 
     waiting = 0
 

@@ -56,7 +56,7 @@ def archive_loop(broker: Broker) -> DutyLoop:
     every_ms = settings.snapshot_every_ms
     if every_ms:
         duties.append(SnapshotDuty(store, snapshots, every_ms=every_ms, keep=settings.snapshots))
-    # Not watched for being stuck: writing a day of history may take long.
+    # Never counts as stuck, because writing a day of history may take long.
     return DutyLoop(
         duties, broker.clock, name="penstock-archive", stopped=stopped, health=broker.health
     )

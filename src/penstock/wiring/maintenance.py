@@ -26,7 +26,7 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 def backup(settings: Settings, target: Path, *, replace: bool, progress: Progress) -> Copied:
-    """Make a checked copy of a SQLite store; in a folder its name contains the time."""
+    """Make a checked copy of a SQLite store; in a folder, the copy is named after the time."""
     path = settings.sqlite_path
     if path is None:
         raise InvalidRequest("use PostgreSQL's own tools for this: pg_dump, pg_basebackup")

@@ -1,1 +1,1 @@
-"""API keys and console logins: who may do what."""
+"""API keys, their permissions, and console logins."""

@@ -1,4 +1,4 @@
-"""API keys: who may do what on which queues.  Only a hash of a key is ever stored."""
+"""API keys: which operations on which queues they allow.  Only a hash of a key is stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 
 class Scope(StrEnum):
-    """Which queues a key must cover, besides having the role, to be allowed an operation."""
+    """Which queues a key must cover, besides having the role, for an operation."""
 
     QUEUE = "queue"  # the queue in the path, or the one behind a protocol
     NAMED = "named"  # a queue that the request or the addressed object names in another way
@@ -64,12 +64,12 @@ def hash_secret(secret: str) -> str:
 def signing_secret(key_id: str, *, secret: bytes) -> str:
     """Derive the secret for protocols that sign requests instead of sending the key.
 
-    Checking a signature takes the secret itself, and only a hash of the key is stored.  So this
+    Verifying a signature takes the secret itself, but only a hash of the key is stored.  So this
     secret is derived when needed and never stored.  `secret` comes from the secret file, or else
-    from the store, where a reader of the database can see it.
+    from the store, where any reader of the database can see it.
     """
     mac = hmac.digest(secret, f"signing {key_id}".encode(), "sha256")
-    return base64.urlsafe_b64encode(mac[:30]).decode()  # also fits into a URL
+    return base64.urlsafe_b64encode(mac[:30]).decode()  # safe in URLs, too
 
 
 def fingerprint(secret: bytes) -> str:

@@ -1,9 +1,9 @@
 """Console logins: the API key that was presented, and until when the login is valid.
 
-The cookie holds a random token and the store only its hash, so a reader of the store cannot forge
-a cookie, and a login that was ended is ended on every node.  Browsers send cookies with every
-request, whichever page caused it; so each login has a second token that only our own pages learn,
-and the cookie is useless without it.
+The cookie holds a random token, the store only its hash: a reader of the store cannot forge a
+cookie, and a login that was ended is ended on every node.  Browsers send cookies with every
+request, whichever page caused it, so each login has a second token that only our own pages get; the
+cookie is useless without it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def hash_token(token: str) -> str:
 
 
 def is_valid(login: Login, *, valid_ms: int, now: int) -> bool:
-    """Whether it has neither ended nor been issued by a clock in the future."""
+    """False if it has expired, or was issued by a clock that was ahead."""
     return now < login.until_at <= now + valid_ms + MAX_CARRY_MS
 
 

@@ -1,4 +1,4 @@
-"""Circuits: whether requests of a route may be tried, and how their outcomes change that.
+"""Circuits: whether requests on a route may be tried, and how their outcomes change that.
 
                enough outcomes, failure ratio ≥ threshold
     CLOSED ─────────────────────────────────────────────────▶ OPEN ◀──────────┐
@@ -6,10 +6,10 @@
       │     a probe succeeds                                      ▼            │ a probe fails
       └───────────────────────────────────────────────────── HALF_OPEN ────────┘
 
-Pure, and small enough to replay history through: time comes in, the changed circuit comes out.
+Pure functions, cheap enough to replay history: time comes in, the changed circuit comes out.
 Statistics alone never close a circuit: while it is open nothing is tried, so only a probe or an
-operator closes it.  Closing does not release the queues at once: they are lined up, and a duty
-releases them one after the other.
+operator closes it.  Closing does not release its queues at once: a duty releases them one after the
+other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.limits import MINUTE, SECOND
 
 PROBE_MS = 4 * MINUTE  # a single probe blocks others for this long if its outcome is never reported
-_WAIT_MS = (2 * SECOND, 2 * MINUTE)  # least and longest wait of jobs before they ask again
+_WAIT_MS = (2 * SECOND, 2 * MINUTE)  # shortest and longest wait of a job before it asks again
 _TICK_LATE_MS = SECOND  # how late a duty may be
 _BEHIND_MS = 5 * SECOND  # … and a job that failed waits this much longer than the others
 _BLANKS = "".join(map(chr, range(33)))  # the characters that gateleen trims
@@ -59,9 +59,9 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
     fail_ratio: int = 0  # percent
     opened_at: int | None = None
     reopened: int = 0  # how many probes in a row have failed
-    is_forced: bool = False  # opened by an operator; no duty or request changes that
+    is_forced: bool = False  # opened by an operator; only an operator closes it
     generation: int = 0  # grows with every change of state
-    probe_until: int = 0  # single probe: until then another request is being tried
+    probe_until: int = 0  # with a single probe: reserved for a running one until then
 
 
 class Permitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class Permitted(msgspec.Struct, frozen=True, kw_only=True):
 class Reported(msgspec.Struct, frozen=True):
     """The outcome of a request that asked for a permit.
 
-    None: it was not tried after all, because it is too old or its worker stops.
+    Outcome None: it was not tried after all, because it is too old or its worker is stopping.
     """
 
     permitted: Permitted
@@ -108,7 +108,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True):
 
     @property
     def fail_ratio(self) -> int:
-        """Percent.  Divides first, as gateleen does: 29 of 100 are 28."""
+        """In percent.  Divides first, as gateleen does: 29 of 100 are 28."""
         return int(self.failures / self.total * 100) if self.failures else 0
 
 
@@ -128,14 +128,14 @@ def circuit_hash(pattern: str) -> str:
 def permit(
     circuit: Circuit | None, settings: BreakerSettings, *, is_probed: bool = False
 ) -> Permit:
-    """`is_probed`: another request is being tried while the circuit is half-open."""
+    """`is_probed`: a probe is running while the circuit is half-open."""
     if not settings.circuit_check_enabled or circuit is None:
         return Permit.GO
     match circuit.state:
         case CircuitState.OPEN:
             return Permit.HOLD
         case CircuitState.HALF_OPEN:
-            # gateleen lets every request pass whose queue is not held; `single_probe` changes that.
+            # In gateleen every request whose queue is not held may go; `single_probe` changes that.
             return Permit.HOLD if settings.single_probe and is_probed else Permit.PROBE
         case CircuitState.CLOSED:
             return Permit.GO
@@ -151,8 +151,8 @@ def wait_ms(
 ) -> int:
     """How long a job that was not permitted waits before it asks again.
 
-    `next_tick_at`: when open circuits become half-open.  While a probe is running the waits grow
-    with the time it takes.  Waits stay short because an operator may close the circuit meanwhile.
+    `next_tick_at`: when open circuits become half-open.  The longer a probe runs, the longer the
+    waits.  They stay short because an operator may close the circuit meanwhile.
     """
     shortest, longest = _WAIT_MS
     if circuit.state is CircuitState.HALF_OPEN:
@@ -169,7 +169,7 @@ def wait_ms(
 def retry_ms(settings: BreakerSettings) -> int:
     """How long a job whose probe failed waits, so that another one is tried next.
 
-    Otherwise a job that always fails would keep the circuit open for ever.
+    Otherwise a job that always fails would keep the circuit open forever.
     """
     task = settings.open_to_half_open
     _, longest = _WAIT_MS
@@ -192,7 +192,7 @@ def tally(samples: CircuitOutcomes, settings: BreakerSettings, *, now: int) -> O
 
 
 def trim(samples: CircuitOutcomes, settings: BreakerSettings) -> CircuitOutcomes:
-    """Keep only the latest outcomes of each sort."""
+    """Keep only the latest successes and failures."""
     most = settings.max_queue_sample_count
     return CircuitOutcomes(_latest(samples.success, most), _latest(samples.failure, most))
 
@@ -200,7 +200,7 @@ def trim(samples: CircuitOutcomes, settings: BreakerSettings) -> CircuitOutcomes
 def judge(
     circuit: Circuit, found: OutcomeCounts, settings: BreakerSettings, *, now: int
 ) -> Circuit:
-    """Update the failure ratio, in every state; it opens a closed circuit and never closes one."""
+    """Update the failure ratio in any state; it can open a closed circuit, but never closes one."""
     judged = replace(circuit, fail_ratio=found.fail_ratio)
     is_enough = found.total >= settings.min_queue_sample_count
     is_bad = found.fail_ratio >= settings.error_threshold_percentage
@@ -210,7 +210,7 @@ def judge(
 
 
 def probe(circuit: Circuit, *, now: int) -> Circuit:
-    """Reserve the circuit for one probe; others wait for it, but not for ever."""
+    """Reserve the circuit for one probe; others wait for it, for a limited time."""
     return replace(circuit, probe_until=now + PROBE_MS)
 
 
@@ -220,7 +220,7 @@ def free_probe(circuit: Circuit) -> Circuit:
 
 
 def conclude_probe(circuit: Circuit, outcome: RequestOutcome, *, now: int) -> Circuit:
-    """Apply the outcome of a probe; other outcomes decide nothing."""
+    """Apply the outcome of a probe: success closes the circuit, failure reopens it."""
     if circuit.state is not CircuitState.HALF_OPEN or circuit.is_forced:
         return circuit
     if outcome is RequestOutcome.SUCCESS:
@@ -229,7 +229,7 @@ def conclude_probe(circuit: Circuit, outcome: RequestOutcome, *, now: int) -> Ci
 
 
 def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit:
-    """Half-open it on the tick of a duty.  gateleen moves all open circuits, however young."""
+    """Half-open it on a duty's tick.  gateleen does so with every open circuit, however recent."""
     if circuit.state is not CircuitState.OPEN or circuit.is_forced:
         return circuit
     if circuit.opened_at is not None and now < circuit.opened_at + open_ms(circuit, settings):
@@ -238,29 +238,29 @@ def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circu
 
 
 def open_ms(circuit: Circuit, settings: BreakerSettings) -> int:
-    """How long it stays open at least: until the next tick in gateleen, longer if configured."""
+    """The minimum time it stays open: until the next tick in gateleen, longer if configured."""
     least = settings.min_open_ms
     if settings.open_growth <= 1:
         return least
-    # After some doublings the limit is reached anyway, and a float would overflow.
+    # The limit is reached long before that, and a float would overflow.
     times = settings.open_growth ** min(circuit.reopened, 64)
     first = max(settings.open_to_half_open.interval_ms, least)
     return int(max(min(first * times, settings.max_open_ms), least))
 
 
 def close(circuit: Circuit) -> Circuit:
-    """Its outcomes are forgotten, and its queues are lined up for release."""
+    """Close it: its outcomes are forgotten, and its queues wait for their release."""
     closed = _changed(circuit, CircuitState.CLOSED)
     return replace(closed, fail_ratio=0, opened_at=None, reopened=0, is_forced=False)
 
 
 def force_open(circuit: Circuit, *, now: int) -> Circuit:
-    """Opened by an operator: it stays open until an operator closes it."""
+    """Open it for an operator: it stays open until an operator closes it."""
     return replace(_opened(circuit, now=now, reopened=0), is_forced=True)
 
 
 def next_probe(held: Iterable[HeldQueue], *, now: int) -> tuple[HeldQueue | None, list[HeldQueue]]:
-    """Pick the queue that has waited longest for a probe, and put it last."""
+    """Pick the queue that has waited longest for a probe, and move it to the end."""
     line = sorted(held, key=lambda one: (one.at, one.queue))
     if not line:
         return None, []

@@ -1,6 +1,6 @@
-"""Murmur3 with 128 bits (the x64 variant, seed 0): how gateleen names its circuits.
+"""128-bit MurmurHash3 (x64 variant, seed 0), with which gateleen names its circuits.
 
-Written out as Guava does: both halves with their lowest byte first, as 32 hexadecimal digits.
+Formatted as in Guava: both halves in little-endian byte order, as 32 hexadecimal digits.
 """
 
 from __future__ import annotations

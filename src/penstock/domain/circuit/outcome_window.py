@@ -1,9 +1,9 @@
 """Records a batch of outcomes exactly as if they had been recorded one by one.
 
 gateleen counts, judges and trims after every single outcome.  Within a batch the ratio may cross
-the threshold and come back, so the batch is replayed here.  It needs to know how many outcomes
-there are, how many of them are too old to count, which requests of the batch are among them, and,
-where the limit is reached, the oldest ones.
+the threshold and come back, so the batch is replayed here.  That requires the number of stored
+outcomes, how many of them are too old to count, which requests of the batch are among them, and, if
+the limit is reached, the oldest ones.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Batch = Sequence[tuple[str, RequestOutcome]]
 
 
 class OutcomeWindow:
-    """The window of one outcome, as far as a batch can touch it.
+    """The window of successes or of failures: the part that a batch can change.
 
-    `known` has the requests of the batch that are in the window, and as many of the oldest as may
-    have to be removed.
+    `known` has the requests of the batch that are in the window, and as many of the oldest requests
+    as may have to be removed.
     """
 
     def __init__(self, size: int, old: int, known: Mapping[str, int], *, since: int) -> None:
@@ -55,7 +55,7 @@ class OutcomeWindow:
         while self.size > most:
             at, request_id = heapq.heappop(self._oldest)
             if self._known.get(request_id) != at:
-                continue  # it has been tried again since
+                continue  # it has been retried since
             del self._known[request_id]
             self.noted.pop(request_id, None)
             self.removed.add(request_id)
@@ -78,7 +78,7 @@ class OutcomeWindows(msgspec.Struct, frozen=True):
 def note_all(
     circuit: Circuit, lines: OutcomeWindows, batch: Batch, settings: BreakerSettings, *, now: int
 ) -> tuple[Circuit, int | None]:
-    """Return the circuit afterwards, and which outcome of the batch opened it."""
+    """Return the changed circuit, and the index of the outcome that opened it, if any."""
     opened_by = None
     for i, (request_id, outcome) in enumerate(batch):
         lines.of(outcome).note(request_id, now=now)

@@ -1,7 +1,7 @@
 """Overrides of the breaker's settings for single circuits.
 
-Only settings that concern one circuit: the three tasks and the rate of unholding are the same for
-all circuits.
+Only for settings that concern one circuit: the three tasks and the rate of unholding are the same
+for all circuits.
 """
 
 from __future__ import annotations

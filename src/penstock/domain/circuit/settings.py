@@ -78,7 +78,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 def change(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSettings:
-    """Apply the named changes, also to parts of tasks, keep the others.  Raises InvalidRequest."""
+    """Apply the given changes, also to single fields of tasks; raises InvalidRequest."""
     wanted = msgspec.to_builtins(before)
     for name, value in changes.items():
         is_part = isinstance(value, dict) and isinstance(wanted.get(name), dict)
@@ -90,7 +90,7 @@ def change(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSettin
 
 
 def check(settings: BreakerSettings) -> BreakerSettings:
-    """Return them, or raise InvalidRequest for the first value out of range."""
+    """Return the settings, or raise InvalidRequest for the first value out of range."""
     _within("error_threshold_percentage", settings.error_threshold_percentage, 0, 100)
     for name in ("entries_max_age_ms", "min_queue_sample_count", "max_queue_sample_count"):
         _within(name, getattr(settings, name), 0, MAX_INT)

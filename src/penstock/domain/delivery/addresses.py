@@ -1,8 +1,8 @@
-"""Addresses that deliveries never reach, whatever a route says.
+"""Addresses that no delivery may be sent to, whatever its route.
 
-Clouds serve their machines' secrets at link-local addresses; neither a route nor a name that
-resolves to such an address may turn a delivery into a request for them.  An address that embeds
-another one (IPv4-mapped or -compatible, 6to4, NAT64, Teredo) is denied if either is.
+Clouds serve their machines' secrets at link-local addresses, so a delivery must not reach one,
+neither by its route nor by a name that resolves to it.  An address that embeds another one
+(IPv4-mapped or -compatible, 6to4, NAT64, Teredo) is denied if either is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Guard:
         self._denied: Sequence[Network] = (*_NEVER, *networks(denied))
 
     def check(self, host: str) -> str:
-        """Return an address, or raise Refused."""
+        """Return the address, or raise Refused if it is denied."""
         address = ipaddress.ip_address(host.partition("%")[0])
         for one in {address, *_carried_by(address)}:
             for network in self._denied:
@@ -80,8 +80,8 @@ def networks(text: str) -> list[Network]:
 def literal(host: str) -> Address | None:
     """The address that a URL's host stands for, in any notation that a resolver accepts.
 
-    None: the host is a name.  Raises ValueError for a host that is neither: what ends in a number
-    is an address (`2852039166`, `0xa9.0376.43518`).
+    None: the host is a name.  A host that ends in a number must be an address (`2852039166`,
+    `0xa9.0376.43518`), or ValueError is raised.
     """
     if host.startswith("["):
         return ipaddress.IPv6Address(host[1:-1])
@@ -127,7 +127,7 @@ def _carried_by(address: Address) -> list[Address]:
     if address in _NAT64 or (address in _COMPATIBLE and number > 1):
         carried.append(ipaddress.IPv4Address(number & 0xFFFF_FFFF))
     if address in _LOCAL_NAT64:
-        # At the end for a prefix of 96 bits; for one of 48 around the bits 64 to 71 (RFC 6052).
+        # After a prefix of 96 bits at the end; after one of 48 around bits 64 to 71 (RFC 6052).
         behind = (number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF
         carried += [ipaddress.IPv4Address(n) for n in (number & 0xFFFF_FFFF, behind) if n]
     return [one for one in carried if one is not None]

@@ -1,7 +1,8 @@
-"""How routes share the slots of a node's pool, so that one that hangs does not starve the others.
+"""How routes share a node's slots, so that a route that hangs does not starve the others.
 
-A slot is one request under way.  A route may take a further slot while it has fewer than a multiple
-of those that stay free beyond a reserve (a dynamic threshold, as switches share buffers):
+A slot is one request under way.  A route may take another slot while it has fewer than a multiple
+of the slots that stay free beyond a reserve (the dynamic threshold by which switches share
+buffers):
 
     mine + 1 <= share * (free - reserve)
 
@@ -84,7 +85,7 @@ class Bulkhead:
 
     def enter(self, request: int, route: str, *, timeout_ms: int) -> None:
         load = self._loads.setdefault(route, _Load())
-        # A request with a short time-out is given up before the general measure calls it slow.
+        # A request with a short time-out would end before PATIENCE_MS makes it slow.
         load.slow_at[request] = self._now + min(PATIENCE_MS, timeout_ms // 2)
         self._routes[request] = route
 

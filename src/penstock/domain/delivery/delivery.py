@@ -1,7 +1,7 @@
 """A delivery: an HTTP request that waits in a queue until it is pushed to its route's URL.
 
 It is an ordinary message.  All deliveries of a queue have the same group, so they are pushed
-strictly in order, one at a time: the first one blocks the others, also while it waits for a retry.
+strictly in order, one at a time: the first one blocks the others, even while it waits for a retry.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LABEL = "penstock.push"  # of queues that hold deliveries
 GROUP = "push"
 KIND = "delivery"
 METHODS = ("DELETE", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")  # those that can be queued
-MAX_REQUEST_ID_CHARS = 256  # as many as a label of a message has
+MAX_REQUEST_ID_CHARS = 256  # as for labels of messages
 
-# Headers of a single connection.  Forwarded, they could make a request end somewhere else for the
-# endpoint than for us.
+# Hop-by-hop headers.  If they were forwarded, the endpoint could see another end of the request
+# than we do (request smuggling).
 OF_THE_CONNECTION = frozenset(
     {
         "connection",
@@ -58,8 +58,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[Header, ...] = ()
     payload: bytes | None = None
     queued_at: int
-    # How the circuit tells requests apart.  UNSET: as gateleen does, by headers or the URI; None:
-    # every message is a request of its own; a text: the sender's id.
+    # How the circuit distinguishes requests.  UNSET: by headers or the URI, as in gateleen; None:
+    # every message is a separate request; a text: the sender's id.
     unique_id: str | UnsetType | None = UNSET
 
     def header(self, name: str) -> str | None:
@@ -84,7 +84,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expire_after_s(self) -> int | None:
-        """None: never."""
+        """Seconds until it expires; None: never."""
         for name in _EXPIRE_AFTER:
             seconds = _integer(self.header(name))
             if seconds is not None and seconds >= _NEVER:
@@ -111,7 +111,7 @@ def to_body(delivery: Delivery) -> str:
 
 
 def from_body(body: str) -> Delivery:
-    """Raises InvalidRequest: a queue may hold messages of any sender."""
+    """Raises InvalidRequest, as any sender may have put other messages into the queue."""
     try:
         return _read.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -119,7 +119,7 @@ def from_body(body: str) -> Delivery:
 
 
 def queue_settings() -> QueueSettings:
-    """The settings of a queue for deliveries: no delivery is ever given up by itself."""
+    """The settings of a queue for deliveries, in which attempts are not limited."""
     return QueueSettings(
         ordering=Ordering.GROUP, max_attempts=None, max_crashes=None, labels={LABEL: "true"}
     )

@@ -1,9 +1,9 @@
-r"""Regular expressions of users, matched within a time bound whatever they and the text are.
+r"""Regular expressions of users, matched in bounded time for any pattern and text.
 
 Patterns run in RE2, whose time grows with the length of the text and never exponentially.  RE2 has
 no look-around, backreferences, possessive or atomic groups; patterns with those run in a
-backtracking engine that gives up at a deadline.  Python's own `re` has no deadline and blocks the
-interpreter: one `(a+)+b` would stop every other request of the process.
+backtracking engine with a deadline.  Python's own `re` has no deadline and blocks the interpreter:
+one `(a+)+b` would stop every other request of the process.
 
 The syntax is Java's as far as the engines support it, because rules come from gateleen.
 """
@@ -48,7 +48,7 @@ class Pattern:
         try:
             if _ANY_BYTE in text:
                 raise re2.error(_ANY_BYTE)
-            # Bytes, because with text most of the time goes into counting characters.
+            # Bytes, because with text most of the time is spent on counting characters.
             self._regexp = re2.compile(translated.encode(), options)
         except (re2.error, UnicodeEncodeError):
             self._is_linear = False
@@ -64,7 +64,7 @@ class Pattern:
     def _linear(self, text: str) -> Groups | None:
         try:
             found = self._regexp.fullmatch(text.encode())
-        except UnicodeEncodeError:  # half a character, which no pattern can mean
+        except UnicodeEncodeError:  # a lone surrogate, which no pattern can match
             return None
         if found is None:
             return None

@@ -109,7 +109,7 @@ class RouteTable:
 
     def __init__(self, routes: Sequence[DeliveryRoute] = ()) -> None:
         self.routes = tuple(routes)
-        # Compiled while the table is built, not when the first request needs it.
+        # Compiled now, so that the first request does not have to wait for it.
         self._patterns = [compile_pattern(route.pattern) for route in self.routes]
         self._by_hash = {route.hash: route for route in reversed(self.routes)}
 
@@ -119,7 +119,7 @@ class RouteTable:
         return {key: route.pattern for key, route in self._by_hash.items()}
 
     def match(self, uri: str, *, method: str | None = None) -> DeliveryRoute | None:
-        """The first route that matches.  Circuits match by URI alone, whatever the methods."""
+        """The first route that matches.  Circuits match by URI alone, without `method`."""
         for route, pattern in zip(self.routes, self._patterns, strict=True):
             if route.takes(method) and pattern.fullmatch(uri) is not None:
                 return route

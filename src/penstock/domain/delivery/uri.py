@@ -1,10 +1,10 @@
 """URIs of deliveries that cannot be sent safely.
 
-A dot segment (`..`) means one place to the pattern of a route and another to a backend that
-resolves it: `/orders/../admin` matches a route for `/orders/(.*)`.  Such URIs are refused before
-any pattern sees them.  Segments are decoded the way backends decode them: `%2e` is a dot, `%2f`,
-`\\` and `%5c` separate segments, parameters after `;` do not belong to a segment, and what is
-encoded twice is decoded twice.
+A route's pattern takes a dot segment (`..`) literally, but a backend resolves it:
+`/orders/../admin` matches a route for `/orders/(.*)`.  Such URIs are refused before any pattern is
+matched.  Segments are decoded as backends decode them: `%2e` is a dot, `%2f`, `\\` and `%5c`
+separate segments, parameters after `;` do not belong to a segment, and double encoding is decoded
+twice.
 """
 
 from __future__ import annotations
@@ -42,4 +42,4 @@ def has_dot_segment(uri: str) -> bool:
         if decoded == path:
             return False
         path = decoded
-    return True  # encoded more often than any client does by accident
+    return True  # encoded more times than any client would by accident

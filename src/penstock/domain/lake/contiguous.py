@@ -1,11 +1,10 @@
-"""Up to which number all rows are visible, where numbers are taken before the commit.
+"""Finds the number up to which all rows are visible, although numbers precede commits.
 
-On a store with several writers a row may appear below one with a greater number: its transaction
-took the number first and committed later.  A reader that continues from the greatest number seen
-would miss it for ever.  So a look reads two things, in this order: the greatest numbers, and the
-transactions that are writing.  When all of those have ended, nothing can appear below the numbers
-of that look.  Pure; with a single writer there are no such transactions, and every look is final
-at once.
+On a store with several writers, a row may become visible after one with a greater number: its
+transaction took its number earlier and committed later.  A reader that continues from the greatest
+number seen would never see it.  So a look reads the greatest numbers, and then the transactions
+that are writing.  When all of these have ended, no row can appear below the numbers of that look.
+With a single writer there are no such transactions, and every look is final at once.  Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class _Pending(msgspec.Struct, Generic[Cut]):
 
 
 class FinalCuts(Generic[Cut]):
-    """Waits for two looks at a time: the oldest, and the latest, which comes next."""
+    """Waits for two looks at a time: the oldest, and then the latest."""
 
     def __init__(self) -> None:
         self._pending: list[_Pending[Cut]] = []

@@ -1,10 +1,10 @@
-"""The tables of the lake as data: what the archiver writes and the pipeline reads.
+"""The tables of the lake, which the archiver writes and the pipeline reads.
 
     <lake>/<table>/dt=2026-01-31/<table>-<from>-<to>.parquet                 appended tables
     <lake>/<table>/dt=2026-01-31/snapshot_no=7/<table>-<from>-<to>.parquet   tables of snapshots
 
-Every row is in the lake once.  `dt` is the day (UTC) of the table's instant column; a file holds
-the rows with the numbers `from` to `to` of its table and day, and never changes.  Readers ignore
+Every row is in the lake exactly once.  `dt` is the day (UTC) of the table's instant column.  A file
+holds the rows numbered `from` to `to` of its table and day, and never changes.  Readers ignore
 names that begin with `_` or `.`, as is usual for Parquet.
 
 Instants are milliseconds since 1970 (UTC).
@@ -22,7 +22,7 @@ from penstock.domain.datetimes import instant_of, moment_of
 from penstock.domain.limits import DAY
 
 SCHEMA_VERSION = 1  # written into every file; columns are only ever added, and then nullable
-VERSION_KEY = "penstock.schema_version"  # its key in the metadata of a file
+VERSION_KEY = "penstock.schema_version"  # key of that version in a file's metadata
 
 
 class Type(StrEnum):
@@ -44,7 +44,7 @@ class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     meaning: str
     columns: tuple[LakeColumn, ...]
-    number: str  # the column that numbers the rows: of the whole table, or of each day
+    number: str  # the column with the row number, unique in the table or in each day
     instant: str  # the column whose day is `dt`
     of_snapshots: bool = False
 
@@ -303,7 +303,7 @@ def file_name(table: LakeTable, rows: Range) -> str:
 
 
 def range_of(table: LakeTable, name: str) -> Range | None:
-    """The rows that a file of this name holds; None: it is not ours."""
+    """The rows that a file of this name holds; None: it is not a file of the lake."""
     match = _FILE.fullmatch(name)
     if match is None or match[1] != table.name:
         return None

@@ -1,9 +1,9 @@
-"""Progress of the archive: a mark per source and day, moved in two steps around each file.
+"""Progress of the archiver: one mark per source and day, moved in two steps around each file.
 
 First the store records which rows the next file will hold (`planned_no`), then the file gets its
-name, then the mark moves (`done_no`).  Rows below a final number never change, and the name of a
-file follows from its rows.  So after a kill, at any moment, the next archiver writes the same file
-again or finds the mark moved: no row is missed, and none is in two files.
+name, then the mark moves (`done_no`).  Rows below a final number never change, and a file is named
+after its rows.  So after a kill at any moment the next archiver either writes the same file again
+or finds the mark moved: no row is missed, and none is in two files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FINAL_AFTER_DAYS = 1  # no node adds to a day this long after its end
 class ArchiveSource(StrEnum):
     """The numbered sources, in the order in which they are archived.
 
-    Counters come last, so that the lake has the history of every sample it has.
+    Counters come last, so that the lake has the history that belongs to every sample.
     """
 
     HISTORY = "history"
@@ -52,7 +52,7 @@ class Mark(msgspec.Struct, frozen=True):
     source: ArchiveSource
     day: int
     done_no: int = 0  # everything up to here is in the lake
-    planned_no: int = 0  # and up to here it is about to be
+    planned_no: int = 0  # … and up to here it is being written
     rows_total: int = 0
     is_closed: bool = False  # no more rows will be added
     moved_at: int = 0
@@ -70,7 +70,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def plan(mark: Mark, *, upto: int, most: int) -> Mark:
-    """Plan the next file; an existing plan stays, whatever has been added since."""
+    """Plan the next file; an existing plan stays, even if rows have been added since."""
     if mark.planned is not None or upto <= mark.done_no:
         return mark
     return replace(mark, planned_no=min(upto, mark.done_no + most))

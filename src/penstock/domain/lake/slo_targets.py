@@ -5,7 +5,7 @@
     QUEUE total DURATION PERCENT     are done within that time of being sent
     QUEUE success PERCENT            do not end up dead
 
-A queue is a name or a pattern with `*`; of several that match, the first one counts.
+QUEUE is a name or a pattern with `*`; if several match, the first one counts.
 """
 
 from __future__ import annotations

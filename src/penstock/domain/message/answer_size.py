@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def count_fitting(sizes: Iterable[int], max_bytes: int) -> int:
-    """Count the messages that fit, in order; always at least the first, or nothing would move."""
+    """Count the messages that fit, in order; the first always does, or it would block the rest."""
     total = count = 0
     for size in sizes:
         total += size

@@ -1,7 +1,7 @@
 """Repeatable claims: the same key returns the same messages under the same leases.
 
-For callers that did not receive the answer.  It works as long as none of the messages has changed;
-an act on one of them shows that the answer arrived.
+For callers that did not receive the answer.  A claim can be repeated while none of its messages has
+changed; an act on one of them shows that the answer arrived.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ def _is_untouched(message: Message, lease_no: int, given: Given, *, now: int) ->
     is_held = message.state is State.LEASED and message.lease_no == lease_no
     is_as_given = message.leased_at == given.leased_at and message.due_at == given.due_at
     is_quiet = message.started_at is None and message.progress is None
-    # A holder that begins past the deadline would be timed out at its first extension.
+    # Past the deadline, the holder's first extension would time the message out.
     is_in_time = now < given.due_at and not is_overdue(message, now=now)
     return is_held and is_as_given and is_quiet and is_in_time

@@ -1,8 +1,8 @@
-"""How long one attempt may take, where the sender has set a limit.
+"""The deadline of an attempt, if the sender has limited how long one may take.
 
-A lease ends when its holder is silent for too long, a deadline when the attempt takes too long;
-neither shortens the other.  Only a holder that still reports can have taken too long: one that is
-silent is gone, and its message is redelivered.
+A lease expires when its holder is silent for too long, a deadline when the attempt takes too long;
+neither shortens the other.  Only a holder that still extends its lease can time out: one that is
+silent counts as gone, and its message is redelivered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When a dedup key that is held until an event, and not for a time window, becomes free."""
+"""When dedup keys that are held until an event, not for a time window, become free."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from penstock.domain.queue.queue import DedupUntil
 
 
 def frees_key(before: Message, after: Message) -> bool:
-    """Whether this change frees the key; a message that ends or leaves its queue unclaimed does."""
+    """Whether this change frees the key; ending or leaving the queue unclaimed does, too."""
     if before.dedup_until is None:
         return False
     if before.dedup_until is DedupUntil.CLAIMED:
         if before.lease_no > 0:
-            return False  # its first claim has
+            return False  # its first claim has freed it
         if after.lease_no > 0:
             return True
     is_over = before.state in LIVE and after.state not in LIVE

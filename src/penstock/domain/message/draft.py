@@ -37,7 +37,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     retries_timeouts: bool = False
     route: str | None = None
     dedup_until: DedupUntil | None = None
-    size: int | None = None  # of body and attributes, where a face counts them in its own way
+    size: int | None = None  # of body and attributes, if a protocol counts them in its own way
     dedup_window_ms: int | None = None  # in place of the queue's
 
 
@@ -48,7 +48,7 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limits) -> NewMessage:
-    """The message as it will be stored, or InvalidRequest / TooLarge."""
+    """The message as it will be stored; raises InvalidRequest or TooLarge."""
     size = _check_size(draft, queue, limits)
     if draft.attributes:
         _check_attributes(draft, draft.attributes, limits)
@@ -60,7 +60,7 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
     state = State.READY if due_at <= now else State.WAITING
     expires_at = transfer.expiry(queue, now=now, wanted=_expires_at(draft, now))
     tag1, tag2, *_ = (*draft.tags, None, None)
-    # By position, in the order of the record: sixteen keywords cost as much as all the checks.
+    # Positional, in the order of the fields: keywords would cost as much as all the checks.
     message = Message(
         message_id, queue.queue_no, due_at, now, 0, state, NEXT_ORDER, draft.priority, expires_at,
         0, draft.max_attempts, 0, 0, False, draft.group, draft.kind, draft.entity_id, tag1, tag2,
@@ -90,7 +90,7 @@ def _as_a_job(message: Message, draft: Draft) -> Message:
 
 
 def content_key(body: str) -> str:
-    """The SHA-256 of the content: of a JSON string its text, of other JSON the text as written."""
+    """The SHA-256 of the content: of a JSON string's value, or of other JSON as written."""
     meant = _text.decode(body) if body.startswith('"') else body
     return hashlib.sha256(meant.encode()).hexdigest()
 

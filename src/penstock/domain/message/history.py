@@ -26,7 +26,7 @@ class AttemptOutcome(StrEnum):
     CRASHED = "crashed"
 
 
-# Failures: the holder was there, and the attempt came to nothing.
+# The holder began the attempt, and it did not succeed.
 FAILURES = frozenset({AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT, AttemptOutcome.CRASHED})
 OUTCOME_OF = {
     Verb.FAIL: AttemptOutcome.FAILED,

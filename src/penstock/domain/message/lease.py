@@ -1,4 +1,4 @@
-"""Acts of a lease holder as data, and the receipt that proves a lease to the outside."""
+"""Acts of a lease holder as data, and the receipt that proves a lease to other programs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ FORGETTABLE = frozenset({Verb.EXTEND, Verb.RELEASE})
 class Lease(msgspec.Struct, frozen=True):
     """The lease that a receipt stands for.
 
-    The instant is part of it: claims do not wait for the disk, so after a power cut the same
-    lease_no may be given out again, and the previous holder must not be taken for the new one.
+    It includes the instant of the claim: claims do not wait for the disk, so after a power cut the
+    same lease_no may be assigned again, and the two holders must be told apart.
     """
 
     message_no: int
@@ -66,13 +66,13 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
     dice: float = 0.5
     is_late_ok: bool = False  # complete, extend: accepted until another worker claims the message
     progress: str | None = None  # extend: JSON text, kept until the next attempt
-    is_start: bool = False  # extend: the message's time is counted from now
+    is_start: bool = False  # extend: the attempt's time is counted from now
 
 
 def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
     """Turn an extension past the deadline into a time-out.
 
-    Not if work starts only now: its time is counted from here.
+    Unless it marks the start of the work, from which the time is counted.
     """
     starts = act.is_start and message.started_at is None
     if act.verb is not Verb.EXTEND or starts or not is_overdue(message, now=act.now):
@@ -88,7 +88,7 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
     # A dead letter in another queue has no holder, although it has not been claimed there.
     is_late_ok = act.is_late_ok and message.queue_no == act.lease.queue_no
     if act.verb is Verb.EXTEND and is_late_ok:
-        # Its slot among the messages that may be leased at the same time has been given away.
+        # Another message may have taken its place under the limit of concurrent leases.
         settings = queue.settings
         is_late_ok = settings.max_leased is None and settings.max_leased_per_group is None
     match act.verb:
@@ -143,14 +143,14 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
 
 
 def receipt(lease: Lease, *, secret: bytes) -> str:
-    """Opaque text that only a claim can have returned: signed, so that it cannot be guessed."""
+    """Opaque text, signed so that it cannot be forged."""
     plain = _PLAIN.pack(lease.message_no, lease.lease_no, lease.queue_no, lease.leased_at)
     mac = hashlib.blake2b(plain, digest_size=_MAC_BYTES, key=secret).digest()
     return base64.urlsafe_b64encode(plain + mac).decode().rstrip("=")
 
 
 def read_receipt(text: str, *, secret: bytes) -> Lease:
-    """The lease of a receipt, or LeaseLost: a forged receipt counts as a stale one."""
+    """The lease of a receipt; raises LeaseLost, as a forged receipt counts as a stale one."""
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (binascii.Error, ValueError):

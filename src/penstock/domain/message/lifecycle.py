@@ -9,8 +9,8 @@
      └─ WAITING ◀────────────────┴──────────▶ CANCELLED
         (not due yet: a delay, a back-off, a snooze)
 
-Pure: time, randomness and settings come in as values, the changed message comes out.  Every act on
-a lease is fenced by `lease_no`, which grows with each claim and is never reset.
+Pure functions: time, randomness and settings come in as values, the changed message comes out.
+Every act on a lease is fenced by `lease_no`, which grows with each claim and is never reset.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class State(StrEnum):
 LIVE = frozenset({State.WAITING, State.READY, State.LEASED})
 IN_LINE = frozenset({State.WAITING, State.READY})
 
-# Reasons that we give ourselves; operators and handlers bring their own text.
+# Reasons set by the server; operators and handlers supply their own text.
 EXHAUSTED = "attempts_exhausted"
 EXPIRED = "expired"
 PURGED = "purged"
@@ -55,7 +55,7 @@ WORKER_DIED = "the worker died with it"
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """The part of a message that changes.  Body and attributes are stored apart (`Content`).
+    """The part of a message that changes.  Body and attributes are stored separately (`Content`).
 
     Fields are in column order, so that a row becomes a message in one call.
     """
@@ -89,18 +89,18 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     size: int = 0
     body_day: int = 0  # the partition that holds its content
     timeout_ms: int | None = None  # how long one attempt may take
-    retries_timeouts: bool = False  # False: an attempt that takes too long is its last
-    started_at: int | None = None  # when its holder began, if later than the claim
+    retries_timeouts: bool = False  # False: the message dies when an attempt times out
+    started_at: int | None = None  # when the holder began to work, if later than the claim
     crashes: int = 0  # workers that died while they held it
     dedup_until: DedupUntil | None = None  # None: the time window, or it no longer holds its key
-    progress: str | None = None  # JSON text from its holder, in this attempt
-    route: str | None = None  # workers ask this circuit before they run it; claims ignore it
-    turn: int = NO_POSITION  # in a fair queue: its position, before order_no
+    progress: str | None = None  # JSON text that the holder reported in this attempt
+    route: str | None = None  # workers check this circuit before they run the job; claims ignore it
+    turn: int = NO_POSITION  # in a fair queue: its position, which sorts before order_no
     gate: int = NO_GATE  # where groups are limited: ADMITTED or HELD_BACK
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):
-    """What the sender sent, never changed: the body as JSON text, and texts beside it."""
+    """What the sender sent, never changed: the body as JSON text, and attributes."""
 
     body: str
     attributes: dict[str, str] | None = None
@@ -113,13 +113,13 @@ def is_expired(message: Message, *, now: int) -> bool:
 
 
 def is_claimable(message: Message, *, now: int, in_a_row: bool = False) -> bool:
-    """`in_a_row`: the same claim takes all earlier messages of its group."""
+    """`in_a_row`: the same claim takes all earlier messages of the group as well."""
     in_front = message.state is State.READY and (in_a_row or not message.is_blocked)
     return in_front and not is_expired(message, now=now)
 
 
 def run(group: Iterable[Message], *, now: int) -> list[Message]:
-    """The messages of a group that one claim may take in a row, given its live ones in order."""
+    """The messages that one claim may take in a row; `group`: its live messages in order."""
     return list(takewhile(lambda m: is_claimable(m, now=now, in_a_row=True), group))
 
 
@@ -149,13 +149,13 @@ def claim(
 
 
 def complete(message: Message, *, lease_no: int, is_late_ok: bool = False) -> Message:
-    """Accepted late until the message is redelivered; if `is_late_ok`, until the next claim."""
+    """Accepted late until the message is brought back; if `is_late_ok`, until the next claim."""
     held = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
     return replace(held, state=State.DONE, reason=None)
 
 
 def complete_by_hand(message: Message, *, reason: str | None = None) -> Message:
-    """An operator knows that it is done; only while it is not leased."""
+    """Mark it as done for an operator, unless it is leased."""
     return replace(_mine_or_free(message, None), state=State.DONE, reason=reason)
 
 
@@ -201,7 +201,7 @@ def time_out(
 def crash(
     message: Message, queue: Queue, *, lease_no: int, now: int, error: str | None = None
 ) -> Message:
-    """Its worker died: redelivered at once, but not for ever, because it may be what kills them."""
+    """Its worker crashed: redeliver at once, a limited number of times, as it may be the cause."""
     crashes = _held(message, lease_no).crashes + 1
     crashed = replace(message, crashes=crashes, last_error=error or WORKER_DIED)
     limit = queue.settings.max_crashes
@@ -231,7 +231,7 @@ def snooze(
 ) -> Message:
     """The handler postpones it: like a release, but recorded differently in history.
 
-    The reason, if any, is kept as last error, where operators look for it.
+    The reason, if any, is stored as the last error, where operators look for it.
     """
     back = release(message, queue, lease_no=lease_no, now=now, delay_ms=delay_ms)
     return back if reason is None else replace(back, last_error=reason)
@@ -247,16 +247,16 @@ def extend(
     progress: str | None = None,
     is_start: bool = False,
 ) -> Message:
-    """If `is_late_ok`, a message that was brought back is leased to its last holder again.
+    """Prolong the lease; if `is_late_ok`, a message that was brought back is leased to it again.
 
-    `is_start`: its time is counted from here, for holders that claim before they can begin.  Only
-    the first one counts.
+    `is_start`: the time of the attempt is counted from now, for holders that claim before they can
+    begin.  Only the first start counts.
     """
     mine = _still_mine(message, lease_no) if is_late_ok else _held(message, lease_no)
     starts = is_start and mine.started_at is None
     return replace(
         mine,
-        # It may have been released, which gave the attempt back; a holder always has one.
+        # A release may have given the attempt back, but a leased message has at least one.
         attempts=max(1, mine.attempts),
         state=State.LEASED,
         due_at=now + lease_ms,
@@ -266,7 +266,7 @@ def extend(
 
 
 def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
-    """The holder is gone: redelivered at once, or dead if that was the last attempt."""
+    """The holder is gone: redeliver at once, or bury if that was the last attempt."""
     if message.state is not State.LEASED or message.due_at > now:
         raise WrongState(f"the lease on message {message.id} has not run out")
     if _is_exhausted(message, queue):
@@ -314,7 +314,7 @@ def cancel(
 
 
 def expire(message: Message, *, now: int) -> Message:
-    """Cancelled, because it is past its expiry."""
+    """Cancel it, because it is past its expiry."""
     if not is_expired(message, now=now):
         raise WrongState(f"message {message.id} has not expired")
     return replace(message, state=State.CANCELLED, reason=EXPIRED)
@@ -353,7 +353,7 @@ def _held(message: Message, lease_no: int) -> Message:
 
 
 def _still_mine(message: Message, lease_no: int) -> Message:
-    """Whether redelivered or not: no other holder has had it since."""
+    """Return it, redelivered or not, if no other holder has had it since; or raise LeaseLost."""
     if message.state not in LIVE or message.lease_no != lease_no:
         raise LeaseLost(message.id)
     return message

@@ -1,12 +1,13 @@
-"""Move tasks: messages moved out of a queue in the background, at a limited rate.
+"""Move tasks: move messages out of a queue in the background, at a limited rate.
 
     RUNNING ──────▶ COMPLETED    nothing is left of what was there at the start
        │  └───────▶ FAILED       a queue is gone, or messages had no way back
        ▼
     CANCELLING ───▶ CANCELLED    what was moved stays moved
 
-Pure: time comes in as a value, the changed task comes out.  A task earns credit as time passes and
-pays for every message with it, so the rate holds however often, and by whichever node, it advances.
+Pure functions: time comes in as a value, the changed task comes out.  A task earns credit as time
+passes and spends it on each message, so the rate holds however often, and by whichever node, it is
+advanced.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ KEPT_PER_SOURCE = 10  # ended tasks that are kept for operators
 
 # Why a task failed.
 QUEUE_NOT_FOUND = "queue_not_found"  # its source, its target, or a queue that messages died in
-HOME_UNKNOWN = "home_unknown"  # messages that did not die anywhere, and no target was given
+HOME_UNKNOWN = "home_unknown"  # no target was given, and messages did not die in any queue
 
 
 class MoveState(StrEnum):
@@ -49,11 +50,11 @@ class MoveTask(msgspec.Struct, frozen=True):
     target_no: int | None  # None: each message goes back to the queue it died in
     state: MoveState
     max_per_second: int | None
-    to_move: int  # about how many there were at the start
+    to_move: int  # approximate number of messages at the start
     moved: int
-    before_no: int  # messages with a place from here on came after the start
+    before_no: int  # messages from this place on arrived after the start
     credit: int
-    paced_at: int  # the instant up to which the credit is computed
+    paced_at: int  # when the credit was last computed
     started_at: int
     ended_at: int | None
     reason: str | None
@@ -81,7 +82,7 @@ def allowance(task: MoveTask, *, now: int) -> int:
 
 
 def next_at(task: MoveTask, *, now: int) -> int:
-    """When the next step is worthwhile: after a tenth of a second's worth, at least one message."""
+    """When the credit is worth the next step: a tenth of a second's, but at least one message."""
     rate = task.max_per_second
     if not task.is_active or rate is None:
         return now
@@ -105,7 +106,7 @@ def fail(task: MoveTask, *, now: int, reason: str) -> MoveTask:
 
 
 def cancel(task: MoveTask) -> MoveTask:
-    """No step moves anything from now on; the next one ends the task."""
+    """Stop moving; the next step ends the task."""
     return replace(_running(task), state=MoveState.CANCELLING)
 
 
@@ -135,7 +136,7 @@ def new_task(
         to_move=to_move,
         moved=0,
         before_no=before_no,
-        credit=0 if max_per_second is None else SECOND,  # what a message costs
+        credit=0 if max_per_second is None else SECOND,  # enough for one message
         paced_at=now,
         started_at=now,
         ended_at=None,
@@ -146,7 +147,7 @@ def new_task(
 
 
 def _rate(max_per_second: int) -> Rate:
-    # A pause is not made up for with a burst: at most a fifth of a second's worth is saved.
+    # No burst after a pause: at most a fifth of a second's credit is saved.
     return Rate(max_per_second, SECOND, max(1, max_per_second // 5))
 
 

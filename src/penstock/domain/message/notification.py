@@ -1,9 +1,8 @@
 """Notifications: messages for a set time, and what may be changed while they wait for it.
 
-A notification is an ordinary message.  What it has besides a due date is kept as attributes, which
-stay with the body: for the handler, in a dead-letter queue, in history.  The date it was recorded
-for is among them, because `due_at` of a message is the next instant at which something happens to
-it: the end of a lease, the end of a back-off.
+A notification is an ordinary message.  Its additional fields are attributes, which stay with the
+body: for the handler, in a dead-letter queue, in history.  The date it was recorded for is one of
+them, because a message's `due_at` changes: it also holds the end of a lease or of a back-off.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class RetrySchedule:
     """When a failing handler is retried: `RetrySchedule(["1h", "1d"])`.
 
     The n-th retry is due at the original date plus the n-th duration; after the last one the
-    notification is given up.  Durations do not add up: an hour and a day after the original date.
+    notification is given up.  Durations do not add up: one hour, then one day after that date.
     """
 
     __slots__ = ("offsets_ms",)
@@ -84,7 +83,7 @@ def as_notification(
 def planned_at(attributes: dict[str, str] | None) -> int | None:
     """The date it was recorded for; None if it is not a notification."""
     text = (attributes or {}).get(PLANNED_AT, "")
-    # Any sender may write attributes: not all that looks like a number is an instant.
+    # Any sender can set attributes, so the number may not be a valid instant.
     is_number = len(text) <= len(str(MAX_INSTANT)) and text.isascii() and text.isdigit()
     return int(text) if is_number and int(text) <= MAX_INSTANT else None
 
@@ -105,7 +104,7 @@ def change(
         trace=content.trace,
         delay_ms=0,
     )
-    # Checked like a new one, so that a change cannot bypass today's limits.
+    # Checked like a new message, so that a change cannot bypass the current limits.
     checked = send(draft, queue, now=now, message_id=message.id, limits=limits)
     new = checked.message
     after = replace(

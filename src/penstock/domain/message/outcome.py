@@ -35,7 +35,7 @@ class Cancel(HandlerOutcome):
 
 
 class Bury(HandlerOutcome):
-    """Retrying is pointless: the job dies at once, whatever attempts are left."""
+    """Retrying is pointless: the job dies at once, even if attempts are left."""
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(reason or "buried by its handler")
@@ -45,7 +45,7 @@ class Bury(HandlerOutcome):
 def instance_of(result: object) -> object:
     """Return a handler's result; a returned outcome class counts as an instance: `return Cancel`.
 
-    A class that needs arguments (Snooze) becomes the TypeError of calling it without any.
+    For a class that needs arguments (Snooze) it returns the TypeError of calling it without any.
     """
     if not isinstance(result, type) or not issubclass(result, HandlerOutcome):
         return result

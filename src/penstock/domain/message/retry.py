@@ -79,7 +79,7 @@ def check(backoff: Backoff) -> Backoff:
 def _grown(backoff: Exponential, failures: int) -> float:
     try:
         return backoff.first_ms * backoff.factor ** (failures - 1)
-    except OverflowError:  # hundreds of failures: beyond any float, and any maximum
+    except OverflowError:  # hundreds of failures: more than a float holds, and than any maximum
         return backoff.max_ms if backoff.first_ms else 0
 
 

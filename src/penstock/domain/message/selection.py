@@ -1,4 +1,4 @@
-"""Selects messages of a queue by their fields, for reading and for acting on many."""
+"""Selects messages of a queue by their fields, to read them or to act on many at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Pick(msgspec.Struct, frozen=True, kw_only=True):
 
     state: State = State.READY
     kind: str | None = None
-    tag: str | None = None  # the first or the second
+    tag: str | None = None  # matches either tag
     group: str | None = None
     entity_id: str | None = None
     sent_from: int = 0
@@ -44,7 +44,7 @@ TAKES: dict[BulkAct, frozenset[State]] = {
     BulkAct.COMPLETE: lifecycle.IN_LINE,
     BulkAct.CANCEL: lifecycle.IN_LINE | {State.DEAD},
     BulkAct.BURY: lifecycle.IN_LINE,
-    BulkAct.REDRIVE: lifecycle.IN_LINE | {State.DEAD},  # queued: dead letters
+    BulkAct.REDRIVE: lifecycle.IN_LINE | {State.DEAD},  # queued, for dead letters
     BulkAct.RESCHEDULE: lifecycle.IN_LINE,
 }
 
@@ -63,7 +63,7 @@ class BulkOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_order(order: BulkOrder, state: State | None) -> BulkOrder:
-    """Raises InvalidRequest; `state` of the selected messages, if known."""
+    """Raises InvalidRequest; `state`: of the selected messages, if known."""
     if (order.due_at is None) is (order.act is BulkAct.RESCHEDULE):
         raise InvalidRequest("due_at and delay_ms belong to reschedule, which needs one of them")
     if order.reason is not None and order.act in (BulkAct.REDRIVE, BulkAct.RESCHEDULE):
@@ -93,7 +93,7 @@ def apply(order: BulkOrder, message: Message, home: Queue, *, now: int) -> Messa
 
 
 def place_of(message: Message) -> tuple[int, int, int, int]:
-    """Where a page ended, in the order of that state's pages."""
+    """The cursor after this message, in the order of its state's pages."""
     match message.state:
         case State.READY:
             return int(message.is_blocked), message.priority, message.turn, message.order_no

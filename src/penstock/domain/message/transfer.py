@@ -1,4 +1,4 @@
-"""Transfers between queues: dead letters, redrives, moves.  Pure."""
+"""Transfers between queues: dead letters, redrives, moves.  Pure functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.domain.queue.queue import Queue
 
 
 def redrive(message: Message, target: Queue, *, now: int) -> Message:
-    """A new life in `target`: behind all queued messages, with all its attempts."""
+    """Start anew in `target`: behind all queued messages, with all attempts left."""
     if message.state is not State.DEAD and (
         message.state not in IN_LINE or message.dead_from is None
     ):
@@ -34,7 +34,7 @@ def move(message: Message, target: Queue, *, now: int) -> Message:
 
 
 def dead_letter(message: Message, target: Queue, *, now: int) -> Message:
-    """A dead message as it is in the dead-letter queue of the queue it died in."""
+    """A dead message as it is stored in the dead-letter queue."""
     moved = _moved(message, target, now=now)
     return replace(moved, dead_from=message.queue_no, reason=message.reason)
 
@@ -58,7 +58,7 @@ def _moved(message: Message, target: Queue, *, now: int) -> Message:
         attempts=0,
         failures=0,
         crashes=0,
-        dedup_until=None,  # its key belonged to the previous life or queue
+        dedup_until=None,  # its key belonged to the previous queue
         turn=NO_POSITION,
         gate=NO_GATE,
     )

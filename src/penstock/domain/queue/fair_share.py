@@ -1,10 +1,10 @@
 """Fair share between the groups of a queue, decided when a message joins the queue.
 
-Start-time fair queueing: every message gets a fair position, and claims follow it.  The positions
-of a group are spaced more closely the greater its weight; so groups that all have queued messages
-share by their weights, however much each has sent.  A group that was away starts at the present
-position: nothing is saved up.  Every queued message can be claimed, so no worker idles because of
-fairness.  Pure: the store keeps the numbers.
+Start-time fair queueing: every message gets a fair position, and claims follow it.  The greater the
+weight of a group, the closer together are its positions.  So groups that all have queued messages
+share the queue by their weights, however much each has sent.  A group that was idle starts at the
+current position: it saves nothing up.  Every queued message can be claimed, so no worker idles
+because of fairness.  Pure: the store keeps the numbers.
 """
 
 from __future__ import annotations

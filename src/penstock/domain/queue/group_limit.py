@@ -1,13 +1,13 @@
-"""Limits per group: only as many messages of a group as it may have are admitted.
+"""Limits per group: how many messages of a group are admitted.
 
     HELD_BACK ──────▶ ADMITTED ──────▶ leased ──────▶ ended, or HELD_BACK again on redelivery
 
-Admitted are leased messages, those that can be claimed, and those that can be claimed at a set
-instant, when the rate allows it (they wait until then).  The number admitted is always counted from
-the messages themselves: a separate permit could get lost.
+Leased messages are admitted, and so are messages that can be claimed now or at a set instant, when
+the rate allows it (they wait until then).  The number of admitted messages is always counted from
+the messages themselves, because a separate counter could get out of step.
 
-Claims pay for the rate.  What is admitted and unclaimed never exceeds what the bucket can pay: the
-n-th message waits for the instant at which the bucket holds n.
+Claims are charged to the rate.  The bucket always covers all admitted and unclaimed messages: the
+n-th of them waits until the bucket holds credit for n.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_ADMITTED = 10_000  # they are counted whenever one of them ends
 def room(
     *, max_leased: int | None, rate: Rate | None, leased: int, unclaimed: int, most: int
 ) -> int:
-    """How many more of a group may be admitted; `most`: there are no more."""
+    """How many more messages of a group may be admitted, at most `most`."""
     if max_leased is not None:
         most = min(most, max_leased - leased - unclaimed)
     if rate is not None:

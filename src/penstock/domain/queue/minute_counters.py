@@ -1,7 +1,7 @@
 """Counters of queues, sampled every minute, and the graphs drawn from them.
 
-A sample holds the state at its instant and the totals since the beginning, so samples between two
-others can be dropped without changing the sums between those two.  Queues without changes are not
+A sample holds the state at its instant and the totals since the beginning, so samples can be
+dropped without changing the differences between the others.  Queues without changes are not
 sampled: a missing sample means no change.
 """
 
@@ -92,7 +92,7 @@ class GraphPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int:
-    """The smallest value that the given percentage of values do not exceed."""
+    """The smallest value that at least this percentage of the values do not exceed."""
     place = max(0, -(-len(ordered) * percent // 100) - 1)
     return ordered[place]
 
@@ -138,8 +138,8 @@ def points(
 ) -> list[GraphPoint]:
     """One point for each step from the first known one; a missing step repeats the one before.
 
-    `before` is the last sample before them.  Without one, either the queue `is_new` (it was empty
-    when others were sampled), or what happened in the first step is unknown.
+    `before`: the last sample before them.  Without it, either the queue `is_new` (it was empty when
+    others were sampled), or the changes in the first step are unknown.
     """
     by_no = {step.step_no: step for step in steps}
     known = before

@@ -23,9 +23,9 @@ class Problem(StrEnum):
 
     FULL = "full"  # sends are refused
     HELD = "held"  # by a circuit, with messages, due or not
-    STUCK = "stuck"  # the next message could have been claimed long ago
-    DEAD = "dead"  # messages were given up here
-    DEAD_LETTERS = "dead_letters"  # … or elsewhere, and have come here
+    STUCK = "stuck"  # the next message has been claimable for too long
+    DEAD = "dead"  # messages died here
+    DEAD_LETTERS = "dead_letters"  # … or in other queues, and were moved here
     PAUSED = "paused"  # by an operator, with queued messages
 
 
@@ -54,7 +54,7 @@ class TransactionKind(StrEnum):
 
 
 class OldTransaction(msgspec.Struct, frozen=True):
-    """What keeps the database from removing deleted rows, which claims must step over."""
+    """Keeps the database from removing deleted rows, which claims have to skip."""
 
     kind: TransactionKind
     transactions: int  # of the whole server since then

@@ -1,4 +1,4 @@
-"""Queues: names, settings, and present state."""
+"""Queues: names, settings and current state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DedupScope(StrEnum):
 class DedupUntil(StrEnum):
     """How long a message holds its dedup key."""
 
-    WINDOW = "window"  # for the queue's window, whatever happens to the message
+    WINDOW = "window"  # for the queue's window, even if the message has ended
     CLAIMED = "claimed"  # until it is claimed for the first time, or ends before
     ENDED = "ended"  # until it has ended, or has left its queue
 
@@ -148,7 +148,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     changed_at: int = 0
     is_paused: bool = False
     version: int = 1  # grows with every change, so that caches notice
-    held_by: str | None = None  # the circuit that holds it, whatever an operator says
+    held_by: str | None = None  # the circuit that holds it; independent of a pause
 
     @property
     def is_claimable(self) -> bool:
@@ -160,7 +160,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_limits(self) -> bool:
-        """Each message affects which others may be claimed, so transactions are serialised."""
+        """If so, messages affect which others may be claimed, and transactions are serialised."""
         settings = self.settings
         return settings.is_fair or settings.limits_claims or settings.limits_groups
 

@@ -1,9 +1,9 @@
 """Rates: at most a number of messages per period, with a burst.
 
-A bucket earns credit as time passes and pays for every message with it; at most a burst is saved.
-So a rate holds however often, and by whichever node, it is asked: in any `t` milliseconds at most
-`burst + limit · t / per_ms`.  Whole numbers only: a message costs `per_ms`, a millisecond earns
-`limit`.  Pure: time comes in as a value.
+A bucket earns credit as time passes and spends it on messages; it saves at most a burst.  So a rate
+holds however often, and by whichever node, it is checked: in any `t` milliseconds at most
+`burst + limit · t / per_ms` messages.  Credit is an integer: a message costs `per_ms`, a
+millisecond earns `limit`.  Pure: time comes in as a value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Bucket(msgspec.Struct, frozen=True):
     credit: int
-    paced_at: int  # the instant up to which the credit is computed
+    paced_at: int  # when the credit was last computed
 
 
 def check_rate(name: str, rate: Rate | None, *, most_burst: int) -> None:
@@ -55,7 +55,7 @@ def available(bucket: Bucket, rate: Rate, *, now: int) -> int:
 
 
 def available_at(bucket: Bucket, rate: Rate, count: int, *, now: int) -> int:
-    """When this many, at most a burst, may be claimed together; now, if they already may."""
+    """When `count` messages, at most a burst, may be claimed together; `now` if at once."""
     missing = count * rate.per_ms - credit(bucket, rate, now=now)
     return now + max(0, -(-missing // rate.limit))
 

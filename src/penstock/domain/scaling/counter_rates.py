@@ -1,4 +1,4 @@
-"""Rates per second from growing counters: the growth since the last look."""
+"""Rates per second from growing counters, by their growth since the last reading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SHORTEST_MS = 500  # over a shorter time a rate is meaningless
 
 
 class Measured(msgspec.Struct, frozen=True):
-    counted: object  # whose counters they are; another owner's start anew
+    counted: object  # the owner of the counters; a new owner starts anew
     at: int
     consumed: int
     sent: int
@@ -19,7 +19,7 @@ class Measured(msgspec.Struct, frozen=True):
 def measure(
     last: Measured | None, counted: object, *, consumed: int, sent: int, now: int
 ) -> Measured:
-    """The first look has no rate yet."""
+    """The first reading has no rate yet."""
     if last is None or last.counted != counted:
         return Measured(counted, now, consumed, sent)
     if now - last.at < _SHORTEST_MS:

@@ -1,7 +1,7 @@
-"""Fleets: the autoscaler's configuration of workers, their sources of work and their managers.
+"""Fleets: the autoscaler's configuration of workers, their load sources and their managers.
 
-It comes from one file (docs/autoscaling.md).  Field names are its keys; durations may be written
-there as "10s".
+It comes from one file (docs/autoscaling.md).  Field names are the keys of that file; durations may
+be written there as "10s".
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Processes(Spec, frozen=True, kw_only=True, tag="processes"):
     url: Text | None = None  # where the workers get their jobs; None: the autoscaler's own store
     folder: Text | None = None  # their working folder; None: the autoscaler's
     env: dict[str, str] = msgspec.field(default_factory=dict)
-    start_ms: NotNegative | None = None  # a new one counts as starting for at most this long
+    start_ms: NotNegative | None = None  # a new worker counts as starting for at most this long
     drain_ms: NotNegative = MINUTE  # how long a surplus worker may take to finish its work
-    keep: bool = False  # leave them running when the autoscaler exits
+    keep: bool = False  # workers keep running when the autoscaler exits
 
     def __post_init__(self) -> None:
         if (self.app is None) == (not self.run):
@@ -57,7 +57,7 @@ class Processes(Spec, frozen=True, kw_only=True, tag="processes"):
 
 
 class CommandSpec(Spec, frozen=True, kw_only=True, tag="command"):
-    """The user's programs, as argument lists; {fleet} {wanted} {current} {change} are filled in."""
+    """The user's programs, as argument lists with {fleet} {wanted} {current} {change} filled in."""
 
     scale: Words
     count: Words
@@ -71,7 +71,7 @@ class Kubernetes(Spec, frozen=True, kw_only=True, tag="kubernetes"):
     most: AtLeastOne = 100  # whatever the fleet's max is
     kubeconfig: Text | None = None  # None: the cluster it runs in, or else ~/.kube/config
     context: Text | None = None
-    spare_busy: bool = False  # idle pods go first: needs the right to patch pods
+    spare_busy: bool = False  # stop idle pods first; needs the right to patch pods
     timeout_ms: AtLeastOne = 10 * SECOND
 
 
@@ -101,7 +101,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cooldown_down_runs: NotNegative | None = None
     cooldown_up_ms: NotNegative = 0
     cooldown_down_ms: NotNegative = 0
-    steady_ms: NotNegative = 5 * MINUTE  # what was needed this long ago may be needed again
+    steady_ms: NotNegative = 5 * MINUTE  # never fewer workers than were needed within this time
     keep_up: bool = True  # never fewer than arrivals need
     yield_order: NotNegative | None = None  # None: never stopped under pressure
     patience_ms: NotNegative = 210 * SECOND  # how long requested workers may take to appear
@@ -120,7 +120,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.queues or (self.queue or "",)
 
     def at(self, now: int) -> Fleet:
-        """With the limits in force at this time."""
+        """The fleet with the limits in force at this time."""
         if not self.schedule:
             return self
         least, most = limits_at(self.min, self.max, self.schedule, now=now)
@@ -134,7 +134,7 @@ class AlertSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Fleets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole file.  For each group, one autoscaler acts at a time, on whichever machine."""
+    """The whole file.  For each group one autoscaler acts at a time, on any machine."""
 
     group: Text = DEFAULT
     refresh_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = (

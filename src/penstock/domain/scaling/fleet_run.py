@@ -1,8 +1,8 @@
-"""One run of a fleet: from readings to a decision, as a value in and a value out.
+"""One run of a fleet: from readings to a decision, as pure functions.
 
-In this order: a fleet yields to pressure whatever else holds; counts that changed by themselves
-must be seen twice; a fleet that was just scaled cools down; requested workers are waited for; then
-the analyser recommends, circuits forbid, and the governor limits.
+In this order: a fleet under pressure yields, whatever else is true; worker counts that changed by
+themselves must be seen twice; a fleet that was just scaled cools down; requested workers are waited
+for; then the analyser recommends, circuits may forbid, and the governor limits.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CircuitsState(StrEnum):
 class FleetReading(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Replicas
     sample: Sample | None = None
-    trouble: str | None = None  # the code of why the reading is missing
+    trouble: str | None = None  # error code, if there is no reading
     level: int = 0  # of pressure
     yields: bool = False
     way: CircuitsState = CircuitsState.FREE
@@ -94,7 +94,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_made(self) -> bool:
-        """Otherwise nothing is new, and the last wanted number still holds."""
+        """Whether it is a new decision; otherwise the last wanted number is still valid."""
         return self.inputs is not None and self.inputs.needed is not None
 
 
@@ -113,12 +113,12 @@ def run(
         state,
         replicas=replicas,
         odd_counts=before.odd_counts + 1 if is_odd else 0,
-        # Once the request is met or withdrawn, the wait is over for good: a later fall of the
-        # count is a change like any other.
+        # Once the request is met or withdrawn, the wait is over: a later drop of the count is a
+        # change like any other.
         missing_since=before.missing_since if _lacks(replicas) else None,
     )
     if reading.yields:
-        # Also those that are still waited for.
+        # Including requested workers that do not run yet.
         return _end(state, reading, Cause.PRESSURE, change=-max(replicas.total, replicas.requested))
     if is_odd:
         return _end(state, reading, Cause.COUNT_CHANGED)
@@ -132,7 +132,7 @@ def run(
 
 
 def record_scaling(state: FleetState, decision: Decision, fleet: Fleet, *, now: int) -> FleetState:
-    """After the change was made."""
+    """Call it after the change was made."""
     is_up = decision.change > 0
     runs = fleet.cooldown_up_runs if is_up else fleet.cooldown_down_runs
     pause_ms = fleet.cooldown_up_ms if is_up else fleet.cooldown_down_ms
@@ -147,23 +147,23 @@ def record_scaling(state: FleetState, decision: Decision, fleet: Fleet, *, now: 
 
 
 def record_attempt(state: FleetState, decision: Decision) -> FleetState:
-    """After the change failed or its outcome is unknown: part of it may have been made."""
+    """Call it if the change failed or its outcome is unknown: part of it may have been made."""
     return msgspec.structs.replace(state, expected=decision.wanted)
 
 
 def is_short(state: FleetState, replicas: Replicas, fleet: Fleet, *, now: int) -> bool:
-    """Requested workers have not appeared, and patience has run out."""
+    """Whether requested workers have not appeared within `patience_ms`."""
     since = state.missing_since
     return since is not None and now - since >= fleet.patience_ms and _lacks(replicas)
 
 
 def record_shortage(state: FleetState) -> FleetState:
-    """It was reported, and is not waited for any longer."""
+    """The shortage was reported: stop waiting for these workers."""
     return msgspec.structs.replace(state, missing_since=None, expected=None)
 
 
 def give_one(state: FleetState) -> tuple[FleetState, Decision]:
-    """One of its workers makes room for another fleet."""
+    """Give up one worker for another fleet."""
     assert state.replicas is not None
     decision = _decision(FleetReading(replicas=state.replicas), Cause.MAKING_ROOM, change=-1)
     changed = msgspec.structs.replace(state, expected=decision.wanted, wanted=decision.wanted)
@@ -234,7 +234,7 @@ def _remember(
 
 
 def _is_explained(state: FleetState, replicas: Replicas) -> bool:
-    """Nothing has changed, or the count is on its way to what was requested."""
+    """Whether the count is unchanged, or is approaching the requested one."""
     if state.replicas is None:
         return True
     before = state.replicas.total
@@ -248,8 +248,11 @@ def _is_waited_for(state: FleetState, fleet: Fleet, *, now: int) -> bool:
 
 
 def _lacks(replicas: Replicas) -> bool:
-    """The manager's word counts, not what was asked of it: a worker that ran and exited between
-    two looks was there, and a request that was withdrawn brings no worker."""
+    """Whether workers are missing by the manager's report, not by our requests.
+
+    A worker that ran and exited between two readings did appear, and a withdrawn request brings no
+    worker.
+    """
     return replicas.requested > replicas.total
 
 

@@ -1,8 +1,8 @@
-"""Limits of a fleet by the clock: at least five workers on weekdays from 8 to 18 in Berlin.
+"""Limits of a fleet by time of day, such as five workers on weekdays from 8 to 18 in Berlin.
 
-A period lasts from the first instant at which the clocks of its zone show `from` until the last at
-which they show `to`.  So a period that daylight saving partly repeats continues without a break,
-and one whose start is skipped starts right after the gap.
+A period lasts from the first instant at which clocks in its zone show `from` until the last at
+which they show `to`.  So a period that is partly repeated when clocks go back continues without a
+break, and one whose start is skipped starts right after the gap.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def is_in_force(period: Period, *, now: int) -> bool:
 
 
 def limits_at(least: int, most: int, schedule: tuple[Period, ...], *, now: int) -> tuple[int, int]:
-    """Of several periods in force the last one counts, for min and max separately."""
+    """If several periods are in force, the last one counts, for min and max separately."""
     for period in schedule:
         if is_in_force(period, now=now):
             least = least if period.min is None else period.min
@@ -79,7 +79,7 @@ def _span(period: Period, day: date, zone: ZoneInfo) -> tuple[int, int]:
 
 def _instant(wall: datetime, zone: ZoneInfo, *, is_end: bool) -> int:
     early, late = sorted(instant_of(wall.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
-    if early == late or _wall(early, zone) == wall:  # a time that comes once, or twice
+    if early == late or _wall(early, zone) == wall:  # a local time that occurs once or twice
         return late if is_end else early
     return next(at for at in range(early, late + MINUTE, MINUTE) if _wall(at, zone) >= wall)
 

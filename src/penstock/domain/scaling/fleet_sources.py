@@ -1,6 +1,6 @@
-"""Sources of the work of fleets: the tables [sources.NAME] of the fleets file.
+"""Load sources of fleets: the tables [sources.NAME] of the fleets file.
 
-What a source can report decides which goals its fleets may have.
+Which goals a fleet may have depends on what its source can report.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Meta
 from penstock.domain.limits import DAY, SECOND
 
 OWN = "own"  # the source that always exists
-MOST = 366 * DAY  # as a duration a year; as a count more than any fleet has
+MOST = 366 * DAY  # as a duration, a year; as a count, more than any fleet has
 
 AtLeastOne = Annotated[int, Meta(ge=1, le=MOST)]
 NotNegative = Annotated[int, Meta(ge=0, le=MOST)]
@@ -35,7 +35,7 @@ class FleetSource(Spec, frozen=True, kw_only=True):
 
     @property
     def shares_leased(self) -> bool:
-        """Leased messages are known only for all its queues together."""
+        """Whether leased messages are known only for all of its queues together."""
         return False
 
 

@@ -16,7 +16,7 @@ TROUBLE = "scaling_trouble"
 RECOVERED = "scaling_recovered"
 ALERT = "scaling_alert"  # the subject is the source
 
-_RUNS_MISSED = 3  # and a minute: then the fleet counts as unattended
+_RUNS_MISSED = 3  # plus a minute: then the fleet counts as not watched
 
 
 class FleetTrouble(msgspec.Struct, frozen=True):
@@ -77,5 +77,5 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def is_watched(status: FleetStatus, *, now: int) -> bool:
-    """Otherwise no autoscaler manages it any more, and the wanted number may be wrong."""
+    """Whether an autoscaler still manages it; if not, the wanted number may be wrong."""
     return abs(now - status.seen_at) <= _RUNS_MISSED * status.interval_ms + MINUTE

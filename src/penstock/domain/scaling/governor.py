@@ -1,7 +1,7 @@
 """A recommendation within limits: the governor of autoscale-core, as pure functions.
 
-Fleets below their minimum come first: while there is one, the others get nothing more, and give
-back a tenth each time they ask for more.
+Fleets below their minimum come first: while there is one, the others get no more workers, and give
+up a tenth of theirs each time they ask for more.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class FleetStanding(msgspec.Struct, frozen=True, kw_only=True):
     min: int
     total: int | None = None  # None: unknown
     desired: int | None = None  # its last recommendation, before any limit
-    is_excused: bool = False  # below its minimum for reasons that more room would not fix
+    is_excused: bool = False  # below its minimum for a reason that more room would not fix
 
     @property
     def is_served(self) -> bool:
-        """A fleet of unknown size does not block the others (in autoscale-core it does)."""
+        """Whether it has its minimum; unlike in autoscale-core, a fleet of unknown size counts."""
         return self.is_excused or self.total is None or self.total >= self.min
 
     @property
     def satisfaction(self) -> float:
-        """The fraction of what it desires; the smaller, the less it needs what it has."""
+        """Its desired number as a fraction of its workers; the smaller, the more it can spare."""
         if not self.total:
             return math.inf
         return (self.total if self.desired is None else self.desired) / self.total

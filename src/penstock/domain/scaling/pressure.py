@@ -1,4 +1,4 @@
-"""Pressure on a broker: how full its memory and disks are, and which fleets yield to that.
+"""Pressure on a broker: how full its memory and disks are, and which fleets yield to it.
 
 Levels as in autoscale-core: 0 (no pressure) to 3; the worse of memory and disk counts.  A fleet
 yields at the first level whose threshold reaches its yield order: those with 1 first, then those up
@@ -55,7 +55,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_limits(limits: PressureLimits) -> PressureLimits:
-    """Return them, or raise FleetsRefused: a worse level must not be reached before a better."""
+    """Return them, or raise FleetsRefused if a worse level would be reached before a better one."""
     for name in ("memory_percent", "yield_orders"):
         one, two, three = getattr(limits, name)
         if not one <= two <= three:

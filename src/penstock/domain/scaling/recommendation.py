@@ -9,9 +9,9 @@
 
 At most `most_up` workers are added at once; removals have no limit.
 
-Besides that analyser's goal (clear the backlog within so many seconds) there are two more: a number
-of messages per worker, for sources that do not report rates, and an age that the oldest message
-should not exceed.  With several goals, the largest number counts.
+Besides that analyser's goal (clear the backlog within a number of seconds) there are two more: a
+number of messages per worker, for sources that do not report rates, and a maximum age of the oldest
+message.  With several goals, the largest number of workers counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     oldest_goal_ms: Annotated[int, Meta(ge=1, le=10**12)] | None = None
     most_up: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
     count_leased: bool = False  # leased messages count as backlog, too
-    keep_busy: bool = False  # while messages are leased, one worker stays
+    keep_busy: bool = False  # keep one worker while messages are leased
 
     def __post_init__(self) -> None:
         if not (self.backlog_goal_s or self.messages_per_worker or self.oldest_goal_ms):
@@ -179,7 +179,7 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadingWindow(msgspec.Struct, frozen=True):
-    """What the analyser remembers: the last readings, and how many since the last decision."""
+    """The analyser's state: the last readings, and how many since the last decision."""
 
     samples: tuple[Sample, ...] = ()
     count: int = 0
@@ -188,7 +188,7 @@ class ReadingWindow(msgspec.Struct, frozen=True):
 def analyse(
     window: ReadingWindow, sample: Sample, replicas: Replicas, profile: Profile
 ) -> tuple[ReadingWindow, Recommendation]:
-    """Analyse this reading with the present replicas."""
+    """Analyse this reading with the current replicas."""
     inputs = _inputs(window, replicas, profile)
     if replicas.starting > 0:
         return window, Recommendation(change=0, reason=ScalingReason.STARTING, inputs=inputs)
@@ -282,8 +282,10 @@ def _needed_by_count(inputs: Inputs, per_worker: int, total: int) -> tuple[int, 
 
 
 def _needed_by_age(inputs: Inputs, goal_ms: int, total: int) -> tuple[int, ScalingReason]:
-    """Waiting messages are to be claimed within the goal.  If the oldest is too old anyway, one
-    more worker, unless nothing moves, as in a paused queue, where none would help.
+    """Enough workers to claim all waiting messages within the goal.
+
+    If the oldest is too old even so, one more, unless nothing moves, as in a paused queue, where
+    more workers would not help.
     """
     needed, reason = _needed_by_rate(inputs, goal_ms / 1000, total)
     is_moving = bool(inputs.consume_rate or inputs.leased)
@@ -295,7 +297,7 @@ def _needed_by_age(inputs: Inputs, goal_ms: int, total: int) -> tuple[int, Scali
 def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, ScalingReason]:
     floor = 1 if inputs.average_backlog else 0
     if inputs.rate_per_worker is not None:
-        # The present backlog with an average rate, as in autoscale-workload-rabbit.
+        # The current backlog with an average rate, as in autoscale-workload-rabbit.
         by_goal = (inputs.backlog or 0) / goal_s / inputs.rate_per_worker
         needed = max(floor, math.floor(min(by_goal, MOST_REPLICAS) + 0.5))
         return needed, _direction(needed, total)

@@ -1,7 +1,7 @@
-"""Keeps a fleet from losing a worker that it will need again in a moment.
+"""Keeps a fleet from stopping a worker that it will soon need again.
 
-The analyser looks at the backlog only.  Where a fraction of a worker would do, it would stop one at
-every second decision and start it again at the next.  So a fleet never shrinks below
+The analyser considers only the backlog.  If a fraction of a worker were enough, it would stop a
+worker at every other decision and start it again at the next.  So a fleet never shrinks below
 
     the largest number that was needed within the last `steady_ms`, and
     what it takes to keep up with arrivals, by the rate of a fully busy worker.
@@ -22,7 +22,7 @@ _FORGET = 0.9  # of a worker's rate, per decision: work may become slower
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What was needed, and what a worker can do."""
+    """Peaks of the number needed, and the rate of a busy worker."""
 
     peaks: tuple[tuple[int, int], ...] = ()  # instants and numbers; each exceeds all later ones
     full_rate: float = 0.0  # of one worker while there was a backlog
@@ -54,5 +54,5 @@ def _peaks(memory: Memory, needed: int, fleet: Fleet, now: int) -> tuple[tuple[i
 
 def _full_rate(memory: Memory, inputs: Inputs) -> float:
     if not inputs.rate_per_worker or not inputs.backlog:
-        return memory.full_rate  # workers had to wait for work, so their rate says nothing
+        return memory.full_rate  # workers had to wait for work, so the rate is not meaningful
     return max(inputs.rate_per_worker, _FORGET * memory.full_rate)

@@ -1,7 +1,7 @@
 """Cron expressions, parsed by cronsim with the rules of Debian's cron.
 
-A fixed time that daylight saving skips fires right after the gap, one that it repeats fires once,
-and hourly patterns follow real hours.
+A fixed time that the change to daylight saving skips fires right after the gap, one that is
+repeated fires once, and hourly patterns follow real hours.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Versions of an application run side by side during a deployment, and the old one still declares what
 the new one has dropped.  Each worker registers with its application's name and a digest of its
 declarations: while a worker of the same application with another digest is alive, nothing is
-retired.  So nothing flaps, and in the end the remaining version's declarations stay.
+retired.  So declarations do not flap, and in the end those of the remaining version stay.
 
 Work without an owner was created by an operator and is never retired.
 """
@@ -22,7 +22,7 @@ APPLICATION = "penstock.application"
 DECLARES = "penstock.recurring"
 
 RETIRED = "recurring_retired"  # a kind of fact
-# A worker declares before it registers; until then other workers must not judge its declarations.
+# A worker declares before it registers; until then, other workers must not retire its declarations.
 YOUNG_MS = MINUTE
 
 

@@ -3,7 +3,7 @@
     plan(schedule, now) ──▶ which instants fire, how many are dropped, when to look again
     advance(schedule, plan) ──▶ the schedule after that
 
-Pure: `now` comes in.
+Pure: `now` comes in as a value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.domain.queue.queue import DedupUntil, check_name
 from penstock.domain.schedule import cron
 
 MAX_MISSED = 1_000  # firings that one look may find; the next look finds the rest
-LATE_MS = MINUTE  # after that a firing is missed, and not only late
+LATE_MS = MINUTE  # after that a firing counts as missed, not just late
 SCHEDULE = "penstock.schedule"  # attributes of each sent message
 FIRE_AT = "penstock.fire_at"
 
@@ -36,7 +36,7 @@ class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unk
 class FixedInterval(
     msgspec.Struct, frozen=True, tag="every", tag_field="type", forbid_unknown_fields=True
 ):
-    """At whole multiples of the interval since 1970, so that all nodes and restarts agree."""
+    """Fires at whole multiples of the interval since 1970, so that all nodes and restarts agree."""
 
     every_ms: int
 
@@ -57,8 +57,8 @@ class Overlap(StrEnum):
 
     ALLOW = "allow"
     SKIP = "skip"
-    WAIT = "wait"  # it fires when the previous one has ended
-    REPLACE = "replace"  # a queued one is cancelled; a running one is left alone
+    WAIT = "wait"  # fires when the previous one has ended
+    REPLACE = "replace"  # cancels the previous one if it is queued, not if it is running
 
 
 class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -162,7 +162,7 @@ def plan(schedule: Schedule, *, now: int, is_busy: bool = False) -> FiringPlan:
     next_at = next_after(schedule.rhythm, due[-1])
     fired = _caught_up(schedule.catch_up, due, now)
     if schedule.catch_up is not CatchUp.ALL and next_at is not None and next_at <= now:
-        fired = ()  # more were missed than one look finds; the latest stands for all of them
+        fired = ()  # more were missed than one look finds; the latest will stand for all of them
     if schedule.overlap is Overlap.SKIP:
         fired = () if is_busy else fired[-1:]
     elif schedule.overlap is Overlap.REPLACE:
@@ -203,8 +203,8 @@ def record_failure(schedule: Schedule, error: str) -> Schedule:
 def declare(before: Schedule | None, wanted: Schedule, *, now: int) -> Schedule:
     """A schedule as its program declares it, new or existing.
 
-    Declaring the same again changes nothing: programs do so at every start, and a firing that fell
-    due while none of them ran must not be lost.
+    An identical declaration changes nothing: programs repeat it at every start, and a firing that
+    fell due while none of them ran must not be lost.
     """
     if before is None:
         return replace(wanted, next_at=next_after(wanted.rhythm, now))
@@ -227,7 +227,7 @@ def pause(schedule: Schedule, *, now: int) -> Schedule:
 
 
 def resume(schedule: Schedule, *, now: int) -> Schedule:
-    """Firings held back by a pause are not caught up."""
+    """Resume it; firings missed during the pause are not made up for."""
     if not schedule.is_paused:
         return schedule
     next_at = next_after(schedule.rhythm, now)
@@ -237,7 +237,7 @@ def resume(schedule: Schedule, *, now: int) -> Schedule:
 def set_back(schedule: Schedule, *, now: int) -> Schedule:
     """Adapt to a store time that was ahead and was set back.
 
-    What was fired too early fires again at its time: only then can its work be done.
+    A firing that came too early fires again at its time: only then can its work be done.
     """
     next_at = next_after(schedule.rhythm, now)
     if schedule.next_at is None or next_at is None or schedule.next_at <= next_at:

@@ -33,7 +33,7 @@ class DamagedPage(msgspec.Struct, frozen=True):
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """What is known of damage that a store has met since it was opened."""
+    """Damage that a store has run into since it was opened."""
 
     pages: tuple[DamagedPage, ...] = ()  # empty: the search is still running
 

@@ -1,4 +1,4 @@
-"""Findings of a check-up: good, worth a look, or wrong."""
+"""Findings of a check-up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Health of a node: its parts are threads and tasks that run as long as the node does.
 
-A part is in trouble if it has failed and does not run, or if it is stuck: it has work and has not
-finished any of it for too long.
+A part is in trouble if it has failed and is not running, or if it is stuck: it has had work for too
+long without finishing any.
 """
 
 from __future__ import annotations

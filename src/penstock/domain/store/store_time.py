@@ -1,12 +1,12 @@
-"""Store time: the one time by which a store judges leases, delays and schedules.
+"""Store time: the time by which a store judges leases, delays and schedules.
 
     plan_start(mark, wall) ──▶ at which instant the store continues, and whether it is set back
     hold_pruning(...)      ──▶ whether data may be pruned after a gap in time
 
 The mark is the latest instant that the store has seen.  Time that continues from it never goes
-back, so a lease is never counted twice and history stays in order.  That holds for as long as the
-mark can be right: a mark that was written by a clock in the future would shift every due date.
-Beyond `MAX_CARRY_MS` the wall clock is trusted instead, and the store is set back.
+backwards, so a lease is never counted twice and history stays in order.  But a mark written by a
+clock that was ahead would shift every due date.  So if the mark is ahead of the wall clock by more
+than `MAX_CARRY_MS`, the wall clock is trusted instead, and the store is set back.
 
 Pure: all instants come in as values.
 """
@@ -19,17 +19,17 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.limits import DAY, HOUR, MINUTE
 
 # NTP steps a clock by seconds.  Five minutes are more than any correction of a synchronized clock,
-# and the most by which a due date is early when the mark is ahead.
+# and the most by which a due date is early if the mark is ahead.
 MAX_CARRY_MS = 5 * MINUTE
 
 # The store cannot tell a delay from a due date: both are kept as an instant.  A wait of up to an
 # hour is taken for a delay (SQS allows 15 minutes) and moves with the time; a longer one stays.
 LONGEST_DELAY_MS = HOUR
 
-# 2025-01-01.  A wall clock before this release was never set (1970, 2000): the mark is better.
+# 2025-01-01.  A wall clock before this was never set (it shows 1970 or 2000): trust the mark.
 EARLIEST_WALL = 1_735_689_600_000
 
-# An operator has this long to correct a clock that jumped ahead before data is pruned by it.
+# An operator has this long to correct a clock that jumped ahead before data is pruned.
 PRUNING_GAP_MS = DAY
 PRUNING_HOLD_MS = DAY
 
@@ -64,7 +64,7 @@ def hold_pruning(before: Pruning | None, *, now: int) -> Pruning:
     """The next state; data may be pruned if `held_until` is None.
 
     After a gap it is unknown whether the store was stopped or the clock has jumped.  Pruning waits
-    once per gap: a store that runs an hour a week is pruned with its next start.
+    only once per gap: a store that runs an hour a week is pruned at its next start.
     """
     if before is None or now < before.seen_at:  # new, or the store was set back
         return Pruning(now)
@@ -76,7 +76,7 @@ def hold_pruning(before: Pruning | None, *, now: int) -> Pruning:
 
 
 def difference_text(ms: int) -> str:
-    """1 d 2 h 3 min 4.005 s; exact, the sign is left to the sentence."""
+    """Such as 1 d 2 h 3 min 4.005 s; exact, without the sign."""
     days, rest = divmod(abs(ms), DAY)
     hours, rest = divmod(rest, HOUR)
     minutes, rest = divmod(rest, MINUTE)

@@ -1,1 +1,1 @@
-"""Replica managers: they start and stop the workers of a fleet, or leave that to others."""
+"""Replica managers: start and stop the workers of a fleet, or leave that to other systems."""

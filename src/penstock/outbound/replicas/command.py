@@ -1,4 +1,4 @@
-"""Replicas that the user's own commands count and scale: for any other platform."""
+"""Replicas that the user's own commands count and scale, for any other platform."""
 
 from __future__ import annotations
 

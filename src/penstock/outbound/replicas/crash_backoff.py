@@ -1,7 +1,7 @@
 """Back-off for processes that crash: restart at once the first time, then after growing pauses.
 
-Processes that crash together count as one crash: the pause is for the command that does not run,
-not for each process.  A process that ran for STEADY_MS did not crash at its start.
+Processes that crash together count as one crash: the pause is for a command that does not run, not
+for each process.  A crash of processes that ran for STEADY_MS counts as the first one again.
 """
 
 from __future__ import annotations

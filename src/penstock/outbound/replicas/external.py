@@ -1,7 +1,7 @@
-"""Workers that another system starts and stops, such as KEDA, which asks how many are wanted.
+"""Workers that another system starts and stops, such as KEDA, which queries the wanted number.
 
-This manager starts nothing.  It counts workers in the registry by their label `fleet`; for workers
-that do not register it assumes that as many run as are wanted.
+This manager starts nothing.  It counts workers in the registry by their label `fleet`; if workers
+do not register, it assumes that the wanted number runs.
 """
 
 from __future__ import annotations

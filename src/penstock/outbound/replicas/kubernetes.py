@@ -4,8 +4,8 @@ The client library is the extra `kubernetes` and is imported only here, when a f
 The number of ready pods is read from the resource itself; without permission for that, all existing
 pods count as running.
 
-Kubernetes decides which pods to delete.  With `spare_busy` each pod's leases are set as its
-deletion cost before, so that the idle ones are deleted first.
+Kubernetes decides which pods to delete.  With `spare_busy`, each pod's number of leases is first
+set as its deletion cost, so that idle pods are deleted first.
 """
 
 from __future__ import annotations
@@ -85,8 +85,10 @@ class KubernetesReplicas:
         return min(found.status.ready_replicas or 0, there)
 
     def _set_deletion_costs(self) -> None:
-        """A pod's name is its worker's host.  A failure is only logged: a busy worker that is
-        deleted still finishes its jobs."""
+        """Failures are only logged: a busy worker that is deleted still finishes its jobs.
+
+        A pod's name is its worker's host.
+        """
         try:
             members = [one for one in self._registry.members(self._fleet) if one.host]
             held = self._registry.holding([one.id for one in members])

@@ -1,8 +1,8 @@
-"""The file of processes started for a fleet: after a crash the next autoscaler knows them.
+"""Records the processes started for a fleet in a file, for the next autoscaler after a crash.
 
 The file is the only state: every operation reads and updates it under a lock, so that two
-autoscalers on one machine agree.  A process whose autoscaler was killed before it could record the
-start is found in the registry of workers, by its label.
+autoscalers on one machine agree.  If an autoscaler is killed before it has recorded a start, the
+process is found in the registry of workers, by its label.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 class LedgerState(msgspec.Struct, kw_only=True):
     started: list[Started] = []
-    gone: list[str] = []  # replicas that have ended; the registry may not know it yet
+    gone: list[str] = []  # replicas that have ended, but may still be in the registry
     crashes: int = 0  # in a row
     last_exit: str = ""  # how the last one ended
     owed: int = 0  # how many are still to be started

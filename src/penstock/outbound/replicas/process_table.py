@@ -35,7 +35,7 @@ def orphans(group: int, mark: str) -> list[int]:
     The group's number alone may have been reused.  Without /proc none are found.
     """
     if birth(group) is not None:
-        return []  # a pid is not reused while a group has it: the old group is gone
+        return []  # a pid is not reused while its group exists, so the old group is gone
     return [pid for pid in _pids() if _group_of(pid) == group and _is_marked(pid, mark)]
 
 
@@ -72,7 +72,7 @@ def _is_marked(pid: int, mark: str) -> bool:
 
 @cache
 def _boot() -> str:
-    """Identifies the boot: pids start again after it."""
+    """The id of the current boot, as pids start anew with each."""
     return _BOOT.read_text().strip()
 
 

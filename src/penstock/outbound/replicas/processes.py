@@ -5,13 +5,14 @@
        └─ crashed ───┘                        └─ still there after its drain time: killed
        restarted after a growing pause (crash_backoff.py)
 
-Each is the leader of a process group.  For a Penstock worker only the leader gets SIGTERM, since it
-lets its jobs and their child processes finish.  A user's program may be a shell around the real
-one, so the whole group gets the signal, and the replica lives as long as any process of the group.
+Each process is the leader of a process group.  Of a Penstock worker only the leader gets SIGTERM,
+since it lets its jobs and their child processes finish.  A user's program may be a shell around the
+real one, so the whole group gets the signal, and the replica runs as long as any process of the
+group does.
 
-Started processes are recorded in a file (see ledger.py), so that a successor continues with them
-after the autoscaler crashed.  Workers of the fleet that were started elsewhere, on this machine or
-another, are found in the registry: they are counted, and drained through it.
+Started processes are recorded in a file (see ledger.py), so that after a crash of the autoscaler
+its successor continues with them.  Workers of the fleet that were started elsewhere, on this
+machine or another, are counted in the registry and drained through it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _LOOK_S = 0.05
 
 
 class _Candidate(NamedTuple):
-    """To be ended: the idle first; of equals our own, which react at once; then the youngest."""
+    """Sorts processes to end: idle ones first, then our own (they react at once), then new ones."""
 
     busy: int
     is_other: int

@@ -1,4 +1,4 @@
-"""A make-believe past of a broker, written as its archiver would have: for newcomers and benches.
+"""Generates a demo lake, as the archiver of a broker would have written it, for trials and benches.
 
-The same question always gives the same past: nothing here is drawn, all chance is a hash.
+The same arguments always give the same lake: random numbers are hashes.
 """

@@ -14,7 +14,7 @@ _A_DAY = DAY // MINUTE
 
 
 class Counters:
-    """Counters of all queues, over all days and one more for late endings."""
+    """Counters of all queues, for all days and one more for late endings."""
 
     def __init__(self, first_midnight: int, days: int) -> None:
         self._start = first_midnight
@@ -52,7 +52,7 @@ class Counters:
             "claimed_total": total["attempts"],
         }
         queue = np.tile(np.arange(len(QUEUES)), _A_DAY)
-        # The instant belongs to the minute that it ends.
+        # The last instant of each minute.
         at = np.repeat(np.arange(1, _A_DAY + 1), len(QUEUES)) * MINUTE - 1
         first_no = day * _A_DAY * len(QUEUES) + 1
         return {

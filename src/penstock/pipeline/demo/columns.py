@@ -57,7 +57,7 @@ def history(past: DemoMessages, *, first_no: int) -> dict[str, pa.Array]:
 
 
 class Attempts:
-    """The failed attempts, one after the other for each message."""
+    """The failed attempts of each message, in order."""
 
     def __init__(self, past: DemoMessages) -> None:
         times = past.failures

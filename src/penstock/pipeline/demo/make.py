@@ -1,4 +1,4 @@
-"""Writes a demo lake, day by day, laid out as the archiver does."""
+"""Writes a demo lake, day by day, in the archiver's layout."""
 
 from __future__ import annotations
 

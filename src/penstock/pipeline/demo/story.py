@@ -1,4 +1,4 @@
-"""The demo's messages: a daily rhythm, an outage, poisonous kinds.
+"""The demo's messages: a daily rhythm, an outage, kinds with poison messages.
 
 - Eight queues of different sizes; days have rush hours, and each day is busier than the last.
 - On the middle day the server behind one route is down for 90 minutes: requests to it fail, its

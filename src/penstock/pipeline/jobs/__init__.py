@@ -1,1 +1,1 @@
-"""The jobs, one module each, which holds its tables, its pure transforms and a `JOB`."""
+"""The jobs, one module each, with its tables, its pure transforms and a `JOB`."""

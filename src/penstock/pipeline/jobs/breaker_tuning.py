@@ -1,7 +1,7 @@
 """Replays history under candidate settings of the circuit breaker, and recommends one.
 
-Every candidate has a row per route and day, and one for all routes together (`*`), for which the
-settings really apply.  A day is replayed after the day before it, which fills the outcome window.
+Every candidate has a row per route and day, and one for all routes together (`*`), as the settings
+apply to all routes.  A day is replayed after the day before it, which fills the outcome window.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.pipeline.settings import PipelineSettings
 
 ALL_ROUTES = "*"
 _FAILED = sorted(outcome.value for outcome in history.FAILURES)
-_FATAL = (EXHAUSTED, TIMED_OUT, QUARANTINED)  # set by an attempt; other reasons by a person
+_FATAL = (EXHAUSTED, TIMED_OUT, QUARANTINED)  # set by an attempt; other reasons are set by hand
 
 _CANDIDATE = (
     text("route", "whose circuit; *: all of them"),
@@ -249,7 +249,7 @@ def _played(
 
 
 def _of_all(found: DataFrame) -> DataFrame:
-    """All routes together; the route with the shortest survival counts."""
+    """A row for all routes together; the shortest survival of any route counts."""
     same = ("max_queue_sample_count", "min_queue_sample_count", "entries_max_age_ms")
     shortest = F.min_by("dies_with", "survival_ms")
     added = [n.name for n in _FOUND if n.name != "detection_max_ms"]

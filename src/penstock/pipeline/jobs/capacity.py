@@ -3,8 +3,8 @@
     bandwidth = payload × requests                  a message is a request in, an attempt one out
     cost/day  = payload × requests a day × cost per volume
 
-Peaks are shown beside averages, because a system must withstand its peak.  Storage fills while no
-worker consumes: how many days does it last?  And growth: is the answer getting worse?
+Peaks are shown beside averages, because a system must withstand its peak.  Storage: for how many
+days it lasts while no worker consumes.  Trends: whether these figures are getting worse.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 
 def _days(rollups: DataFrame) -> DataFrame:
-    """By queue, and all of them together."""
+    """Per queue, and for all queues together."""
     minutes = rollups.where("dimension = 'queue' AND grain = 'minute'").select(
         DT,
         F.col("name").alias("queue"),

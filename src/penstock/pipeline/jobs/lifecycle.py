@@ -1,6 +1,6 @@
 """One row per ending of a message: its wait, service and total time.
 
-A dead message that was brought back ends again, and each of its endings is a row.
+A dead message that was redriven ends again, and each of its endings is a row.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def lifecycle(tables: Tables, settings: PipelineSettings) -> DataFrame:
         "sent_at",
         "finished_at",
         _between("sent_at", "first_leased_at").alias("wait_ms"),
-        # Other endings need not come from the lease holder; its last claim may be long ago.
+        # Other endings may not come from a lease holder, and the last claim may be long ago.
         F.when(F.col("outcome") == State.DONE.value, _between("leased_at", "finished_at")).alias(
             "service_ms"
         ),

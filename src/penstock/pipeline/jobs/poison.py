@@ -4,7 +4,7 @@ fails     attempts of one message fail repeatedly
 crashes   workers crash with it
 loops     it comes back repeatedly without failing or ending: its lease expires, or the worker
           releases or snoozes it
-flaps     it dies, is brought back, and dies again
+flaps     it dies, is redriven, and dies again
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _attempts(attempts: DataFrame) -> DataFrame:
 
 
 def _deaths(history: DataFrame) -> DataFrame:
-    """Without the attempt that a message died of, which is counted as an attempt already."""
+    """Deaths, without their last attempts, which are already counted among the attempts."""
     return (
         sound_rows(history, HISTORY)
         .where(F.col("outcome") == State.DEAD.value)

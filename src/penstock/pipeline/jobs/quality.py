@@ -89,7 +89,7 @@ def _rows(rows: DataFrame, table: LakeTable, settings: PipelineSettings) -> Data
 
 
 def _unique(rows: DataFrame, table: str, number: str, check: str = "doubled") -> DataFrame:
-    """A duplicate number means that the lake itself is broken: none is tolerated."""
+    """No duplicate is tolerated: it means that the lake itself is broken."""
     extra = duplicates(rows, number).groupBy(DT).agg(F.sum("extra").alias("bad"))
     counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
     found = counted.join(extra, on=DT, how="left").withColumn(

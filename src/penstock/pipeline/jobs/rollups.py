@@ -1,8 +1,7 @@
-"""Throughput, times, failures and backlog per minute, hour and day of queues, kinds, routes and
-workers.
+"""Throughput, times, failures and backlog per minute, hour and day.
 
-The table keeps the histograms, so that any rows can be added up and percentiles read from the sum;
-see pipeline/histogram.py.
+Computed for queues, kinds, routes and workers.  The table keeps the histograms, so that any rows
+can be added up and percentiles be read from the sum; see pipeline/histogram.py.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def rollups(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 
 def roll_up(minutes: DataFrame) -> DataFrame:
-    """From sums per minute and name, which may have several rows each, to rollups."""
+    """Rollups from sums per minute and name, of which there may be several rows each."""
     in_order = minutes.repartition("dimension", "name").sortWithinPartitions(
         "dimension", "name", "minute"
     )
@@ -76,7 +75,7 @@ def roll_up(minutes: DataFrame) -> DataFrame:
 def narrow(lifecycle: DataFrame) -> DataFrame:
     """Only the columns that are added up, as small as possible, because every row goes to Python.
 
-    The four names go as one text: passing each separately would cost more than all the rest.
+    The four names are passed as one text: separately they would cost more than all the rest.
     """
     names = [F.coalesce(F.col(name), F.lit(NO_NAME)) for name in DIMENSIONS]
     outcome = F.lit(None).cast("byte")

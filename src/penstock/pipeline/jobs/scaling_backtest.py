@@ -1,8 +1,8 @@
 """Replays a day's arrivals under candidate profiles of the autoscaler, and recommends one.
 
 Every candidate has a row per queue and day.  Messages that were sent before the day arrive when it
-begins.  A message with several attempts is as much work as all of them; if its service time is
-unknown, the median of its queue is used.
+begins.  The work of a message is that of all its attempts; if its service time is unknown, the
+median of its queue is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.pipeline.replays.fleet import Arrival, backtest
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
 from penstock.pipeline.settings import PipelineSettings
 
-NOW = "now"  # the profile that is in force
+NOW = "now"  # the profile in force
 
 _PROFILE = (
     text("candidate", "name of the profile; now: the one in force"),
@@ -74,7 +74,7 @@ def scaling_backtest(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 
 def _arrivals(lifecycle: DataFrame) -> DataFrame:
-    """Messages that were ever claimed; the others were not work."""
+    """Messages that were claimed at least once; others were no work."""
     worked = lifecycle.where("attempts > 0")
     usual = worked.groupBy(DT, "queue").agg(
         F.percentile_approx("service_ms", 0.5).alias("usual_ms")
@@ -150,7 +150,7 @@ def _compared(found: DataFrame, settings: PipelineSettings) -> DataFrame:
         F.when(F.col("is_enough"), F.col("worker_hours")).otherwise(F.col("age_p99_ms")),
         "age_p99_ms",
         "flaps",
-        F.col("candidate") != NOW,  # no change without need
+        F.col("candidate") != NOW,  # prefer no change
         "candidate",
     )
     compared = found.withColumn("is_enough", is_enough)

@@ -1,6 +1,6 @@
 """Service-level targets: how many messages met them, how fast the budget burns, and the causes.
 
-A burn of 1 uses the budget up exactly: with a target of 99 percent, one message in a hundred missed
+A burn of 1 uses up exactly the budget: with a target of 99 percent, one message in a hundred misses
 it.  A day with a burn of 10 uses up the budget of ten days.
 """
 
@@ -96,7 +96,7 @@ def offenders(tables: Tables, settings: PipelineSettings) -> DataFrame:
         reduce(DataFrame.unionByName, parts)
         .groupBy(DT, "queue", "objective", "dimension", "name")
         .agg(F.count(F.lit(1)).alias("bad"))
-        # The share is of all misses, including those without such a name.
+        # A share of all misses, including those without such a name.
         .withColumn("share", F.col("bad") / F.sum("bad").over(by))
         .where(F.col("name").isNotNull())
     )

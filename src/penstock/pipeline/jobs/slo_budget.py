@@ -29,7 +29,7 @@ BUDGET = ComputedTable(
 
 
 def budget(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    """Uses the latest target; the counts of earlier days stay those of their own target."""
+    """Uses the latest target; earlier days keep the counts by the target of their time."""
     day = F.unix_date(F.to_date(DT)).alias("day")
     window = (
         Window.partitionBy("queue", "objective")

@@ -1,1 +1,1 @@
-"""History played once more, through the functions that the broker itself goes by."""
+"""Replays history through the functions that the broker itself uses."""

@@ -1,8 +1,8 @@
 """Replays the calls of a route through domain/circuit/circuit.py under given settings.
 
 A call is an attempt that ended: when, of which message, and whether it failed.  A call while the
-circuit is open is held and not tried later in the replay; the first call after the circuit became
-half-open is the probe.
+circuit is open is held and not tried later in the replay; the first call after the circuit has
+become half-open is the probe.
 
 Whether an opening was right is judged in hindsight: an outage is a period in which at least half of
 the calls of every minute failed (minutes without calls do not end it), from its first failure to
@@ -49,7 +49,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    opens: tuple[Interval, ...] = ()  # from opening to closing, half-open times among them
+    opens: tuple[Interval, ...] = ()  # from opening to closing, including half-open times
     reopened: int = 0
     held: int = 0  # calls that would not have been tried
     failed: int = 0  # calls that were tried and failed
@@ -67,9 +67,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayWindow:
-    """The outcome window with the rules of circuit.note, tally and trim, in less time.
+    """A faster outcome window with the rules of circuit.note, tally and trim.
 
-    Time only advances, so outcomes that are too old never count again and need not be kept: `trim`
+    Time only advances, so outcomes that are too old never count again and need not be kept; `trim`
     would drop them first.
     """
 

@@ -1,8 +1,7 @@
 """Simulates a fleet that handles a queue's arrivals, scaled by the autoscaler's own functions.
 
-Messages are claimed in the order of arrival, each takes as long as it took, and a worker that is
-stopped finishes its messages.  At each interval domain/scaling/fleet_run.py decides, as in the
-autoscaler.
+Messages are claimed in order of arrival, each takes its recorded time, and a worker that is stopped
+finishes its messages.  At each interval domain/scaling/fleet_run.py decides, as in the autoscaler.
 """
 
 from __future__ import annotations

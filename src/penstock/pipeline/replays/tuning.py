@@ -1,6 +1,7 @@
 """Formulas for the settings of a circuit breaker, from gateleen's documentation.
 
-    a server fails at 10,000 active queues and has 2,000; a route of 600 a minute goes down
+    example     a server that fails at 10,000 active queues has 2,000; a route with 600 requests a
+                minute goes down
     survival    (10,000 - 2,000) / 600: 13 whole minutes, with 9,800 active queues by then
     age         about half of that time: 5 minutes
     samples     more than arrive within the age, with 15 % to spare: 4,000
@@ -21,8 +22,8 @@ from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
 SPARE = 1.15  # gateleen adds 15 % to what is expected
 THRESHOLDS = (50, 70, 80, 90)  # percent
-USUAL_THRESHOLD = 80  # gateleen's recommendation, for lack of history: not too aggressive
-NOW = "now"  # the candidate that is in force
+USUAL_THRESHOLD = 80  # gateleen's recommendation if there is no history: not too aggressive
+NOW = "now"  # the settings in force
 _AGES = (
     *(n * SECOND for n in (10, 30)),
     *(n * MINUTE for n in (1, 2, 5, 10, 15, 30)),
@@ -36,7 +37,7 @@ class Survival(msgspec.Struct, frozen=True):
 
     ms: int
     minutes: int  # whole ones
-    active: int  # queues, after those minutes
+    active: int  # active queues after those minutes
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -46,7 +47,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 def survival(*, capacity: int, load: float, per_minute: float) -> Survival | None:
-    """None: nothing arrives, so the server survives."""
+    """None: no requests arrive, so the server survives."""
     if per_minute <= 0:
         return None
     room = max(0.0, capacity - load)

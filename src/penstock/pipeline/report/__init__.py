@@ -1,1 +1,1 @@
-"""One page of pictures of a lake: no outside host, nothing to be fetched, drawn here."""
+"""The report: one self-contained page of charts, which loads nothing from other hosts."""

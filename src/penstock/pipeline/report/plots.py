@@ -103,7 +103,7 @@ def timeline(
 
 
 def frontier(spots: Sequence[Spot], *, x_label: str, y_label: str, label: str) -> str:
-    """Cheaper is left, faster is below; a line joins the spots that no other beats."""
+    """Cheaper is left, faster is below; a line joins the spots that no other spot beats."""
     box = Box(bottom=210, height=252)
     xs, ys = [s.x for s in spots], [max(s.y, 1) for s in spots]
     beside = max(max(xs) - min(xs), max(xs) / 10, 1) / 3

@@ -1,4 +1,4 @@
-"""Reads the rows that the report shows: few, however many messages there were."""
+"""Reads the rows that the report shows, which are few, however many messages there were."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Readings:
 
     @property
     def grain(self) -> str:
-        """The finest grain with which a line does not have too many points."""
+        """The finest grain that does not give a line too many points."""
         if len(self.days) <= 1:
             return "minute"
         return "hour" if len(self.days) <= _MOST_HOURLY else "day"

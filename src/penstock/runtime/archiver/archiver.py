@@ -1,7 +1,7 @@
 """Writes history, attempts, facts and counters to the lake, each row exactly once.
 
 domain/lake/progress.py explains why that survives a kill at any point, domain/lake/contiguous.py
-how far it is safe to read.  Reads are short pages, each in a transaction of its own.
+how far it is safe to read.  Reads are short pages, each in its own transaction.
 """
 
 from __future__ import annotations
@@ -205,8 +205,7 @@ class _Files:
             self._file(self._table, dt).add(rows)
 
     def keep(self) -> int:
-        """Publish the files.  Bodies were opened first and are published first, so a reader that
-        sees an ending also sees its body."""
+        """Publish the files, bodies first: a reader that sees an ending also sees its body."""
         for file in self._open.values():
             file.keep()
         return len(self._open)
@@ -242,7 +241,7 @@ def open_lake(store: Store, lake_: LakeWriter) -> None:
 
 
 def refuse_ahead(lake_: LakeWriter, table: lake.LakeTable, dt: str, rows: Range) -> None:
-    """Raise LakeRefused if the lake is ahead: a restored store would reuse row numbers."""
+    """Raise LakeRefused if the lake is ahead, as a store restored from a backup reuses numbers."""
     for there in lake_.files(table, dt):
         if there.to_no >= rows.from_no and there != rows:
             raise LakeRefused(

@@ -1,4 +1,4 @@
-"""The archiver's duties.  Every node runs them; the store lets one node run each per interval.
+"""The archiver's duties.  Every node tries them; the store lets one node run each per interval.
 
 They have their own loop: writing a file takes longer than the other duties can wait.
 """

@@ -1,11 +1,11 @@
 """Takes snapshots of all live messages without one long read transaction.
 
-Pages are read one after the other, each in a transaction of its own, while sends and completions
-continue.  The result is then adjusted to one instant, `taken_at`: messages sent later are left
-out, and those that ended after it but before their page was read are taken from history.  So the
+Pages are read one after the other, each in its own transaction, while sends and completions
+continue.  The result is then adjusted to one instant, `taken_at`: messages sent later are left out,
+and those that ended after it but before their page was read are taken from history.  So the
 snapshot holds every message with `sent_at <= taken_at < finished_at` exactly once; only messages
-that were being committed at that very instant may or may not be in it.  Attempts and leases are
-those at the time the message's page was read.
+that were being committed at that instant may or may not be in it.  Attempts and leases are as of
+the time when the message's page was read.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The autoscaler: reads how much work there is, and has workers started and stopped."""
+"""The autoscaler: reads the load, and has workers started and stopped."""

@@ -38,7 +38,7 @@ from penstock.services.scaling import ScalingService
 LOOK_MS = 20  # how soon to check again while a call is pending
 MOST_PENDING = 32  # fleets observed at a time; calls that are late do not count
 
-_PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # what an observation covers
+_PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # the parts that an observation covers
 _log = logging.getLogger("penstock.scaling")
 
 
@@ -128,7 +128,7 @@ class Autoscaler:
             self._answered(watch, answer_of(pending), now)
 
     def _is_late(self, watch: FleetWatch, pending: PendingCall, now: int) -> None:
-        """Report it once.  The fleet is observed again once this answer came and was dropped."""
+        """Report it once.  The fleet is observed again after this answer was dropped."""
         if pending.is_late:
             return
         pending.is_late = True

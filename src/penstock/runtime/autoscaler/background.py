@@ -1,7 +1,7 @@
-"""Calls that may take long run in the background, each in a thread of its own.
+"""Runs calls that may take long in the background, each in its own thread.
 
-Not in a pool, where calls that hang would block all others.  There is at most one thread per fleet,
-and it ends with the process.
+There is no pool, in which calls that hang would block all others.  There is at most one thread per
+fleet, and it ends with the process.
 """
 
 from __future__ import annotations

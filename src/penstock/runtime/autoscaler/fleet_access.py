@@ -1,6 +1,6 @@
 """Calls to a fleet's load source and replica manager; they run in the background.
 
-A failure is part of the result: it is reported, and the next run takes place.
+A failure is part of the result: it is reported, and does not stop the next run.
 """
 
 from __future__ import annotations

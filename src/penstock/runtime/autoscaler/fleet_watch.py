@@ -35,7 +35,7 @@ _log = logging.getLogger("penstock.scaling")
 
 
 class FleetPlan(msgspec.Struct, frozen=True):
-    """Everything the file says about a fleet; a watch is kept as long as this does not change."""
+    """A fleet's configuration from the file; the watch is kept until this changes."""
 
     group: str
     fleet: Fleet

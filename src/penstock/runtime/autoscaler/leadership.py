@@ -1,4 +1,4 @@
-"""Leader election: of all autoscalers of a group only the holder of the lease in the store acts."""
+"""Leader election: only the autoscaler that holds the group's lease in the store acts."""
 
 from __future__ import annotations
 

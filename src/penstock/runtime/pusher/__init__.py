@@ -1,1 +1,1 @@
-"""What pushes deliveries: which queue is next, what is sent, and what becomes of it."""
+"""The pusher: picks the next queue, sends its delivery and handles the response."""

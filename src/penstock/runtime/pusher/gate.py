@@ -1,4 +1,4 @@
-"""Admits claimed messages that have a route, room on it, and a permit of its circuit.
+"""Admits claimed messages that have a route, room on it, and a permit from its circuit.
 
 The others go back: a delivery that is malformed or matches no route fails and is retried later
 (rules may be added), one without room waits for it, one without a permit stays in its queue, which
@@ -45,7 +45,7 @@ class PushGate:
         self._waits = waits
 
     def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admitted:
-        """Raises PenstockError if the store cannot be asked for permits."""
+        """Raises PenstockError if the store does not answer."""
         found = Admitted()
         for message, content in heads:
             ready = self._ready(message, content, now=now)

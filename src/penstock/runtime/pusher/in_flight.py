@@ -43,6 +43,6 @@ def act_on(
         now=now,
         delay_ms=delay_ms,
         text=text and text[:_MOST_CHARS].replace(NUL, "\ufffd"),
-        # Late is fine: had another node claimed it, the store would reject the act.
+        # A late act is fine: if another node has claimed the message, the store rejects it.
         is_late_ok=verb in (Verb.COMPLETE, Verb.EXTEND),
     )

@@ -1,4 +1,4 @@
-"""The HTTP request of a delivery, and the text that history keeps of the response."""
+"""The HTTP request of a delivery, and the text about the response that history keeps."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     find ─▶ round robin ─▶ claim ─▶ gate ─▶ send ─▶ … ─▶ finish ─▶ round robin
 
-Each step handles everything that has come up since the last one, in few transactions whatever the
-number of queues.  Requests run outside; a step neither waits for them nor knows threads.  A node
+Each step handles everything that has come up since the last one, in a few transactions, however
+many queues there are.  A step does not wait for requests and does not know about threads.  A node
 that is killed in between loses nothing: the lease expires, and the request is sent again with the
 same id.
 """
@@ -47,7 +47,7 @@ class PusherSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def extend_ms(self) -> int:
-        """Extend soon enough that one extension may fail."""
+        """The interval of extensions; short enough that one may fail."""
         return self.lease_ms // 3
 
 
@@ -251,7 +251,7 @@ class Pusher:
 
         try:
             self._sender.send(one.request, then)
-        except Exception as error:  # without a response its queue would wait for ever
+        except Exception as error:  # without a response its queue would wait forever
             _log.exception("a request could not be sent")
             then(PushResponse(error=str(error)))
 

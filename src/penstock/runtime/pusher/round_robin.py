@@ -143,7 +143,7 @@ class RoundRobin:
         return self._taken.pop(queue_no, False)
 
     def _let_in(self) -> None:
-        """Queues that waited for a route go to the front: they were next before."""
+        """Queues that waited for a route go to the front: their place had come before."""
         total = 0
         for route in list(self._waiting):
             waiting = self._waiting[route]

@@ -1,4 +1,4 @@
-"""The thread that runs the pusher's steps: when the bell rings, and when a step is due."""
+"""The thread that runs the pusher's steps, when the bell rings or a step is due."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Breaker:
         return self.in_force()(one)
 
     def in_force(self) -> SettingsOf:
-        """The same for a transaction, which uses one state of them throughout."""
+        """The same, from one snapshot that a transaction uses throughout."""
         defaults, by_hash = self.settings, self.overrides.by_hash
 
         def of(one: str) -> BreakerSettings:
@@ -55,7 +55,7 @@ class Breaker:
 
     @property
     def is_checking(self) -> bool:
-        """Whether any circuit is asked before its requests are tried."""
+        """Whether requests of any circuit need a permit."""
         return self.settings.circuit_check_enabled or self.overrides.is_any_checked
 
     @property
@@ -75,7 +75,7 @@ class Breaker:
         return _read(session.documents.find(SETTINGS))
 
     def put(self, settings: BreakerSettings) -> Work[BreakerSettings]:
-        """Raises InvalidRequest; then nothing is stored."""
+        """Replace the stored settings, or raise InvalidRequest and store nothing."""
         check(settings)
         return self.change(lambda _: settings)
 

@@ -1,8 +1,8 @@
-"""Use cases of circuits: ask whether a request may be tried, report its outcome, open, close.
+"""Use cases of circuits: permits for requests, reports of their outcomes, opening, closing.
 
-The state is in the store, for all nodes; only the settings are cached here.  A request asks before
-it is tried (`permits`, and `secure` unless the answer was go), and its outcome is reported
-afterwards (`report`), both for many requests at once.
+The state is in the store, for all nodes; only the settings are cached here.  A request needs a
+permit before it is tried (`permits`, then `secure` unless the answer is go), and its outcome is
+reported afterwards (`report`).  Both take many requests at once.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class CircuitView(msgspec.Struct, frozen=True):
 
 class CircuitsOverview(msgspec.Struct, frozen=True):
     circuits: dict[str, CircuitView]
-    held: dict[str, int]  # queues by circuit, also by removed circuits
+    held: dict[str, int]  # queues by circuit, including removed circuits
     awaiting_unhold: int  # queues, of all circuits together
 
 
 class Ticked(msgspec.Struct, frozen=True):
-    """What a cluster duty has done; None if another node had it."""
+    """What a cluster duty has done; None if another node ran it."""
 
     next_at: int
     done: int | None
@@ -89,17 +89,17 @@ class CircuitService:
         return self.breaker.settings
 
     def settings_of(self, one: str) -> BreakerSettings:
-        """Those of a circuit: the defaults with its overrides."""
+        """The settings of a circuit: the defaults with its overrides."""
         return self.breaker.of(one)
 
     @property
     def is_checking(self) -> bool:
-        """Otherwise every request may go without asking."""
+        """Whether requests need permits."""
         return self.breaker.is_checking
 
     @property
     def is_watching(self) -> bool:
-        """Otherwise outcomes need not be reported either."""
+        """Whether requests need permits or their outcomes are counted."""
         return self.is_checking or self.breaker.is_counting
 
     def refresh(self) -> None:
@@ -114,11 +114,11 @@ class CircuitService:
     # ---- permits and outcomes
 
     def unchecked(self, pattern: str, queue_no: int | None = None) -> Permitted:
-        """The permit of every request while nothing is checked."""
+        """The permit of every request while circuits are not checked."""
         return answer(PermitRequest(pattern, queue_no), Permit.GO, None)
 
     def permits(self, wanted: Sequence[PermitRequest]) -> Work[list[Permitted]]:
-        """The present answers; nothing is held and no probe is reserved yet (see `secure`)."""
+        """Read the current permits; holds no queue and reserves no probe yet (see `secure`)."""
         settings_of, now = self.breaker.in_force(), self._clock.now()
 
         def do(session: Session) -> list[Permitted]:
@@ -133,7 +133,7 @@ class CircuitService:
         return read(self._store, do)
 
     def is_final(self, found: Iterable[Permitted]) -> bool:
-        """Otherwise they must be secured before anything is tried."""
+        """Whether the permits can be used as they are; otherwise call `secure` first."""
         return not any(self._is_open_to_change(one) for one in found)
 
     def _is_open_to_change(self, one: Permitted) -> bool:
@@ -183,7 +183,7 @@ class CircuitService:
     def report(self, reports: Sequence[Reported]) -> Work[None]:
         """Report outcomes, in one transaction.
 
-        Those of routes that are no longer in the table are ignored.
+        Outcomes of routes that are no longer in the table are ignored.
         """
         table = self._routes.table
         settings_of = self.breaker.in_force()
@@ -206,7 +206,7 @@ class CircuitService:
         return self.status(self._routes.match(uri).hash)
 
     def status(self, one: str) -> Work[CircuitState]:
-        """A circuit that is unknown is closed."""
+        """The state of a circuit; an unknown one is closed."""
 
         def do(session: Session) -> CircuitState:
             found = session.circuits.find([one]).get(one)
@@ -215,7 +215,7 @@ class CircuitService:
         return read(self._store, do)
 
     def all(self) -> Work[dict[str, CircuitView]]:
-        """Circuits with a reported outcome, or that an operator opened."""
+        """Circuits that have a reported outcome or were opened by an operator."""
         return read(self._store, lambda session: self._overview(session).circuits)
 
     def overview(self) -> Work[CircuitsOverview]:
@@ -256,7 +256,7 @@ class CircuitService:
     # ---- by operators
 
     def close(self, one: str) -> Work[None]:
-        """Its queues are lined up for release.  An unknown circuit stays closed."""
+        """Close it; its queues wait for their release.  An unknown circuit stays closed."""
         now = self._clock.now()
 
         def do(session: Session) -> None:
@@ -277,7 +277,7 @@ class CircuitService:
         return write(self._store, do)
 
     def force_open(self, one: str, *, pattern: str | None = None) -> Work[Circuit]:
-        """Until an operator closes it.  `pattern`: of a circuit that is unknown yet."""
+        """Open it until an operator closes it.  `pattern`: of a circuit that is not stored yet."""
         now = self._clock.now()
         route = self._routes.table.of_hash(one)
         if pattern is None and route is not None:
@@ -317,8 +317,8 @@ class CircuitService:
     def release_probes(self, *, now: int) -> Work[Ticked]:
         """Release the longest held queue of each half-open circuit as a probe.
 
-        Its head is tried at once, also during a back-off: one request per tick.  If it waited,
-        queues released by several ticks would send their requests in one instant.
+        Its first message is tried at once, even during a back-off: one request per tick.  If it
+        waited, queues released by several ticks could send their requests at the same instant.
         """
 
         def do(session: Session, _: int) -> int:
@@ -330,7 +330,7 @@ class CircuitService:
         return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
 
     def release_next(self, *, now: int) -> Work[Ticked]:
-        """Release the next queue; more per tick, the longer it takes."""
+        """Release the next queues of closed circuits; the number may grow with every tick."""
         settings = self.settings
 
         def do(session: Session, tick: int) -> int:

@@ -1,9 +1,9 @@
-"""Held queues: unholding by operators, and when no circuit or duty would ever do it.
+"""Held queues: unholds them for operators, and when no circuit or duty would ever do it.
 
-A circuit holds queues only while it is checked, and a closed circuit's queues are lined up for the
-`unlock_queues` duty.  Queues of circuits that are no longer checked join that line; if the duty is
-off, the line is emptied at once.  So a queue stays held only for a reason that an operator can see:
-its circuit is open or half-open, or its place in the line has not come yet.
+A circuit holds queues only while it is checked.  After it closes, its queues wait for the
+`unlock_queues` duty, which releases them in order.  Queues of circuits that are no longer checked
+join them; if the duty is off, all of them are unheld at once.  So a queue stays held only for a
+reason that an operator can see: its circuit is open or half-open, or the duty has not reached it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class HeldQueues:
     def unhold_some(self, circuit_hash: str | None = None, *, after: int = 0) -> Work[Unheld]:
         """Unhold a chunk of the queues of a circuit, or of all; repeat while `after` is set.
 
-        By number, so that queues which an open circuit holds again meanwhile are not met twice.
+        In order of queue number, so that a queue that an open circuit holds again meanwhile is not
+        visited twice.
         """
         now = self._clock.now()
 
@@ -63,7 +64,7 @@ class HeldQueues:
             after = unheld.after
 
     def release_idle(self) -> int:
-        """Unhold what no circuit and no duty would; returns how many queues were unheld."""
+        """Unhold queues that no circuit or duty would unhold; returns how many."""
         total = 0
         release = partial(self._release_some, now=self._clock.now())
         while self._store.read(self._is_anything_idle).result():
@@ -91,7 +92,7 @@ class HeldQueues:
         return not self._breaker.settings.unlock_queues.enabled
 
     def _unchecked(self, session: Session) -> list[str]:
-        """Circuits with held queues whose requests are tried whatever their state."""
+        """Circuits with held queues whose requests are tried in any state of the circuit."""
         breaker = self._breaker
         if breaker.is_checking_all:
             return []

@@ -23,7 +23,7 @@ class Minute(msgspec.Struct, frozen=True):
 
     @property
     def fail_ratio(self) -> int:
-        """Percent, rounded like the circuit's own."""
+        """In percent, rounded like the circuit's own ratio."""
         return self.failures * 100 // (self.successes + self.failures)
 
 
@@ -32,7 +32,7 @@ class CircuitInsight:
         self._store = store
 
     def held_queues(self, circuit_hash: str) -> Work[list[str]]:
-        """By name, including those that wait to be unheld."""
+        """The names of its held queues, including those that wait to be unheld."""
 
         def do(session: Session) -> list[str]:
             return session.circuits.held_names(circuit_hash, limit=MAX_HELD)

@@ -1,7 +1,7 @@
-"""Checks that a key limited to some queues has jobs with the routes that its caller names.
+"""Checks that an API key for some queues may use the job routes that its caller names.
 
-A circuit of jobs is shared by all queues whose jobs name its route.  So such a key must prove with
-a job of its queues that it may use the route.
+All queues whose jobs name a route share its circuit.  So the caller must name a job with that
+route in one of the key's queues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class JobRoutes:
         self._store = store
 
     def claimed(self, ids: Iterable[str], *, covers: Covers) -> Work[set[str]]:
-        """The circuits of those jobs that are claimed now, in queues of the key."""
+        """The circuits of those jobs that are leased now, in queues of the key."""
 
         def do(session: Session) -> set[str]:
             found: set[str] = set()

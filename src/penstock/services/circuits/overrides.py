@@ -42,7 +42,7 @@ class Overrides:
         return _read(session.documents.find(OVERRIDES))
 
     def change(self, session: Session, route: str, change: Change) -> BreakerOverrides:
-        """Inside a transaction.  Raises InvalidRequest; an empty result removes the entry."""
+        """Change overrides inside a transaction; empty ones are removed.  Raises InvalidRequest."""
         now = self._clock.now()
         by_route = _read(session.documents.to_change(OVERRIDES, now=now))
         after = change(by_route.pop(route, NONE))

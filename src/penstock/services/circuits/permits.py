@@ -1,4 +1,4 @@
-"""The permit of a request before it is tried, by the settings of its circuit."""
+"""Decides on the permit of a request, by the state and settings of its circuit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.services.circuits.breaker import SettingsOf
 
 
 class PermitRequest(msgspec.Struct, frozen=True):
-    """A request of this route wants to be tried; it may be the head of a queue."""
+    """Asks whether a request of this route, which may be the head of a queue, may be tried."""
 
     pattern: str
     queue_no: int | None = None
@@ -47,7 +47,7 @@ def answer(wanted: PermitRequest, permit: Permit, circuit: Circuit | None) -> Pe
 
 
 def is_waiting(one: Permitted) -> bool:
-    """A job without a plain permit: no queue holds it back, so it gets a waiting time."""
+    """Whether it is a job without a go: no queue holds it back, so it gets a waiting time."""
     return not one.is_of_table and one.permit is not Permit.GO
 
 

@@ -1,7 +1,7 @@
-"""What reported outcomes do to circuits, for a whole batch in few statements.
+"""Applies reported outcomes to circuits, a whole batch in a few statements.
 
-As if they had been reported one after the other: a circuit may open in the middle of a batch, and a
-probe may close it there, so that its outcomes start anew.
+The result is the same as if they had been reported one by one: a circuit may open in the middle of
+a batch, and a probe may close it there, which clears its outcomes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Reporting:
             left = {one: batch for one, batch in left.items() if batch}
 
     def counts(self, report: Reported) -> bool:
-        """Requests that were not permitted have tried nothing."""
+        """Whether the report counts; a request that was not permitted has not tried anything."""
         if report.permitted.permit is Permit.HOLD:
             return False
         is_noted = report.outcome is not None and self._is_counted(report.permitted.hash)
@@ -85,7 +85,7 @@ class Reporting:
         found |= after
 
     def _lines(self, session: Session, batches: Mapping[str, Batch]) -> dict[str, OutcomeWindows]:
-        """Circuits with equal windows are read together: mostly all of them."""
+        """Circuits with the same window settings are read together; usually all have the same."""
         alike: dict[tuple[int, int], dict[str, Batch]] = {}
         for one, batch in batches.items():
             settings = self._settings_of(one)
@@ -99,7 +99,7 @@ class Reporting:
     def _settle(
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
     ) -> None:
-        """Apply the outcomes of probes: only the last one of each part can decide."""
+        """Apply the outcomes of probes; only the last report of each part can be decisive."""
         closing: dict[str, Circuit] = {}
         others: dict[str, Circuit] = {}
         for one, part in parts.items():

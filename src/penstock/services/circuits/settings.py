@@ -29,7 +29,7 @@ class CircuitSettingsService:
         self._breaker = breaker
 
     def all(self) -> Work[list[SettingsView]]:
-        """Of the circuits that override something, by route."""
+        """The settings of circuits with overrides, by route."""
 
         def do(session: Session) -> list[SettingsView]:
             defaults = self._breaker.read(session)
@@ -39,7 +39,7 @@ class CircuitSettingsService:
         return read(self._store, do)
 
     def get(self, one: str, *, route: str | None = None) -> Work[SettingsView]:
-        """Raises CircuitNotFound.  `route`: of a circuit that is unknown yet."""
+        """Raises CircuitNotFound.  `route`: needed if the circuit is not stored yet."""
 
         def do(session: Session) -> SettingsView:
             named = self._route_of(session, one, route)
@@ -49,7 +49,7 @@ class CircuitSettingsService:
         return read(self._store, do)
 
     def change(self, one: str, change: Change, *, route: str | None = None) -> Work[SettingsView]:
-        """Raises CircuitNotFound, or InvalidRequest; then nothing is stored."""
+        """Change overrides; raises CircuitNotFound, or InvalidRequest, and then stores nothing."""
 
         def do(session: Session) -> SettingsView:
             named = self._route_of(session, one, route)

@@ -1,4 +1,4 @@
-"""Changes of circuits inside a transaction: saved, recorded as facts, applied to their queues."""
+"""Changes circuits inside a transaction: saves them, adds facts, holds or releases queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def keep(
     by: str,
     now: int,
 ) -> None:
-    """`by`: what has changed them, such as "statistics" or "operator"."""
+    """Save changed circuits; `by`: the cause, such as "statistics" or "operator"."""
     session.circuits.save(after)
     for one, circuit in after.items():
         if circuit.generation != before[one].generation:
@@ -31,7 +31,7 @@ def keep(
 
 
 def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) -> None:
-    """They were locked for change.  Closing a closed one forgets its outcomes."""
+    """The caller has locked them.  Closing a closed circuit clears its outcomes."""
     session.circuits.line_up_and_forget(list(found))
     after = {one: circuits.close(circuit) for one, circuit in found.items()}
     keep(session, found, after, by=by, now=now)
@@ -48,7 +48,7 @@ def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int)
 
 
 def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> None:
-    """Queues by circuit; the circuits were locked for change."""
+    """Hold queues, given by circuit; the caller has locked the circuits."""
     if not held:
         return
     session.queues.keep_from_change([queue_no for nos in held.values() for queue_no in nos])
@@ -58,9 +58,9 @@ def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> No
 
 
 def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
-    """Unhold queues and make their heads due; returns how many queues changed.
+    """Unhold queues and make their first messages due; returns how many queues changed.
 
-    As in gateleen, which dispatches a queue when it unlocks it, whatever its retry interval.
+    gateleen, too, dispatches a queue when it unlocks it, whatever its retry interval.
     """
     unheld = session.queues.unhold(queue_nos)
     tried = session.deliveries.end_backoff(queue_nos, now=now)
@@ -68,10 +68,10 @@ def release(session: Session, queue_nos: Sequence[int], *, now: int) -> int:
 
 
 def unhold(session: Session, queue_nos: Sequence[int], *, now: int) -> set[int]:
-    """Unhold at once, and make all circuits forget them; returns those that were held.
+    """Unhold at once and remove the queues from all circuits; returns those that were held.
 
     Circuits are locked before queues, as everywhere.  A circuit that starts to hold a queue in
-    between keeps its own record of it, which only costs a probe that finds the queue unheld.
+    between keeps its record of it; the only cost is a probe that finds the queue unheld.
     """
     holders = session.circuits.to_change(session.circuits.holders(queue_nos))
     session.circuits.drop_holds(list(holders), queue_nos)
@@ -90,7 +90,7 @@ def _tell(
 ) -> None:
     kind = _KINDS[after.state]
     if after.state is CircuitState.CLOSED and before.state is CircuitState.CLOSED:
-        return  # only its outcomes are forgotten
+        return  # only its outcomes were cleared
     if after.state is CircuitState.OPEN and before.state is CircuitState.HALF_OPEN:
         kind = "circuit_reopened"
     data = {

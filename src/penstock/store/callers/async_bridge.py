@@ -1,7 +1,7 @@
 """Runs our synchronous statements on a caller's connection that belongs to an event loop.
 
-They run in a thread, which hands each one to the loop and waits for it.  A new thread for each
-call, not a pool: a call that waits for a lock must not block the call that holds it.
+They run in a thread, which passes each statement to the loop and waits for it.  Each call has its
+own thread, not one of a pool: a call that waits for a lock must not block the call that holds it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AsyncBridge:
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Called in the thread: run a coroutine on the loop.
 
-        After a cancellation the first statement fails; those that roll back succeed.
+        After a cancellation the next statement fails, and those that roll back succeed.
         """
         if self._is_cancelled and not self._is_stopped:
             self._is_stopped = True

@@ -1,4 +1,4 @@
-"""Send, act and write in the caller's own transaction: it takes effect if the caller commits."""
+"""Sends, acts and writes in the caller's own transaction: they take effect if it commits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_COLLISIONS = 5
 
 
 class CallerDatabase(Database, Protocol):
-    """A database inside a transaction of the caller, which alone begins, commits or rolls it back.
+    """A database inside the caller's transaction, which only the caller begins and ends.
 
     A savepoint surrounds our statements: `enter` sets it, `commit` releases it, `rollback` returns
     to it.
@@ -40,7 +40,7 @@ class CallerDatabase(Database, Protocol):
         ...
 
     def announce(self, woken: Mapping[int, int]) -> None:
-        """Wake up other nodes for these queues when the caller commits."""
+        """Send wake-ups for these queues to other nodes when the caller commits."""
         ...
 
 
@@ -133,7 +133,7 @@ class SqliteCallerTransactions(CallerTransactions):
             refuse_django_deadlock(self._path)
 
     def set_up(self, days: Partitions) -> None:
-        """Nothing to do: days are created in the caller's transaction, the only one at a time."""
+        """Nothing to do: days are created in the caller's transaction, as no other one writes."""
 
     def after_use(self) -> None:
         if self._write_lock is not None:

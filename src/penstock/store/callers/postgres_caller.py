@@ -136,7 +136,7 @@ class CallerPostgres:
         pass
 
     def step_back(self, times: int) -> None:
-        """Nothing to do: the server reported the collision and has let the others go first."""
+        """Nothing to do: the server has let the other transactions go first."""
 
     def be_patient(self) -> None:
         """Nothing to do: the caller decides how long a statement may take."""
@@ -152,8 +152,8 @@ class CallerPostgres:
         search_path, enable_seqscan, jit, isolation, database = found[0][:5]
         self._were = {"search_path": search_path, "enable_seqscan": enable_seqscan, "jit": jit}
         if isolation not in _READ_COMMITTED:
-            # With an older snapshot it is unknown which message is first in its group, whether a
-            # queue is full or removed, and who holds a lease.
+            # An older snapshot does not show which message is first in its group, whether a queue
+            # is full or removed, and which worker holds a lease.
             raise InvalidRequest(f"tx is {isolation}: sends and acts need READ COMMITTED")
         if database != self._location.database:
             raise InvalidRequest(_OTHER)

@@ -1,7 +1,7 @@
-"""The libraries through which a caller may talk to PostgreSQL: psycopg, psycopg2 and asyncpg.
+"""The PostgreSQL drivers that a caller may use: psycopg, psycopg2 and asyncpg.
 
-None is imported before a caller passes a connection of it.  Our cursors are plain, whatever row
-factory the caller has set, and leave no prepared statement behind.
+None is imported before a caller passes one of its connections.  Our cursors ignore the caller's row
+factory and leave no prepared statement behind.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class AsyncPsycopgDriver:
 
 
 class Psycopg2Driver:
-    """Has its own parameter style, and inserts the values into the text itself."""
+    """psycopg2 has its own parameter style, and inserts the values into the text itself."""
 
     def __init__(self, connection: Any) -> None:
         from psycopg2.extensions import cursor
@@ -117,7 +117,7 @@ class Psycopg2Driver:
 
 
 class AsyncpgDriver:
-    """Asks the server for the types of parameters and encodes them itself."""
+    """asyncpg asks the server for the types of parameters and encodes them itself."""
 
     def __init__(self, connection: Any, wait: Wait) -> None:
         self._connection = connection
@@ -153,13 +153,13 @@ class AsyncpgDriver:
 
 @cache
 def _with_named_parameters(text: str) -> str:
-    """With psycopg2's parameters."""
+    """The statement with psycopg2's parameter style."""
     return _NUMBER.sub(r"%(p\1)s", text.replace("%", "%%"))
 
 
 @cache
 def _without_codecs(text: str) -> str:
-    """Bypass a caller's own codec for JSON: our values are texts already."""
+    """Bypass the caller's own JSON codec: our values are texts already."""
     return _TO_JSON.sub(r"CAST(CAST(\1 AS text) AS json)", text)
 
 

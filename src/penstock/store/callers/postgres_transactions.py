@@ -1,4 +1,4 @@
-"""Callers' own transactions on PostgreSQL: their driver, and days created outside them."""
+"""Callers' own transactions on PostgreSQL: picks the driver, creates days outside of them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ class PostgresCallerTransactions(CallerTransactions):
         super().__init__()
         self._location = location
         self._make_day = make_day
-        self._days: set[int] = set()  # that have tables
+        self._days: set[int] = set()  # known to have tables
 
     def open(self, kind: str, connection: Any, bridge: AsyncBridge | None) -> CallerDatabase:
         return CallerPostgres(_driver(kind, connection, bridge), self._location)
 
     def set_up(self, days: Partitions) -> None:
-        # Creating a day locks out others that need it: that must not last until a caller's commit.
+        # Creating a day locks out transactions that need it, which must not wait for a caller's
+        # commit.
         days.make_elsewhere(self._make, self._days)
 
     def refuse_deadlock(self) -> None:
@@ -45,7 +46,7 @@ class PostgresCallerTransactions(CallerTransactions):
         if running_loop() is None:
             self._make_day(day)
             return
-        # On a loop the answer would have to be awaited; a thread is cheap enough once a day.
+        # In a thread, because a loop cannot wait for the answer here; it happens once a day.
         failed: list[StoreUnavailable] = []
         start_logged("penstock-day", lambda: self._make_day(day), on_failure=failed.append).join()
         if failed:

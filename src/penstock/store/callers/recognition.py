@@ -1,6 +1,6 @@
-"""Recognises what a caller passes as its transaction, by its class and without imports.
+"""Recognises the object that a caller passes as its transaction, by its class.
 
-The caller has imported the library that created it.
+It imports no library: the caller has imported the one that created the object.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class CallerSqlite3(Sqlite3Database):
         self._text_factory, self._db.text_factory = self._db.text_factory, str
         try:
             self._refuse_other_file()
-            # In versions before 3.51.3 a connection that moves the log while others write can
-            # corrupt the database.  Ours do it instead, one at a time.
+            # Before SQLite 3.51.3, a connection that moves the log while others write can corrupt
+            # the database.  Our own connections do it instead, one at a time.
             self.rows("callers.leave_log")
             wait_ms = self._patience_ms()
             if self._db.in_transaction:
@@ -106,7 +106,7 @@ class CallerSqlite3(Sqlite3Database):
             raise
 
     def _can_write_at_once(self, wait_ms: int) -> bool:
-        """Without waiting: a caller that writes already must not wait for the write lock."""
+        """Does not wait: a caller that is writing already must not wait for the write lock."""
         self._be_patient_for(0)
         try:
             self.rows("callers.take_write_lock")

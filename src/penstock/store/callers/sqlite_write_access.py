@@ -1,9 +1,9 @@
 """The write lock for a caller's own transaction on a shared SQLite file.
 
-The caller's connection polls SQLite's lock with its own timeout, but beside writers that queue up
-for the write lock it may never find a free moment.  So the caller acquires the write lock, too, and
-releases it as soon as SQLite lets it write: from then on the others wait for SQLite.  A caller that
-writes already must not wait for the write lock: its holder may wait for the caller.
+The caller's connection polls SQLite's lock with its own timeout, and could starve while other
+writers queue up for the write lock.  So the caller acquires the write lock, too, and releases it as
+soon as SQLite lets it write: from then on the others wait for SQLite.  A caller that is writing
+already must not wait for the write lock, because its holder may be waiting for the caller.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class CallerWriteLock:
             self._lock.release()
 
     def after_use(self) -> None:
-        """Start moving the log now and then: callers do not (sqlite_caller.py)."""
+        """Start to move the log from time to time, as callers do not (sqlite_caller.py)."""
         if self._moves.is_due():
             # In a thread: it waits for the caller, which is about to commit.
             start_logged("penstock-mover", self._move_log)

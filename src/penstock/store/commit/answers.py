@@ -15,7 +15,7 @@ _log = logging.getLogger("penstock.store")
 
 
 def answer_all(batch: Sequence[StoreRequest], answers: Sequence[Any]) -> None:
-    """Answer each request; one callback into each event loop, however many tickets it has."""
+    """Answer each request, with one callback per event loop, however many tickets it has."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[StoreRequest, Any]]] = {}
     for request, answer in zip(batch, answers, strict=True):
         loop = request.ticket.loop
@@ -30,7 +30,7 @@ def answer_all(batch: Sequence[StoreRequest], answers: Sequence[Any]) -> None:
                 _answer_pairs(pairs)
             else:
                 loop.call_soon_threadsafe(_answer_pairs, pairs)
-        except RuntimeError:  # the loop is closed: none of its tickets is awaited
+        except RuntimeError:  # the loop is closed: its tickets are no longer awaited
             continue
 
 

@@ -1,8 +1,8 @@
 """Group commit: a writer takes all pending requests, runs them in one transaction and answers them.
 
-While one commit syncs, the next batch gathers: no timers, and no added latency when idle.  A caller
-(a thread or an event loop) that finds the writer idle does everything but the wait for the disk
-itself, which saves context switches.
+While one commit syncs, requests gather for the next: no timers, and no added latency when idle.  A
+caller (a thread or an event loop) that finds the writer idle runs the batch itself, which saves
+context switches; only the wait for the disk is left to the writer's thread.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GroupCommit:
         self._is_shut = False  # … and the lanes have stopped
 
     def unanswered(self) -> Iterable[StoreRequest]:
-        """Requests that were taken and are not answered yet."""
+        """Requests that were taken but not yet answered."""
         return [request for lane in self._lanes for request in lane.unanswered]
 
     def submit(self, request: StoreRequest) -> None:
@@ -70,7 +70,7 @@ class GroupCommit:
         gathered.append(request)
 
     def submit_all(self, requests: Sequence[StoreRequest]) -> None:
-        """Submit them together: one by one, a thread would run each in a transaction of its own."""
+        """Submit together; one by one, a thread would run each request in its own transaction."""
         if self._is_closed:
             raise ShuttingDown("the store is closed")
         if not requests:
@@ -89,7 +89,7 @@ class GroupCommit:
         """Let the thread that waits for the answer run the batch itself."""
         [lane, *others] = self._lanes
         if not others and (lane.callers_may_sync or not request.is_durable):
-            request.ticket.help = self.help  # with several lanes any may answer
+            request.ticket.help = self.help  # with several lanes, any of them may answer
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         gathered = self._gathered.pop(loop)
@@ -100,13 +100,13 @@ class GroupCommit:
             self._call()
 
     def _prepare_pending(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Prepare pending requests, unless a commit is in progress: its thread calls this then."""
+        """Prepare pending requests; a no-op during a commit, whose thread calls this afterwards."""
         lane = self._lanes[0]
         if not lane.prepare(loop, lambda: self._prepare_pending(loop)) and not lane.is_committing:
             self._call()
 
     def _call(self) -> None:
-        # The next idle lane.  If all are busy: each checks for more work when it is done.
+        # Wake the next idle lane.  If all are busy, each checks for more work when it is done.
         for _ in self._lanes:
             self._next = (self._next + 1) % len(self._lanes)
             if self._lanes[self._next].is_idle:
@@ -120,7 +120,7 @@ class GroupCommit:
         lane.close_connections(then)
 
     def close(self) -> None:
-        """Finish requests that were taken, refuse new ones."""
+        """Finish the requests that were taken, and refuse new ones."""
         self._is_closed = True
         for lane in self._lanes:
             lane.close()
@@ -128,10 +128,10 @@ class GroupCommit:
         self._refuse_the_rest()
 
     def _refuse_the_rest(self) -> None:
-        """Answer requests that were submitted while the lanes closed."""
+        """Refuse requests that were submitted while the lanes closed."""
         self._waiting.refuse_all(ShuttingDown("the store is closed"))
 
     def help(self, timeout: float) -> None:
-        """Called by a thread that waits for its answer: working saves being woken later."""
+        """Called by a thread that waits for its answer: doing the work itself saves a wake-up."""
         # Not for long: the lane may hang, and the caller's wait is bounded.
         self._lanes[self._next].help_next(HELP_S if timeout < 0 else min(timeout, HELP_S))

@@ -1,7 +1,7 @@
-"""One writing connection, driven by its own thread, by a waiting caller or by an event loop.
+"""One write connection, driven by its own thread, by a waiting caller or by an event loop.
 
-One driver at a time; `_busy` guarantees that.  A driver that is done checks for new requests and
-wakes the thread if there are any, so no request is forgotten.
+`_busy` admits one driver at a time.  When a driver is done, it checks for new requests and wakes
+the thread if there are any, so no request is forgotten.
 
 Only the thread waits for the disk, for other processes and for locks.  A disk may hang: an event
 loop that waited for it could answer no request, not even a health check.
@@ -32,7 +32,7 @@ from penstock.supervision.restarts import outage
 from penstock.supervision.threads import SupervisedThread
 
 MAX_COLLISIONS = 5
-MAX_OVERTAKEN = 1_000  # each one means that another transaction made progress
+MAX_OVERTAKEN = 1_000  # retries; each means that another transaction made progress
 CLOSING_SECONDS = 0.05
 CLOSING_PATIENCE_S = 2.0
 MAX_PER_BATCH = 5_000  # messages: a commit must not delay the next one for long
@@ -60,7 +60,7 @@ class Lane:
         self._outage = outage
         self._open_session = open_session
         self._session: SqlSession | None = open_session()
-        # A write takes its locks in the required order; combined with other requests it would not.
+        # Each write takes its locks in the required order; several in one batch would break it.
         self._writes_alone = self._session.db.is_shared
         # A caller's own transaction may block its request: only its own thread can detect that.
         self.callers_may_sync = self._session.db.finds_deadlocks
@@ -90,13 +90,13 @@ class Lane:
         self._work.release()
 
     def help(self) -> bool:
-        """Work in the caller's thread if lane and write lock are free; returns whether it did."""
+        """Drive in the caller's thread if lane and write lock are free; returns whether it did."""
         if not self._busy.acquire(blocking=False):
             return False
         return self._work_and_release()
 
     def help_next(self, timeout: float) -> None:
-        """Be the next driver.  One helper is enough: it serves what all the others wait for."""
+        """Become the next driver.  One helper is enough: it serves the others' requests, too."""
         if not self._next_helper.acquire(blocking=False):
             return
         try:
@@ -148,7 +148,7 @@ class Lane:
             self._answer(batch, failed)
             return True
         except BaseException:
-            # It was rolled back; the thread runs it again and finds the request that fails.
+            # Rolled back: the thread runs the batch again and finds the request that fails.
             self._put_back(batch)
             self._busy.release()
             return False
@@ -174,7 +174,7 @@ class Lane:
             self.call()
 
     def close(self) -> None:
-        """Finish requests that were taken, while they make progress within `CLOSING_PATIENCE_S`."""
+        """Finish requests that were taken, unless none advances for `CLOSING_PATIENCE_S`."""
         self._is_closing = True
         self.call()
         moves = -1
@@ -213,7 +213,7 @@ class Lane:
             self._busy.release()
 
     def _commit(self, work: PreparedBatch) -> None:
-        """Commit what a loop has prepared; the lane has been busy since then."""
+        """Commit what a loop has prepared; the lane has stayed busy since then."""
         self._prepared = None
         answers: Sequence[Any] | None = work.answers
         try:
@@ -223,7 +223,7 @@ class Lane:
             answers = self._fail(work.batch, error)
         except BaseException:
             answers = None
-            self._run(work.batch)  # it was rolled back: the same error is raised again and handled
+            self._run(work.batch)  # rolled back: it raises the same error again, handled there
         finally:
             self.is_committing = False
             self._busy.release()
@@ -266,7 +266,7 @@ class Lane:
     def _fail_all(self, error: StoreUnavailable) -> None:
         """The thread itself failed: answer every request that waits for it."""
         unanswered, self.unanswered = self.unanswered, ()
-        is_ours = self._prepared is not None  # a loop has handed the lane to the thread
+        is_ours = self._prepared is not None  # a loop has left the lane to the thread
         self._prepared, self.is_committing = None, False
         if is_ours or self._busy.acquire(blocking=False):  # a transaction may be open
             self._discard_session()
@@ -295,9 +295,9 @@ class Lane:
             self._session.db.release_write_lock()
 
     def _try_write_lock(self) -> bool:
-        """Without waiting, neither for other processes nor for the disk.
+        """Acquire it without waiting for other processes or for the disk.
 
-        False also on an error: the thread gets the same one and answers with it.
+        Returns False on an error, too: the thread runs into the same one and answers with it.
         """
         session = self._session
         try:
@@ -358,7 +358,7 @@ class Lane:
         return [error] * len(batch)
 
     def _run_with_retries(self, session: SqlSession, batch: list[StoreRequest]) -> Sequence[Any]:
-        """Run it, and retry after a collision with another transaction."""
+        """Run the batch, and retry after a collision with another transaction."""
         durable = any(request.is_durable for request in batch)
         collisions = overtaken = 0
         while collisions < MAX_COLLISIONS and overtaken < MAX_OVERTAKEN:

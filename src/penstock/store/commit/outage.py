@@ -15,7 +15,7 @@ _log = logging.getLogger(OUTAGES)
 
 
 class StoreOutage:
-    """Shared by all connections of a store, from any thread."""
+    """Whether the store is failing; shared by all of its connections, from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class StoreOutage:
         _log.log(logging.WARNING if is_new else logging.DEBUG, "store unavailable: %s", error)
 
     def worked(self, *, is_write: bool) -> None:
-        """A store that takes writes can be read; one that can be read may still fail to write."""
+        """A successful write ends any outage; a successful read ends one of reads only."""
         if self.is_on:  # without the lock: called for every commit
             self._recover(is_write=is_write)
 
@@ -40,5 +40,5 @@ class StoreOutage:
                 self._failed_writes = False
             self.is_on = self._failed_writes
         if was_on and not self.is_on:
-            # A warning, too: a log that has the outage should have the recovery.
+            # Also a warning, so that a log with the outage has its end as well.
             _log.warning("store available again")

@@ -1,7 +1,7 @@
-"""Pending requests in their order, and the timeout of those that wait for too long.
+"""Pending requests in order of arrival, and the timeout of those that wait too long.
 
 A request is taken exactly once: by a connection, which starts it, or by `expire`, which answers
-that it was not started.  So a caller that gets "not started" may safely retry.
+"not started".  So a caller that gets this answer may safely retry.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pending:
         return bool(self._requests)
 
     def put_back(self, requests: Sequence[StoreRequest]) -> None:
-        """Return requests that were taken to the front."""
+        """Put requests that were taken back to the front."""
         self._requests.extendleft(reversed(requests))
 
     def take(self, most: int, *, writes_alone: bool = False) -> list[StoreRequest]:
@@ -82,11 +82,11 @@ class Timeouts:
         self._sources: list[tuple[Pending, Callable[[], Iterable[StoreRequest]]]] = []
 
     def watch(self, pending: Pending, unanswered: Callable[[], Iterable[StoreRequest]]) -> None:
-        """`unanswered`: the requests that were taken and not answered yet."""
+        """`unanswered` returns the requests that were taken but not yet answered."""
         self._sources.append((pending, unanswered))
 
     def expire(self, now: int) -> None:
-        """`now`: milliseconds of a clock that only advances; its zero does not matter."""
+        """`now`: milliseconds of a monotonic clock."""
         for pending, unanswered in self._sources:
             pending.expire(now=now, timeout_ms=self.timeout_ms)
             self._expire_unanswered(list(unanswered()), now)
@@ -104,7 +104,7 @@ class Timeouts:
 
 
 def _stamp(requests: Iterable[StoreRequest], now: int) -> None:
-    """Done here and not at creation: reading a clock would cost every request something."""
+    """Done here and not at creation, which would cost every request a clock reading."""
     for request in requests:
         if request.first_seen_at is None:
             request.first_seen_at = now

@@ -1,6 +1,6 @@
-"""Reads beside the writer: a few read-only sessions, each used by one thread at a time.
+"""Reads that run beside the writer: a few read-only sessions, each used by one thread at a time.
 
-The threads are our own, even for callers that could wait: a disk that hangs must not block them.
+Reads run in our own threads even if the caller could wait: a disk that hangs must not block it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Readers:
         return request
 
     def unanswered(self) -> Iterable[StoreRequest]:
-        """Requests that were taken and are not answered yet."""
+        """Requests that were taken but not yet answered."""
         return list(self._unanswered.values())
 
     def close_sessions(self) -> None:
@@ -80,7 +80,7 @@ class Readers:
 
     @contextmanager
     def all_closed(self, patience_s: float = CLOSE_PATIENCE_S) -> Iterator[None]:
-        """Inside the block no session is open: one would keep using the old state of the files.
+        """Keep all sessions closed inside the block: they would use the old state of the files.
 
         Raises StoreUnavailable if a read does not end.
         """
@@ -164,7 +164,7 @@ class Readers:
             session = session or self._open_session()
             try:
                 answer = session.read(what)
-            except Collision:  # a table that it read was dropped just now
+            except Collision:  # a table that it read has just been dropped
                 answer = session.read(what)
         except PenstockError as error:
             answer = error
@@ -183,6 +183,6 @@ class Readers:
         return answer
 
     def _refuse_if_failed_since(self, number: int) -> None:
-        """Reads that waited while the store failed are refused at once, not tried one by one."""
+        """Refuse reads that waited while the store failed, instead of trying them one by one."""
         if self._failed is not None and number <= self._failed[0]:
             raise self._failed[1]

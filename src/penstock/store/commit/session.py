@@ -1,4 +1,4 @@
-"""A connection with the entities of the store port, and the batches that run on it."""
+"""A connection with the entities of the store port; runs batches of requests on it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from penstock.store.verbs.sends import Sends
 from penstock.store.verbs.transaction_state import TransactionState
 
 SECRET = "receipt_secret"
-HIGH_WATER_STEP_MS = 100  # a restart continues this much later, so that no instant is repeated
+HIGH_WATER_STEP_MS = 100  # a restart continues this much later, so that no instant occurs twice
 
 
 class RequestKind(IntEnum):
-    """In the order of execution: claims come last, so that they find what was just sent."""
+    """In order of execution: claims come last, so that they find what was just sent."""
 
     WRITE = 0
     SEND = 1
@@ -79,12 +79,12 @@ class StoreRequest:
 
     @property
     def is_short(self) -> bool:
-        """Takes well under a millisecond, apart from the disk."""
+        """Whether it takes well under a millisecond, apart from the disk."""
         return self.kind is not RequestKind.WRITE and self.weight <= 100
 
     @property
     def is_durable(self) -> bool:
-        """Claims and extensions need not wait for the disk: losing one costs a redelivery."""
+        """False for claims and extensions: losing one in a power cut costs only a redelivery."""
         if self.kind is RequestKind.CLAIM or self.kind is RequestKind.ACT:
             return any(act.verb not in FORGETTABLE for act in self.acts)
         return True
@@ -137,7 +137,7 @@ class SqlSession:
         self._keeps_time = keeps_time
 
     def run(self, requests: Sequence[StoreRequest], *, durable: bool) -> list[Any]:
-        """Run all in one transaction, answers in the same order; if it raises, nothing is kept."""
+        """Run all in one transaction; answers in the same order.  If it raises, nothing is kept."""
         answers = self.prepare(requests, durable=durable)
         self.finish()
         return answers
@@ -208,10 +208,10 @@ class SqlSession:
         return answers
 
     def _lock_first(self, requests: Sequence[StoreRequest]) -> set[tuple[int, int]]:
-        """Take the locks of a batch in the one order that excludes deadlocks.
+        """Take the locks of a batch in the order that prevents deadlocks.
 
-        The order is in store/verbs/lock_order.py.  Returns the queues and numbers of messages that
-        repeated claims return again.
+        See store/verbs/lock_order.py.  Returns queue and number of each message that a repeated
+        claim will return again.
         """
         latest = max(map(_instant_of, requests))
         if latest:
@@ -234,7 +234,7 @@ class SqlSession:
         return given
 
     def _keep_high_water(self, requests: Sequence[StoreRequest]) -> None:
-        """Store the latest instant, so that time does not go back at a restart."""
+        """Store the latest instant, so that time does not go backwards after a restart."""
         latest = max(map(_instant_of, requests))
         # Nodes that share a database use its clock and should rarely contend for this row.
         step_ms = 10 * HIGH_WATER_STEP_MS if self.db.is_shared else HIGH_WATER_STEP_MS
@@ -247,7 +247,7 @@ class SqlSession:
 def _run_merged(
     asked: Sequence[tuple[int, Sequence[Any]]], do: Callable[[list[Any]], list[Any]]
 ) -> list[tuple[int, list[Any]]]:
-    """Run the parts of several requests as one, and return to each its part of the answers."""
+    """Run the parts of several requests as one; returns the answers by request."""
     everything = [part for _, parts in asked for part in parts]
     found = do(everything) if everything else []
     shares, start = [], 0

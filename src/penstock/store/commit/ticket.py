@@ -1,4 +1,4 @@
-"""Tickets for answers of the store."""
+"""Tickets for the store's answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StoreTicket(Generic[T]):
         return self._value()
 
     def then(self, callback: Callable[[T | BaseException], None]) -> None:
-        """Call back on the loop with the answer or the error; at once if it is there already."""
+        """Call back on the loop with the answer or the error; at once if there is one already."""
         if self._answer is not _OPEN:
             callback(self._answer)
         else:

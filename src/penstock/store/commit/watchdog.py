@@ -1,4 +1,4 @@
-"""One thread per store that checks about once a second that no request waits for ever.
+"""One thread per store that checks about once a second that no request waits forever.
 
 It times out requests and observes the parts of the node.  Nothing it calls blocks.  Its time is the
 sum of its own pauses: on a machine that was asleep or is overloaded no request times out early.

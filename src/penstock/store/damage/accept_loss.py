@@ -77,7 +77,7 @@ def _check_rest(path: Path, end: LogEnd) -> None:
 
 
 def _pages_from_behind(copy: Path, end: LogEnd) -> str:
-    """Text if pages from behind the damage are in the database: earlier ones do not match them."""
+    """A text if the database has pages from behind the damage, which earlier ones do not match."""
     try:
         log = LogFile(log_of(copy))
     except ValueError:

@@ -64,7 +64,7 @@ class Tree:
         yield from self._walk(self._root, None, None)
 
     def leaf_rows(self, page_no: int) -> Iterator[TreeRow]:
-        """The rows of one leaf that the tree no longer leads to."""
+        """The rows of one leaf that is no longer reachable from the root."""
         yield from self._walk(page_no, None, None)
 
     def _walk(self, page_no: int, first: int | None, last: int | None) -> Iterator[TreeRow]:

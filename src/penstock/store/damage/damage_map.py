@@ -1,6 +1,6 @@
 """Finds the damaged pages of a SQLite store, and the tables and queues they belong to.
 
-Interior pages lead to every page but the overflow pages of long rows; so the table of a page is
+Interior pages list every page except the overflow pages of long rows, so the table of a page is
 found without reading rows.
 """
 
@@ -17,7 +17,7 @@ from penstock.store.damage.salvage_source import SalvageSource, SchemaEntry
 
 _MAX_QUEUES = 20
 _OF_MESSAGES = ("message", "body_")  # tables whose rows are numbered like messages
-# Indexes whose entries begin with the queue's number and end with the message's.
+# Indexes whose entries begin with the queue number and end with the message number.
 BY_QUEUE = ("message_to_claim", "message_to_fall_due", "message_in_group", "message_at_rest")
 
 

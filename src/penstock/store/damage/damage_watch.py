@@ -19,7 +19,7 @@ PAGE_DAMAGED = (
 
 
 class DamageWatch:
-    """Called by any thread.  A separate thread searches for the pages: that may take seconds."""
+    """Thread-safe.  The search for damaged pages may take seconds, so it has its own thread."""
 
     def __init__(self, find: Callable[[], Sequence[DamagedPage]]) -> None:
         self._find = find
@@ -38,7 +38,7 @@ class DamageWatch:
             self._times += 1
             is_first = self._found is None
             self._found = self._found or Damage()
-            # Other pages may be damaged later.  The distance between searches doubles.
+            # More pages may get damaged, so search again; the distance between searches doubles.
             is_due = self._times >= self._look_at and not self._is_looking
             if is_due:
                 self._look_at *= 2

@@ -1,15 +1,16 @@
-"""Distinguishes a damaged log from one that just ends where the power was cut.
+"""Distinguishes a damaged log from one that ends where the power was cut.
 
 A power cut may destroy any part of what was not synced: the commit that was being written, and
 before it at most `MAX_UNSYNCED` commits of claims and extensions, which are not synced one by one.
-That is an ordinary end: none of it was promised.  It is damage, and a loss of acknowledged commits,
+That is an ordinary end: none of it was acknowledged as durable.  It is damage, and acknowledged
+commits are lost,
 
 - if the first frame that SQLite rejects differs from what was written by one bit, or
 - if a commit behind it is known to be synced: it sent messages, and another one follows, or
 - if more commits follow it than can be unsynced, or
 - if the header is wrong: it is synced before the first frame is written.
 
-Commits that sent messages wrote the page on which messages are numbered.
+A commit that sends messages writes the page that holds the last message number.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from penstock.store.sqlite.log_sync import log_of
 
 _log = logging.getLogger("penstock.store")
 
-SYNC_AFTER = 16  # commits without a sync, per process; then the next one is synced
+SYNC_AFTER = 16  # commits without a sync, per process, before the next one is synced
 MAX_UNSYNCED = 4 * SYNC_AFTER  # with four processes that only claim and extend
 
 
@@ -36,7 +37,7 @@ class LogEnd(msgspec.Struct, frozen=True):
 
     offset: int
     frames: int  # of this log, from there on
-    commits: int  # that SQLite does not read
+    commits: int  # … that SQLite does not read
     is_damage: bool
 
 
@@ -45,8 +46,8 @@ def find_log_end(
 ) -> LogEnd | None:
     """The part of a store's log that SQLite will not read; None if it has no commit.
 
-    `accepted`: how many frames SQLite reads, as far as known; the others are verified here, which
-    takes 0.2 ms each.  `numbers_page`: written by every send, if all sends are synced.
+    `accepted`: the number of frames that SQLite is known to read; the others are verified here,
+    which takes 0.2 ms each.  `numbers_page`: the page that every send writes, if all are synced.
     """
     log = log_of(path)
     if not log.exists() or log.stat().st_size <= HEADER_BYTES:
@@ -68,7 +69,7 @@ def refuse_damaged_log(path: Path, end: LogEnd | None) -> None:
 
 
 def log_dropped_end(path: Path, end: LogEnd) -> None:
-    """Log an ordinary end; keep a copy if several commits are dropped, for an investigation."""
+    """Log an ordinary end; if several commits are dropped, keep a copy for an investigation."""
     if end.commits == 1:
         # A kill between the two writes of a frame leaves a commit frame without its page.
         _log.warning("an unfinished commit at the end of the log was dropped")
@@ -149,7 +150,7 @@ def _end(
 
 
 def _has_synced(frames: list[Frame], numbers_page: int | None) -> bool:
-    """Whether anything follows a commit that sent messages: it was written after that sync."""
+    """Whether a commit that sent messages is followed by another: then its sync had succeeded."""
     is_send = is_over = False
     for frame in frames:
         if is_over:

@@ -1,13 +1,13 @@
 """Reads SQLite's write-ahead log as a file, and verifies each of its frames.
 
-Each frame stores checksums over itself and all frames before it.  SQLite stops at the first frame
-whose sums are wrong and ignores the rest.  But the sums of a frame follow from the stored sums of
-the frame before it and its own content: so frames behind a damaged one can be verified, too.
+Each frame stores checksums of itself and all frames before it.  SQLite stops at the first frame
+whose sums are wrong and ignores the rest.  But a frame's sums are computed from its content and the
+sums stored in the frame before it, so frames behind a damaged one can be verified, too.
 
     header  magic, version, page size, sequence, salts (8 bytes), sums of these
     frame   page number, size of the database after a commit (0: no commit), salts, sums, page
 
-Frames with other salts than the header's are left over from an earlier use of the file.
+Frames whose salts differ from the header's are left over from an earlier use of the file.
 """
 
 from __future__ import annotations

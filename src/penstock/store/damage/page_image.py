@@ -2,9 +2,9 @@
 
 A page comes from the last commit of the log that wrote it, or else from the database file.  Frames
 of the log are verified one by one, also behind damage; pages of the file by their checksums, if it
-has them.  One flipped bit in a frame or a page is corrected if its checksum confirms it; if several
-bits are possible, the one that fits the page.  What cannot be corrected is missing: an older
-version of the page would not match the others.
+has them.  One flipped bit in a frame or a page is corrected if the checksum confirms it; if several
+bits are possible, the one that fits the page.  A page that cannot be corrected counts as missing,
+because an older version of it would not match the others.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class PageImage:
         size = struct.unpack_from(">H", head, 16)[0] if len(head) == 100 else 0
         self.page_size = 65536 if size == 1 else size or 4096
         if self.page_size < 512 or self.page_size & (self.page_size - 1):
-            self.page_size = 4096  # ours, if these bytes are damaged
+            self.page_size = 4096  # if these bytes are damaged: that of our stores
         self.has_sums = len(head) == 100 and head[20] == checksums.RESERVED_BYTES
         if len(head) == 100 and not self.has_sums and not head.startswith(_MAGIC):
             self.has_sums = True  # a damaged head: it may be corrected
@@ -190,7 +190,7 @@ class PageImage:
                 written = []
 
     def _only_one(self, corrections: list[Frame], frame: Frame) -> Frame | None:
-        """If several corrections are possible: the one that is closer to the page before it."""
+        """Of several corrections, the one that is closest to the page's previous version."""
         if len(corrections) > 1:
             before = self.page(frame.page_no)
             distance = _distance(before, frame)

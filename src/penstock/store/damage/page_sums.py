@@ -36,7 +36,10 @@ def flipped_bits(
     """
     wanted = ((stored[0] - found[0]) & _MASK, (stored[1] - found[1]) & _MASK)
     words = _words(data, is_big_endian)
-    odd, even = (0, 1), (1, 1)  # what 1 added to the last word, and to the one before, changes
+    odd, even = (
+        (0, 1),
+        (1, 1),
+    )  # change of the sums if 1 is added to the last word, or the one before
     bits: list[int] = []
     for place in range(len(words) - 1, 0, -2):
         for index, effect in ((place, odd), (place - 1, even)):

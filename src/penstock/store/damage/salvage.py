@@ -81,7 +81,7 @@ def salvage(source: Path, target: Path, *, now: int, progress: Progress) -> Salv
 
 @contextmanager
 def exclusive_access(path: Path) -> Iterator[None]:
-    """Have the store open alone; raises StoreRefused if another process has it open."""
+    """Open the store exclusively; raises StoreRefused if another process has it open."""
     try:
         write_lock = WriteLock(path)
     except (OSError, StoreUnavailable):  # read-only disk: no other process writes, either
@@ -124,7 +124,7 @@ def _salvage(
 
 
 def _begin_without_checksums(partial: Path) -> None:
-    """The application that shares the file could not read checksums."""
+    """For a file that an application shares, which could not read checksums."""
     db = apsw.Connection(str(partial))
     try:
         db.pragma("journal_mode", "wal")

@@ -118,7 +118,7 @@ def _unblock(session: SqlSession, *, now: int) -> list[str]:
 
 
 def _count(db: SqliteDatabase) -> list[str]:
-    """Set counters to what is there; lost messages count as never sent."""
+    """Recount the messages; lost ones count as never sent."""
     wrong = db.rows("salvage.miscounted")
     if wrong:
         db.run("salvage.add_counters")

@@ -73,9 +73,9 @@ class SalvageSource:
         self._strays: dict[str, list[TreeRow]] = {}
 
     def walk_all(self) -> None:
-        """Find every gap, and the rows that no tree leads to.
+        """Find every gap, and the rows that are not reachable from any root.
 
-        Call it first: stray pages are known only after every tree was followed.
+        Call it first: stray pages are known only after all trees have been walked.
         """
         for entry in self.entries:
             for _ in self.rows(entry.name):

@@ -14,7 +14,7 @@ from penstock.store.database import QueryResult, Row
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 LAKE = "lake_id"
-MAX_PAGE_BYTES = 32 * 1024 * 1024  # of bodies: a page with large ones is short, but not the last
+MAX_PAGE_BYTES = 32 * 1024 * 1024  # of bodies: a page of large ones is short, but not the last
 _NOTHING: Row = (None, None, None)
 _MESSAGE_NO = [c.name for c in HISTORY.columns].index("message_no")
 _ID = [c.name for c in HISTORY.columns].index("id")
@@ -29,7 +29,7 @@ class SqlArchive:
         self._db = transaction.db
 
     def look(self, *, without: Collection[Place] | None = None) -> Look:
-        """Reads the numbers first, then the writers: in the other order one could be missed."""
+        """Reads the numbers before the writers: in the other order a writer could be missed."""
         if without is None:
             without = {mark.place for mark in self.marks() if mark.is_closed}
         asked: dict[Place, QueryResult] = {}

@@ -1,7 +1,7 @@
 """Circuits: their states, their outcomes, the queues they hold, and the queues to be released.
 
 A transaction that changes circuits locks their rows first, in the order of their hashes, and queues
-afterwards, which excludes deadlocks.
+afterwards, which prevents deadlocks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Key = tuple[int, int]  # number of the circuit, number of the outcome
 
 
 class CircuitRow(msgspec.Struct):
-    """What a row has beyond the circuit itself: its number, and the numbers of its outcomes."""
+    """The columns besides the circuit itself: its number, and the numbers of its outcomes."""
 
     no: int
     sizes: list[int]
@@ -195,7 +195,7 @@ class SqlCircuits:
         return self._db.ask("circuits.known_samples", _some(key, names))
 
     def _ask_oldest(self, key: _Key, limit: int) -> QueryResult | None:
-        """Only if the limit is reached."""
+        """Query the oldest outcomes, but only if the limit is reached."""
         params = {"circuit_no": key[0], "is_failure": key[1], "limit": limit}
         return self._db.ask("circuits.oldest_samples", params) if limit else None
 

@@ -1,4 +1,4 @@
-"""Documents, and the node that has each duty of the cluster."""
+"""Documents, and which node runs each cluster duty."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SqlDuties:
             "until_at": now + for_ms,
             "holder": holder,
             "now": now,
-            # The clocks of nodes differ a little: that must not end a holder's term.
+            # The clocks of nodes differ a little, which must not end the holder's term.
             "absurd_at": now + 2 * for_ms,
         }
         return bool(self._db.rows("duties.lead", params))

@@ -1,4 +1,4 @@
-"""History, read day by day, and what the tidying duties do."""
+"""History, read day by day, and the statements of the pruning duties."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class SqlTidying:
         return self._rate_buckets.forget(now=now, limit=limit)
 
     def prepare_days(self, *, now: int) -> None:
-        # Not every write carries an instant; this keeps the clock mark close behind them all.
+        # Not every write updates the clock mark; this keeps it close to the present.
         self._db.post("meta.raise", {"name": HIGH_WATER, "value": str(now)})
         for day in (now // DAY, now // DAY + 1):
             self._transaction.partitions.ensure(day)

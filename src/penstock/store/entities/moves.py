@@ -84,7 +84,7 @@ class SqlMoves:
         return None
 
     def _movable(self, task: MoveTask, limit: int, now: int, lock: str) -> list[Message]:
-        """Dead messages first; with a target also claimable ones."""
+        """Dead messages first, then, if there is a target, claimable ones."""
         has_target = task.target_no is not None
         found = self._transfers.dead(
             task.source_no, limit=limit, before_no=task.before_no, any_home=has_target, lock=lock

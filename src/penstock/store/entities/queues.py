@@ -205,7 +205,7 @@ class SqlMessages:
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int:
         """Revive dead messages of this queue and dead letters from other queues.
 
-        In `to`, or where they died; if that queue was removed, where they are.
+        They go to `to`, or to where they died; if that queue was removed, they stay where they are.
         """
 
         def dead(lock: str) -> list[Message]:

@@ -1,4 +1,4 @@
-"""Messages restored from the lake: which are here already, and their attempts and errors so far."""
+"""Messages restored from the lake: finds known ones, and sets their earlier attempts and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SqlRestoring:
         self._db = transaction.db
 
     def known(self, ids: Sequence[str]) -> set[str]:
-        """Those that are here, or have ended here within the days kept."""
+        """The ids that the store has, live or in its history."""
         params = {"ids": json_list(list(ids))}
         asked = [self._db.ask("restore.known_live", params)]
         for day in self._transaction.partitions.days():
@@ -24,7 +24,7 @@ class SqlRestoring:
         return {row[0] for answer in asked for row in answer.rows()}
 
     def set_past(self, messages: Sequence[Message]) -> None:
-        """For messages that were sent in this transaction."""
+        """Set attempts and errors of messages that were sent in this transaction."""
         rows = [{"id": m.id} | {name: getattr(m, name) for name in _PAST} for m in messages]
         if rows:
             self._db.update("restore.set_past", rows)

@@ -1,4 +1,4 @@
-"""Messages of a queue by kind, tag, group and more: scans a stretch of fixed length per page."""
+"""Messages of a queue by kind, tag, group and more; scans a limited number per page."""
 
 from __future__ import annotations
 

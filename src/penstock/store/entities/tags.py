@@ -47,7 +47,7 @@ class SqlTagged:
         found = self._lock_order.lock_all(
             queue_no, lambda lock: self._find(of_queue, lock), now=now
         )
-        # A message whose lock we waited for may have been claimed meanwhile.
+        # A message may have been claimed while we waited for its lock.
         found = [message for message in found if message.state in IN_LINE]
         for before in found:
             self._changes.note(before, lifecycle.cancel(before, reason=reason), now=now)

@@ -68,7 +68,7 @@ class Allowances:
         return self._buckets[queue_no]
 
     def _leased(self, queue_no: int) -> int:
-        """Leased messages by the counters and the changes of this transaction."""
+        """Leased messages: the stored counter plus the changes of this transaction."""
         if queue_no not in self._stored:
             rows = self._transaction.db.rows("queues.counts", {"queue_nos": json_list([queue_no])})
             self._stored[queue_no] = int(rows[0][3]) if rows else 0

@@ -48,7 +48,7 @@ class Arrivals:
     def _admission_instants(
         self, arriving: Mapping[int, Message], *, now: int
     ) -> dict[Group, Iterator[int]]:
-        """When arriving messages of each limited group can be claimed, as far as there is room."""
+        """When the next messages of each limited group can be claimed, as far as there is room."""
         groups = {(m.queue_no, m.group or "") for m in arriving.values() if self._is_limited(m)}
         if not groups:
             return {}

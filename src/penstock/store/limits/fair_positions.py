@@ -1,4 +1,4 @@
-"""Positions in fair queues: assigned by sends, passed by claims; see domain/queue/fair_share.py."""
+"""Positions in fair queues, assigned by sends and passed by claims (domain/queue/fair_share.py)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FairPositions:
         return positions
 
     def record_claim(self, queue_no: int, claimed: Sequence[Message], *, is_short: bool) -> None:
-        """After a claim in a fair queue; `is_short`: it left nothing claimable."""
+        """Call it after a claim in a fair queue; `is_short`: the claim left nothing claimable."""
         passed: dict[int, int] = {}
         for m in claimed:
             passed[m.priority] = max(m.turn, passed.get(m.priority, 0))
@@ -54,7 +54,7 @@ class FairPositions:
             rows = [(queue_no, priority, position) for priority, position in sorted(passed.items())]
             self._db.insert("fair_positions.keep_passed", rows)
         if is_short and self._db.rows("fair_positions.is_drained", {"queue_no": queue_no}):
-            # The queue is empty: a group whose last position was far ahead starts level again.
+            # The queue is empty: a group that was far ahead starts level with the others again.
             self._db.post("fair_positions.pass_all", {"queue_no": queue_no})
             self._db.post("fair_positions.forget_shares", {"queue_no": queue_no})
 

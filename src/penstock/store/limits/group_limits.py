@@ -1,7 +1,7 @@
 """Limits per group: admits as many messages of each group as its limits allow.
 
 The rule is in domain/queue/group_limit.py.  Called whenever a message enters or leaves a limited
-group, is claimed, or goes back to wait; it reads all it needs from the messages themselves.
+group, is claimed or returned; it reads all it needs from the messages themselves.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 Group = tuple[int, str]
 
-_CHUNK = 500  # groups at once
+_CHUNK = 500  # groups per statement
 _NO_BUCKET = Bucket(0, 0)
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What a group has left of its limits."""
+    """What is left of a group's limits."""
 
     count: int
     unclaimed: int

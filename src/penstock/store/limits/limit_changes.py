@@ -1,7 +1,7 @@
 """Changes a queue's limits or fairness while it has messages and leases.
 
-Everything is decided again from the messages that are there: the time grows with their number, and
-other writers wait meanwhile.
+Which messages are admitted is decided again for the whole queue.  That takes time in proportion to
+the number of messages, and other writers wait meanwhile.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class LimitChanges:
         self._must_stop = False
 
     def prepare(self, queue_no: int, settings: QueueSettings | None) -> Queue | None:
-        """The queue as it was, if these settings change which messages may be claimed when.
+        """Return the queue as it was, if these settings change which messages may be claimed when.
 
-        Sends and claims under the old settings must have finished: so this transaction has to lock
-        out all others, and before it locks anything else.
+        Sends and claims under the old settings must have finished, so this transaction has to lock
+        out all others before it locks anything else.
         """
         if settings is None:
             return None

@@ -18,7 +18,7 @@ class RateBuckets:
         self._db = transaction.db
 
     def find(self, rates: Mapping[Group, Rate], *, now: int) -> dict[Group, Bucket]:
-        """The buckets of these groups; one without a row is full."""
+        """The buckets of these groups; a bucket without a row is full."""
         found = {group: token_bucket.full(rate, now=now) for group, rate in rates.items()}
         if rates:
             rows = self._db.rows("rates.find", {"groups": json_list(sorted(rates))})

@@ -1,8 +1,8 @@
-"""Backs up a SQLite store while the server works; the copy is complete or absent.
+"""Backs up a SQLite store while the server runs; the copy is complete or absent.
 
 The copy is made in steps from one snapshot: otherwise every commit of the server would make SQLite
-start over.  Meanwhile the log cannot be restarted, so the disk needs room for what is written in
-that time.  The copy gets its name after it was checked and synced.
+start over.  Meanwhile the log cannot be restarted, so the disk needs room for everything written in
+that time.  The copy gets its name only after it has been checked and synced.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def _copy(source: Path, partial: Path, progress: Progress) -> None:
 
 
 def _refuse_damaged_log(origin: apsw.Connection, source: Path) -> None:
-    """SQLite would copy what precedes the damage and report success."""
+    """Without this check, SQLite would copy what precedes the damage and report success."""
     origin.pragma("schema_version")  # a connection that has read nothing does not see the log
-    for _ in range(2):  # a server may restart the log during the first look
+    for _ in range(2):  # a server may restart the log during the first check
         accepted, _moved = origin.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         end = find_log_end(source, accepted)
         if end is None or not end.is_damage:
@@ -98,7 +98,7 @@ def _begin_with_checksums(copy: apsw.Connection, *, page_size: int) -> None:
 
 
 def _check(partial: Path) -> None:
-    """Read all of it; immutable, so that no log and no lock file appear beside it."""
+    """Read all of it, as immutable, so that SQLite creates no log or lock file beside it."""
     name = f"file:{quote(str(partial.absolute()))}?immutable=1"
     copy = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:

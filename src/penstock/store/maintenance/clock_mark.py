@@ -1,4 +1,4 @@
-"""The clock mark, which is the latest instant that a store has seen, and setting it back."""
+"""The clock mark: the latest instant that a store has seen; reads it and sets it back."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def begin(session: Session, start: Start) -> None:
 
 
 def follow(store: Store, *, now: int) -> SetBack | None:
-    """For nodes that share a store and use the clock of its database.
+    """Set back a store that nodes share and whose database provides their clock.
 
-    Set back only what is ahead by more than their clocks can differ.  None if nothing was.
+    Only if the mark is ahead by more than clocks can differ; None if it is not.
     """
     if store.read(read_mark).result() - now <= MAX_CARRY_MS:
         return None
@@ -112,7 +112,7 @@ def _follow(session: Session, *, now: int) -> SetBack | None:
 
 
 def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
-    """Shift instants after `since`, which a clock wrote that was ahead by `mark - now`."""
+    """Shift instants after `since`: the clock that wrote them was ahead by `mark - now`."""
     db = _db(session)
     db.be_patient()
     params: dict[str, Any] = {

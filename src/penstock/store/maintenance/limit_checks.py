@@ -26,7 +26,7 @@ def examine_limits(session: SqlSession) -> Iterator[Finding]:
 
 
 def wrong_limits(session: SqlSession) -> list[str]:
-    """Descriptions of what is wrong; reads all messages of groups, so only for the doctor."""
+    """Describes each violation; only for the doctor, as it reads all messages of groups."""
     queues = {queue.queue_no: queue for queue in _all_queues(session)}
     gated: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     wrong: list[str] = []

@@ -1,8 +1,10 @@
-"""Migrations: numbered, checksummed, forward only.  What has been applied must be what we ship: a
-migration that has landed is neither edited nor renumbered (tests/architecture/migrations.sha256).
+"""Migrations: numbered, checksummed, forward only.
 
-Days have tables of their own.  In PostgreSQL a script can loop over them.  In SQLite it cannot:
-what a migration does to them is at its end, after a line `-- For each day:`, with {day} in names.
+Applied migrations must be identical to those we ship, so a released migration is neither edited nor
+renumbered (tests/architecture/migrations.sha256).
+
+Each day has its own tables.  In PostgreSQL a script can loop over them.  In SQLite it cannot, so
+statements for them are at the end, after a line `-- For each day:`, with {day} in table names.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ def _changed(migration: Migration, checksum: str) -> str:
 
 
 def _renumber(db: Database, *, now: int) -> None:
-    """Record migrations that were applied under another number under their present one."""
+    """Record migrations that were applied under another number under their current one."""
     applied = _applied(db)
     numbers = {migration.checksum: migration for migration in shipped(db.dialect)}
     moved = [(n, numbers[c]) for n, c in applied.items() if numbers[c].number != n]

@@ -20,7 +20,7 @@ from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.store import OLDEST_SERVER
 from penstock.store.postgres.url import parse
 
-# Without these an acknowledged message may be lost, or a torn page go unnoticed.
+# Without these, an acknowledged message may be lost, or a torn page go unnoticed.
 _PROMISES = {"fsync": "on", "full_page_writes": "on", "data_sync_retry": "off"}
 
 
@@ -62,7 +62,7 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
         found = facts.get(name, "unknown")
         text = f"is {found}"
         yield ok(name, text) if found == wanted else fail(name, f"{text}, must be {wanted}")
-    # Each of our transactions sets this; the server's default matters to others only.
+    # Each of our transactions sets this; the server's default matters only to other clients.
     default = facts.get("synchronous_commit", "unknown")
     yield ok("synchronous_commit", f"is {default} by default; each transaction sets its own")
 
@@ -91,7 +91,7 @@ def _transactions(session: SqlSession) -> Iterator[Finding]:
 
 
 def _offset(session: SqlSession, clock: Callable[[], int]) -> Finding:
-    """All nodes use the database's time: a difference only makes logs harder to read."""
+    """All nodes use the database's time, so a difference only makes logs harder to read."""
     before = clock()
     database = _time(session)
     after = clock()

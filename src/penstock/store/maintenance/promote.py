@@ -1,8 +1,8 @@
 """Copies a whole SQLite store into an empty PostgreSQL store, all or nothing.
 
-Both schemas have the same tables and columns, so tables are copied by name.  Both sides are locked
-meanwhile; SQLite's file stays as it is.  Numbers, secret and leases are copied, too: receipts of
-the old store are valid in the new one.
+Both schemas have the same tables and columns, so tables are copied by name.  Both stores are locked
+meanwhile; the SQLite file is not changed.  Numbers, secret and leases are copied, too, so receipts
+of the old store are valid in the new one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of a SQLite store for `penstock doctor`, also while a server uses it."""
+"""Checks of a SQLite store for `penstock doctor`; a server may be using it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def examine(path: Path, *, now: int) -> Iterator[Finding]:
         yield warn("store", f"no store at {path} yet; `penstock serve` creates it")
         return
     try:
-        # Opened for writing, like the server: that refuses settings that may lose a commit.
+        # Opened for writing, as by the server: this refuses settings that may lose a commit.
         db = SqliteDatabase(path)
     except PenstockError as error:
         yield fail("store", str(error))
@@ -40,7 +40,7 @@ def examine(path: Path, *, now: int) -> Iterator[Finding]:
         yield from _log(path, db)
         is_sound = _quick_check(db.connection)
     finally:
-        db.abandon()  # a check must not move a log that may not be durable: a start does that
+        db.abandon()  # a check must not move a log that may not be durable; only a start may
     yield _checksums(path)
     if is_sound == "ok":
         yield ok("integrity", "quick_check passed")
@@ -58,7 +58,7 @@ def _version() -> Finding:
 
 
 def _log(path: Path, db: SqliteDatabase) -> Iterator[Finding]:
-    """Looks twice: while a server writes, the log grows and is not damaged."""
+    """Checks twice, because a log that a server is writing to may look damaged."""
     end = end_of_log(db, path)
     if end is not None and end.is_damage and end_of_log(db, path) == end:
         yield fail("log", f"{describe_damage(path, end)}. {recovery_advice()}")

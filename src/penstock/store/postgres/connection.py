@@ -1,4 +1,4 @@
-"""PostgreSQL as a database of named queries.
+"""A connection to PostgreSQL that runs named queries.
 
 Statements without a result (`insert` without RETURNING, `update`, `post`) are sent with the next
 query, and their errors are raised there or at the commit.
@@ -70,7 +70,7 @@ class PostgresDatabase:
         return [row for reply in replies for row in PendingRows(self, reply).rows()]
 
     def update(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
-        # Measured: as fast as one UPDATE … FROM a list of values, which needs all types spelt out.
+        # Measured: as fast as one UPDATE … FROM (VALUES …), which needs all types written out.
         for row in rows:
             self.post(name, row)
 
@@ -93,7 +93,7 @@ class PostgresDatabase:
         pass
 
     def begin(self, *, durable: bool) -> None:
-        """Settings are per transaction: a proxy may use another connection for the next one."""
+        """Sets everything per transaction: a proxy may use another connection for the next one."""
         self._link.make_room()
         self._is_open = True
         timeouts = {
@@ -112,17 +112,17 @@ class PostgresDatabase:
         self._send("session.set", timeouts | waits, {})
 
     def step_back(self, times: int) -> None:
-        """Pause, so that the other transaction gets the lock: it needs time to wake up.
+        """Pause, so that the waiting transaction has time to wake up and get the lock.
 
-        A row lock that the victim of a deadlock releases goes to the next session that asks, which
-        without a pause would be us again, and not to the one that waits for it.
+        A row lock that the victim of a deadlock releases goes to the next session that asks for it,
+        which without a pause would be ours again, and not to the one that waits.
         """
         self.begin(durable=False)
         self.post("session.step_back", {"seconds": str(min(0.05 * 2**times, 1))})
         self.rollback()
 
     def be_patient(self) -> None:
-        """Until the end of this transaction statements may take minutes."""
+        """Statements of this transaction may take minutes."""
         self._link.patience_ms = _PATIENCE_MS
         patience = {"timeout_ms": str(_PATIENCE_MS), "idle_ms": str(_PATIENT_IDLE_MS)}
         self.post("session.set_patience", patience)
@@ -140,7 +140,7 @@ class PostgresDatabase:
         if self._link.is_lost:  # the server rolls back by itself
             self._end()
         if self._is_open:
-            for _ in range(2):  # after an error the server may skip the first one
+            for _ in range(2):  # after an error, the server may skip the first ROLLBACK
                 self._link.send(b"ROLLBACK")
                 trouble = self._link.sync()
                 if not self._link.is_in_transaction:
@@ -176,7 +176,7 @@ class PostgresDatabase:
         raise error_for(error.sqlstate, str(error)) from error
 
     def _set_up(self, pid: int) -> None:
-        """Before the first transaction: set up the connection, and end sessions lost before it.
+        """Before the first transaction: set up the connection, and end sessions lost earlier.
 
         Without prepared statements: a proxy may use another server connection for the next one.
         """

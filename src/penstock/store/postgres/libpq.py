@@ -5,13 +5,13 @@ ten statements costs two or three round trips, and every saved round trip also s
 switch.  Measured against psycopg's `Connection.pipeline()`: 36 µs instead of 222 for a transaction
 with one query.
 
-Every wait is bounded.  If the server does not answer in time the connection is given up, even if
-its machine still acknowledges packets.
+Every wait is bounded.  If the server does not answer in time, the connection is closed, even if its
+machine still acknowledges packets.
 
-So is the server's wait for us.  Results are requested with a Sync, not with a flush request: only
-after a Sync does PostgreSQL count a session as idle in its transaction and end it after
-`idle_in_transaction_session_timeout`.  Otherwise a process that is stopped between two statements
-would keep its row locks for as long as it is stopped.
+The server's wait for us is bounded, too.  Results are requested with a Sync, not with a flush
+request: only after a Sync does PostgreSQL count a session as idle in its transaction and end it
+after `idle_in_transaction_session_timeout`.  Otherwise a process that is stopped between two
+statements would keep its row locks for as long as it is stopped.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Link:
 
     @property
     def is_alive(self) -> bool:
-        """False: an idle connection with something to read was closed, or is about to be."""
+        """False if an idle connection has data to read: it was closed, or is about to be."""
         if self._awaited or self._trouble is not None or self.is_lost:
             return False
         try:
@@ -189,8 +189,8 @@ class Link:
     def _name_of(self, text: bytes) -> bytes:
         name = self._prepared.get(text)
         if name is None:
-            # Named after its text: on any connection that a proxy uses, a known name can only stand
-            # for the same statement.
+            # Named by a hash of its text, so that on any connection that a proxy uses, a known name
+            # stands for the same statement.
             name = self._prepared[text] = blake2b(text, digest_size=12).hexdigest().encode()
             self._pg.send_prepare(name, text)
             self._awaited.append(StatementReply(self, text))
@@ -246,7 +246,7 @@ class Link:
     def _flush(self) -> None:
         try:
             while self._pg.flush():
-                self._wait(_BOTH)  # also reading: the server may wait for us to read results
+                self._wait(_BOTH)  # for reading, too: the server may wait until we read results
         except psycopg.OperationalError as error:
             raise self._lost(error) from error
 

@@ -1,13 +1,13 @@
 """Ends sessions of the PostgreSQL server whose client no longer responds.
 
-A session keeps its row locks until its transaction ends.  PostgreSQL itself ends a transaction
-that is idle (see libpq.py), but not one whose client has sent a part of its statements: a process
-that is stopped while it sends leaves a session that is `active` and waits for its client.  Two
-remedies, both with `pg_terminate_backend`:
+A session keeps its row locks until its transaction ends.  PostgreSQL itself ends a transaction that
+is idle (see libpq.py), but not one whose client has sent only part of its statements: a process
+that is stopped while sending leaves a session that is `active` and waits for its client.  Two
+classes end such sessions with `pg_terminate_backend`:
 
-- `LostSessions`: connections that we closed, whose server process may still run.  The next
-  connection ends them.
-- `SessionWatch`: sessions of other nodes that wait for their client at several looks in a row.  Any
+- `LostSessions`: sessions of connections that we closed, whose server process may still run.  The
+  next connection ends them.
+- `SessionWatch`: sessions of other nodes that wait for their client in several looks in a row.  Any
   node ends them.  They have the same database, user and `application_name`.
 """
 
@@ -26,7 +26,7 @@ from penstock.store.database import Database
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
 
-LOOKS = 5  # in a row at which a session waits for the same statement before it is ended
+LOOKS = 5  # looks in a row in which a session waits in the same statement before it is ended
 _CLOSING_S = 5.0
 _ENDED = "ended %d PostgreSQL sessions whose client had stopped in mid-transaction"
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("penstock.store")
 
 
 class ServerSession(msgspec.Struct, frozen=True):
-    """A server process; process ids are reused, so its start time identifies it, too."""
+    """A server process, identified by id and start time, because process ids are reused."""
 
     pid: int
     started_at: int  # microseconds
@@ -110,7 +110,7 @@ class StalledSessions:
     def end(self, db: Database) -> int:
         """Look once, and end sessions that were seen often enough; returns how many."""
         rows = db.rows("sessions.waiting_for_client")
-        # The time of the last change is part of the row: a client that continued is a new one.
+        # The row includes the time of the last change, so a client that has continued starts at 1.
         self._seen = {row: self._seen.get(row, 0) + 1 for row in rows}
         stalled = [ServerSession(row[0], row[1]) for row, n in self._seen.items() if n >= LOOKS]
         return end_sessions(db, stalled)

@@ -18,7 +18,7 @@ from penstock.store.database import Collision
 
 Params = list[bytes | None]
 
-_MAX_ROWS = 64  # per statement; there is one for each power of two up to here
+_MAX_ROWS = 64  # per statement; there is a statement for each power of two up to this
 _MAX_BYTES = 16 * 1024 * 1024  # in one statement; the server takes up to 1 GB
 
 # Skips quoted text; a name after a colon is a parameter.
@@ -95,7 +95,7 @@ def encode(values: Sequence[Any]) -> Params:
 
 def sendable(value: str) -> bytes:
     """The text as the server takes it; raises InvalidRequest."""
-    # libpq ends texts at the first NUL: without this check the rest would silently be lost.
+    # libpq ends texts at the first NUL, so the rest would silently be lost.
     if "\0" in value:
         raise InvalidRequest("PostgreSQL cannot store texts with a NUL character")
     try:

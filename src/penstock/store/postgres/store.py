@@ -26,7 +26,7 @@ T = TypeVar("T")
 OLDEST_SERVER = 130_000
 STRIPES = 64  # counter rows per queue; connections are spread over them
 
-# Without these an acknowledged message may be lost, or a torn page go unnoticed.
+# Without these, an acknowledged message may be lost, or a torn page go unnoticed.
 _NEEDED = {
     "fsync": "on",
     "full_page_writes": "on",
@@ -90,7 +90,7 @@ def open_postgres(
 
 
 def clock_of(store: SqlStore) -> Callable[[], int]:
-    """A function that asks the database for its time in milliseconds; call it from a thread."""
+    """A function that reads the database's time in milliseconds; call it from a thread."""
     return lambda: store.read(lambda session: _time(session.db)).result()  # type: ignore[attr-defined]
 
 
@@ -116,7 +116,7 @@ def pending_sql(url: str | None = None) -> str:
 
 
 def refuse_unsafe(facts: Mapping[str, str]) -> None:
-    """Check a server's settings by name; raises StoreRefused for the one that is wrong."""
+    """Check a server's settings; raises StoreRefused for the first unsafe one."""
     version = int(facts["server_version_num"])
     if version < OLDEST_SERVER:
         raise StoreRefused(f"PostgreSQL {version // 10_000} is too old; 13 or later is needed")
@@ -128,7 +128,7 @@ def refuse_unsafe(facts: Mapping[str, str]) -> None:
 def _open_writer(url: PostgresUrl) -> SqlSession:
     db = PostgresDatabase(url)
     try:
-        refuse_unsafe(_look(db, _facts))  # it may be another server than at the start
+        refuse_unsafe(_look(db, _facts))  # after a failover it may be another server
         process = _look(db, _process)
     except BaseException:
         db.abandon()

@@ -5,8 +5,8 @@
 `prepare=off`      no prepared statements, for proxies that pool connections per transaction
 `timeout_ms=…`     how long a statement may take before the store counts as unavailable
 
-Both ends of a connection detect that the other host is gone: libpq's `keepalives_idle`,
-`keepalives_interval`, `keepalives_count` and `tcp_user_timeout` are set at the server, too.
+Both ends of a connection detect when the other host is gone: libpq's `keepalives_idle`,
+`keepalives_interval`, `keepalives_count` and `tcp_user_timeout` are set on the server, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.store.postgres.sessions import LostSessions
 OLDEST_LIBPQ = 140_000  # the first with pipeline mode
 DEFAULT_TIMEOUT_MS = 5_000
 
-# With these a dead server is detected in a few seconds, whatever the kernel's defaults are.
+# These detect a dead server within seconds, whatever the kernel's defaults are.
 _CAREFUL = {
     "connect_timeout": "3",
     "tcp_user_timeout": "5000",
@@ -34,7 +34,7 @@ _CAREFUL = {
     "application_name": "penstock",
 }
 
-# The server's names of these.
+# The server's names for these.
 _AT_SERVER = {
     "keepalives_idle": "tcp_keepalives_idle",
     "keepalives_interval": "tcp_keepalives_interval",
@@ -59,8 +59,9 @@ class PostgresUrl(msgspec.Struct):
 
     @property
     def idle_timeout_ms(self) -> int:
-        """How long a transaction may be idle: less than others wait for its locks, so that a
-        stopped node delays them but does not make them fail.
+        """How long a transaction may be idle: shorter than others wait for its locks.
+
+        So a stopped node delays other transactions but does not make them fail.
         """
         return self.timeout_ms * 2 // 5
 
@@ -86,7 +87,7 @@ def parse(url: str) -> PostgresUrl:
 
 
 def server_settings(url: PostgresUrl) -> dict[str, str]:
-    """Settings of the server's side of a connection, to detect that our host is gone."""
+    """Settings for the server's end of a connection, to detect that our host is gone."""
     wanted = _CAREFUL | {k: str(v) for k, v in conninfo_to_dict(url.conninfo).items()}
     if wanted["keepalives"] == "0":
         return _CHECK_CLIENT

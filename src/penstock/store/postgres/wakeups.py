@@ -1,8 +1,8 @@
 """Wake-ups between nodes: LISTEN and NOTIFY on a connection of its own.
 
-Sent after the commit and from here, not inside the transaction: commits that notify share one lock.
-Only a caller's own transaction has to notify itself.  If wake-ups fail (a proxy that cannot listen,
-a lost connection), waiting claims poll once in a while.
+Wake-ups are sent from here after the commit, not inside the transaction, because commits with a
+NOTIFY are serialised by one lock.  Only a caller's own transaction sends its own.  If wake-ups fail
+(a proxy that cannot listen, a lost connection), waiting claims poll from time to time.
 
 A payload is the sender's number and pairs `queue_no:count`.
 """
@@ -50,7 +50,7 @@ class PostgresWakeups:
         self._thread.start()
 
     def announce(self, woken: Mapping[int, int]) -> None:
-        """Announce it to other nodes soon, together with what is committed until then."""
+        """Announce it to other nodes soon, together with later commits up to then."""
         if self._is_closing.is_set():
             return
         with self._lock:

@@ -1,6 +1,6 @@
 """Waiting for writers that bypass our write lock, such as an application's own transaction.
 
-SQLite calls its waiting writer back after each try.  An event loop does not wait at all.
+SQLite calls `BusyWait.wait` after each failed try.  An event loop does not wait at all.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import apsw
 
 _log = logging.getLogger("penstock.store")
 
-RESERVED_BYTES = 8  # per page; their presence says that the file has checksums
+RESERVED_BYTES = 8  # per page; a file that has them has checksums
 
 
 @cache
@@ -32,7 +32,7 @@ def turn_on() -> bool:
 
 
 def has_checksums(path: Path) -> bool:
-    """Asked through a connection: closing a descriptor of our own would drop SQLite's locks."""
+    """Reads it through a connection: closing our own descriptor would drop SQLite's locks."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return int(db.reserve_bytes("main")) == RESERVED_BYTES

@@ -1,7 +1,7 @@
 """SQLite through apsw, set up so that a commit is on the disk before it is acknowledged.
 
-apsw's wheel carries a current SQLite: those before 3.51.3 can corrupt a database when a WAL is
-reset while another connection writes, and the system's is usually older than that.
+apsw's wheel includes a current SQLite.  Versions before 3.51.3 can corrupt a database when the WAL
+is reset while another connection writes, and the system's SQLite is usually older than that.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = logging.getLogger("penstock.store")
 
 OLDEST_SQLITE = 3_051_003
 CHECKPOINT_PAGES = 10_000  # measured: p99 2.8 ms instead of 6.1 with the default 1,000
-LITTLE_PAGES = 1_000  # are moved within milliseconds, and so by the writer itself
+LITTLE_PAGES = 1_000  # moved within milliseconds, so the writer does it itself
 CACHE_KIB = 32 * 1024
 CLOSING_MS = 2_000  # closing under the write lock only saves the next process some work
 _NO_TABLE = "no such table"  # of a day that another process has dropped
@@ -65,7 +65,7 @@ class SqliteDatabase(WriteLockMixin):
         self._watch = watch
         self.is_alive = True
         self._logged_pages = 0
-        self._moved_pages = 0  # when we looked last
+        self._moved_pages = 0  # at the last check
         self._move_at = CHECKPOINT_PAGES
         self._version: object = None
         self._queries = Queries(self.dialect)
@@ -96,21 +96,21 @@ class SqliteDatabase(WriteLockMixin):
         flags = apsw.SQLITE_OPEN_READONLY if read_only else 0
         if not read_only:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        # Room for the statements of every number of rows, so that inserts stay prepared.
+        # Large enough for one insert statement per number of rows, so that all stay prepared.
         db = apsw.Connection(str(path), flags=flags, statementcachesize=600)
         try:
             self._set_up(db, path, read_only, is_checked)
         except BaseException:
-            # The garbage collector would close it late, with SQLite's cached index of the log, and
-            # closing would move the log even though the disk fails.
+            # Left to the garbage collector, it would be closed later, with SQLite's cached index of
+            # the log, and closing would move the log although the disk fails.
             _abandon(db)
             raise
         return db
 
     def _set_up(self, db: apsw.Connection, path: Path, read_only: bool, is_checked: bool) -> None:
         db.set_busy_handler(self._busy_wait.wait)
-        # Without this, SQLite plans a statement again whenever a bound value changes: measured,
-        # a claim costs 100 µs instead of 15.
+        # Without this, SQLite replans a statement whenever a bound value changes (measured: a claim
+        # takes 100 µs instead of 15).
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.pragma("cache_size", -CACHE_KIB)
         db.pragma("temp_store", "memory")
@@ -166,7 +166,7 @@ class SqliteDatabase(WriteLockMixin):
             self._execute("BEGIN")
             return
         self._ensure_write_lock()
-        # Bounds the commits that a power cut can tear; more than that is known to be damage.
+        # Limits the commits that a power cut can tear; if more are missing, it is damage.
         durable = durable or self._unsynced >= SYNC_AFTER
         if durable != self._is_synced:
             # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
@@ -207,8 +207,8 @@ class SqliteDatabase(WriteLockMixin):
     def _move_log(self) -> None:
         """Checkpoint.  SQLite would do it by itself, but would not report a failed sync.
 
-        The commit before it is durable.  After a failed sync this connection is not used again:
-        later commits would build on pages that may not be on the disk.
+        The commit before it is durable.  After a failed sync this connection is not used again,
+        because later commits would build on pages that may not be on the disk.
         """
         mover = self._mover
         if mover.is_moving:
@@ -245,8 +245,8 @@ class SqliteDatabase(WriteLockMixin):
     def checkpoint(self, *, again: bool = False) -> None:
         """Move the whole log into the database, synced, and restart it.
 
-        `again`: a sync may have failed, so pages that were moved before must be moved again.  They
-        are, unless another process has the store open, with SQLite's shared index of the log.
+        `again`: a sync may have failed, so pages that were moved before must be moved again.  That
+        fails if another process has the store open, and with it SQLite's shared index of the log.
         """
         try:
             _, moved = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
@@ -259,7 +259,7 @@ class SqliteDatabase(WriteLockMixin):
             raise self._translate(error) from error
 
     def close(self) -> None:
-        """The last connection to close moves the log: under the lock, as others may be opening."""
+        """Under the write lock: the last connection moves the log while others may be opening."""
         try:
             self.acquire_write_lock(wait=True, patience_ms=CLOSING_MS)
         except Occupied:
@@ -306,10 +306,10 @@ class SqliteDatabase(WriteLockMixin):
 def open_synced(
     path: Path, write_lock: WriteLock, *, again: bool = False, watch: DamageWatch | None = None
 ) -> SqliteDatabase:
-    """Open for writing, after moving what a crash or a failed sync left into the database, durably.
+    """Open for writing; first move the log that a crash or a failed sync left, and sync it.
 
-    While other processes have the store open the log is left as it is: a process that fails to
-    sync it marks that, and then none opens the store before the log is durable.
+    While other processes have the store open, the log is left as it is: a process that fails to
+    sync it sets a mark, and then no process opens the store before the log is durable.
     """
     write_lock.acquire()
     try:
@@ -343,7 +343,7 @@ def end_of_log(db: SqliteDatabase, path: Path) -> LogEnd | None:
         accepted, _ = db.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
         numbers_page = None
         if db.connection.reserve_bytes("main") == checksums.RESERVED_BYTES:
-            # Applications do not write to such a file: all sends are ours, and synced.
+            # No application writes to such a file, so every send is ours and was synced.
             numbers_page = next((page for (page,) in db.rows("log.numbers_page")), None)
         return find_log_end(path, accepted, numbers_page=numbers_page)
     except apsw.Error as error:
@@ -383,6 +383,6 @@ def refuse_old_sqlite(version: int) -> None:
 
 
 def refuse_unsafe(name: str, found: object, wanted: object) -> None:
-    """A pragma can fail silently; without this one an acknowledged message could be lost."""
+    """Raise if a pragma has silently failed: acknowledged messages could be lost without it."""
     if found != wanted:
         raise StoreRefused(f"SQLite's {name} is {found!r}; it must be {wanted!r}")

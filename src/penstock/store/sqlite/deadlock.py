@@ -1,16 +1,16 @@
-"""Detects that a thread is about to wait for SQLite's write lock while it holds that lock itself.
+"""Detects a thread that is about to wait for SQLite's write lock while holding that lock itself.
 
 An application that shares its file with the store may write in a transaction of its own and then
 call the store without `tx=`: the store would wait for a commit that cannot come, until it times
-out.  SQLite does not report the holder of its lock; this much is certain:
+out.  SQLite does not report which connection holds its lock, but this is certain:
 
 - Linux lists file locks by process, so another process is never mistaken for our own.
 - Django knows the connections of the calling thread.
 - A connection of sqlite3 with `check_same_thread` (the default) belongs to one thread.
-- If the process has no other thread of the application, no other thread can commit.
+- If the application has no other thread in this process, no other thread can commit.
 
-In all other cases (SQLAlchemy in a program with threads, systems without /proc) the store waits as
-it waits for any other writer.
+In all other cases (SQLAlchemy in a program with threads, systems without /proc) the store waits, as
+for any other writer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from penstock.store.sqlite.file_header import identity
 _LOCKS = Path("/proc/locks")
 _WAL_WRITE_LOCK = 120  # bytes that SQLite locks: of the -shm file …
 _RESERVED_LOCK = 0x40000001  # … and of a database that is not in WAL mode
-# Names of our threads that run no code of the application.
+# Names of our threads that never run application code.
 _OURS = tuple(
     f"penstock-{name}"
     for name in ("writer", "reader", "turn", "wakeups", "watchdog", "mover", "duties")
@@ -96,7 +96,7 @@ def _is_usable(connection: sqlite3.Connection) -> bool:
 
 
 def _is_writing(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether it can write to our file at once; called while the lock is held, so it holds it."""
+    """Whether it can write to our file now; called while the lock is taken, so it is the holder."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     with suppress(sqlite3.Error, OSError):

@@ -10,7 +10,7 @@ from penstock.store.database import Occupied
 
 
 def is_damage(error: Exception) -> bool:
-    """A wrong checksum or a malformed page."""
+    """Whether it reports a wrong checksum or a malformed page."""
     if isinstance(error, apsw.CorruptError):
         return True
     return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA

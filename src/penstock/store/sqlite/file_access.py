@@ -77,7 +77,7 @@ class StoreFileAccess:
         return bool(self._store.write(lambda _: self._write_lock.is_alone()).result())
 
     def agree(self, number: int, if_first: IfFirst) -> int:
-        """The number of the first process that opened the store, for all that open it meanwhile."""
+        """Agree on one number: the first process sets it, for all that have the store open."""
         assert self._store is not None
 
         def agree(session: Session) -> int:
@@ -93,7 +93,7 @@ class StoreFileAccess:
         self._write_lock.close()
 
     def _close_connections(self) -> None:
-        """Called when another process, whose sync has failed, asks us to close the file."""
+        """Called when a process whose sync has failed asks the others to close the file."""
 
     def _find_ready(self) -> Mapping[int, int]:
         assert self._store is not None

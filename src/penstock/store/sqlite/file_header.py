@@ -57,7 +57,7 @@ def _is_open_elsewhere(file: int, key: tuple[int, int]) -> bool:
     try:
         others = [int(name) for name in os.listdir(_DESCRIPTORS)]
     except OSError:
-        return True  # unknown: play safe
+        return True  # unknown: assume so
     for other in others:
         with suppress(OSError):
             found = os.fstat(other)

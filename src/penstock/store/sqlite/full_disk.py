@@ -3,8 +3,8 @@
 SQLite gives the file its size by writing one byte per page.  On a file system with blocks smaller
 than a page (ext4 of less than 512 MB has blocks of 1 KiB) the rest of the page has no space on the
 disk yet.  The kernel allocates it when the memory is first touched, and kills the process with
-SIGBUS if the disk is full at that moment.  So a store is not opened while there is next to no free
-space, and once it is open the index gets all the space that it will need.
+SIGBUS if the disk is full at that moment.  So a store is not opened while there is almost no free
+space, and as soon as it is open the index gets all the space that it will need.
 """
 
 from __future__ import annotations

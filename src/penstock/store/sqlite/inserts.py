@@ -10,8 +10,9 @@ from typing import Any
 
 from penstock.store.database import Row
 
-# Rows per statement; below the last there is a statement for each number of rows.  Longer ones do
-# not pay: apsw caches no statement of more than 16 KB, and preparing takes longer than running.
+# Rows per statement; below the smallest there is a statement for each number of rows.  Longer
+# statements do not pay off: apsw caches none above 16 KB, and preparing one takes longer than
+# running it.
 _CHUNKS = (128, 64)
 
 _PARAM = re.compile(r":(\w+)")

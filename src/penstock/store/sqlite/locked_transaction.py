@@ -8,7 +8,7 @@ from penstock.store.sqlite.write_lock import WriteLock
 
 
 class WriteLockMixin:
-    is_alive: bool  # False: a sync failed, and what this connection has cached is uncertain
+    is_alive: bool  # False: a sync failed, so the connection's cache may be wrong
     _write_lock: WriteLock | None  # None: read-only, or no other process uses the file
     _busy_wait: BusyWait
 
@@ -41,6 +41,6 @@ class WriteLockMixin:
             self._write_lock.mark_failed_sync()
 
     def _mark_failed_sync_at_once(self) -> None:
-        """Also without the write lock: while we have the store open, no other process clears it."""
+        """Needs no write lock: no process clears the mark while we have the store open."""
         if self._write_lock is not None:
             self._write_lock.mark_failed_sync()

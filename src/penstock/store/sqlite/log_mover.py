@@ -1,14 +1,14 @@
 """Checkpoints in a second thread: moves SQLite's log into the database while the writer commits.
 
-Moving and syncing ten thousand pages takes about 50 ms, in which no request would be answered.
-SQLite lets a second connection copy them while the writer appends commits.  The writer moves only
-the pages that were added meanwhile, which takes 2 to 5 ms.
+Moving and syncing ten thousand pages takes about 50 ms, and a writer that does it answers no
+request meanwhile.  SQLite lets a second connection copy them while the writer appends commits.  The
+writer then moves only the pages that were added meanwhile, which takes 2 to 5 ms.
 
 A sync of the log that fails here may have covered frames of a commit in progress.  Linux reports
 the failure to every descriptor that was open at that time: the writer's own sync fails, too, and
 nothing is acknowledged.  So this connection is kept, with its files open all the time.  A failed
 sync of the database is reported to one descriptor only; its process marks the store before the log
-can be restarted.  On other systems than Linux the writer moves the log itself.
+can be restarted.  On systems other than Linux the writer moves the log itself.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _log = logging.getLogger("penstock.store")
 
 
 class LogMover:
-    """Used by the thread that uses the writer's connection, under the write lock."""
+    """Called under the write lock, by the thread that uses the writer's connection."""
 
     is_possible = sys.platform == "linux"
 
     def __init__(self, path: str, on_failed: Callable[[], None]) -> None:
         self._path = path
-        self._on_failed = on_failed  # of a sync; called by whichever thread finds out
+        self._on_failed = on_failed  # called after a failed sync, by the thread that detects it
         self._db: apsw.Connection | None = None
         self._thread: threading.Thread | None = None
         self.has_failed = False
@@ -66,7 +66,7 @@ class LogMover:
         return True
 
     def rest(self) -> None:
-        """Forget the move that has ended."""
+        """Reset after a move has ended."""
         self._thread = None
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ def sync_ahead(path: str) -> None:
     """
     descriptor = own_descriptor(path)
     if descriptor is None:
-        return  # costs only time
+        return  # the sync only takes longer then
     try:
         os.fdatasync(descriptor)
     except OSError as error:

@@ -22,7 +22,7 @@ from penstock.store.sqlite.full_disk import check_free_space
 
 BUSY_MS = 10_000
 _READS = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_DATA)
-_STEP = 1 << 16  # SQLite writes less than 128 KiB at a time: one page is never more than half of it
+_STEP = 1 << 16  # the largest page; SQLite writes less than 128 KiB at a time
 
 
 def log_of(path: Path) -> Path:

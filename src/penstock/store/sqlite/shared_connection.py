@@ -1,17 +1,18 @@
 """A SQLite file that the application has open as well, through Python's sqlite3.
 
-Two copies of SQLite in one process do not see each other's locks: the system keeps them by process,
-and the copy that closes the file first drops those of the other.  Both would write at the same
-time.  So a file that is shared with an application is opened with the application's copy and not
-with apsw's.  Such a file is recognised by its lack of checksums, which sqlite3 would not write; we
-call it plain.
+Two copies of SQLite in one process do not see each other's locks: the system keeps locks per
+process, and the copy that closes the file first drops those of the other.  Both would write at the
+same time.  So a file that is shared with an application is opened with the application's copy and
+not with apsw's.  Such a file is recognised by its lack of checksums, which sqlite3 would not write;
+we call it plain.
 
-That copy may be older than 3.51.3, where moving the log while another connection writes can corrupt
-the database.  So here the log is moved only while all writers are kept out; see `move_log`.
+That copy may be older than 3.51.3; before that version, moving the log while another connection
+writes can corrupt the database.  So here the log is moved only while all writers are kept out; see
+`move_log`.
 
 Stores use the write lock (write_lock.py).  While holding it, a writer may still have to wait for
-the application's own connection.  It waits here and not in SQLite's busy handler, which cannot
-distinguish a thread, which may wait, from an event loop, which may not.
+the application's own connection.  It waits here and not in SQLite's busy handler, which cannot tell
+a thread (which may wait) from an event loop (which may not).
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ _log = logging.getLogger("penstock.store")
 
 CACHE_KIB = 32 * 1024
 _STEP = 1 << 20
-COMMITS_PER_MOVE = 1_000  # then the log goes into the database
+COMMITS_PER_MOVE = 1_000  # commits between moves of the log into the database
 CLOSING_MS = 2_000  # closing under the write lock only saves the next process some work
-MOVE_MS = 1_000  # … unless the application writes for longer: then after the next commit
+MOVE_MS = 1_000  # if the application writes for longer: retried after the next commit
 _TRIES_BEFORE_CHECK = 10  # some 50 ms: most writers are done by then
 _READS = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ)
 
@@ -61,7 +62,7 @@ def is_plain(path: Path, *, new_ones: bool = False) -> bool:
 
 
 class LogMoveTimer:
-    """Counts commits, ours and those of callers, and says when to move the log."""
+    """Counts commits, ours and those of callers, and decides when to move the log."""
 
     def __init__(self) -> None:
         self._commits = itertools.count(1)
@@ -149,7 +150,7 @@ class PlainSqliteDatabase(WriteLockMixin, Sqlite3Database):
         return before != self._version
 
     def close(self) -> None:
-        """The last connection to close moves the log: under the lock, as others may be opening."""
+        """Under the write lock: the last connection moves the log while others may be opening."""
         with suppress(Occupied):
             self.acquire_write_lock(wait=True, patience_ms=CLOSING_MS)
         try:
@@ -216,10 +217,10 @@ def open_synced(
     patience_ms: int = PATIENCE_MS,
     watch: DamageWatch | None = None,
 ) -> PlainSqliteDatabase:
-    """Open for writing, after moving what a crash or a failed sync left into the database, durably.
+    """Open for writing; first move the log that a crash or a failed sync left, and sync it.
 
-    While other stores have the file open the log is left as it is, unless a sync has failed.  Then
-    it is made durable beside them: the application cannot be asked to close the file.
+    While other stores have the file open, the log is left as it is, unless a sync has failed.  Then
+    it is made durable while they keep the file open: the application cannot be asked to close it.
     """
     write_lock.acquire()
     try:
@@ -248,7 +249,7 @@ def open_synced(
 
 
 def _refuse_damaged_log(path: Path) -> None:
-    """Looks twice: an application may have the file open and restart the log meanwhile."""
+    """Checks twice: an application may have the file open and restart the log meanwhile."""
     try:
         end = find_log_end(path)
         if end is not None and end.is_damage and find_log_end(path) == end:

@@ -31,7 +31,7 @@ class PlainStoreFile(StoreFileAccess):
         self.callers = SqliteCallerTransactions(path, write_lock=self._caller_lock)
 
     def migrate(self, *, now: int) -> list[migrations.Migration]:
-        """Several processes may call it at once: each finds what the one before it has applied."""
+        """Safe in several processes at once: each skips the migrations that another has applied."""
         db = self._open_synced()
         try:
             return migrations.apply(db, now=now)

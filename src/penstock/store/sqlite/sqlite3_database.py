@@ -12,7 +12,7 @@ from penstock.store.database import Collision, NotADatabase, Occupied, ReadyRows
 from penstock.store.queries import queries_of
 from penstock.store.sqlite.inserts import parts
 
-OLDEST = (3, 38, 0)  # the first that takes JSON apart with ->>
+OLDEST = (3, 38, 0)  # the first with the ->> operator for JSON
 _NO_TABLE = "no such table"  # of a day that another process has dropped
 
 
@@ -107,7 +107,7 @@ def storage_error(error: sqlite3.Error) -> PenstockError:
         kind = NotADatabase
     if isinstance(error, sqlite3.IntegrityError):
         kind = PenstockError
-    if isinstance(error, sqlite3.ProgrammingError):  # closed, or another thread's
+    if isinstance(error, sqlite3.ProgrammingError):  # closed, or it belongs to another thread
         kind = InvalidRequest
     return kind(f"{type(error).__name__}: {error}")
 

@@ -34,7 +34,7 @@ class SqliteStoreFile(StoreFileAccess):
         self._pause = threading.Event()  # never set
 
     def migrate(self, *, now: int) -> list[migrations.Migration]:
-        """Several processes may call it at once: each finds what the one before it has applied."""
+        """Safe in several processes at once: each skips the migrations that another has applied."""
         db = self._open_synced()
         try:
             applied = migrations.apply(db, now=now)

@@ -1,14 +1,14 @@
-"""Wake-ups between processes that share a SQLite file: a socket for each of them, in one folder.
+"""Wake-ups between processes that share a SQLite file: one socket per process, in one folder.
 
 The folder is in the user's runtime or temporary folder, is named after the file's device and inode,
-and is accessible to this user only.  A new process introduces itself to the others, so that a
-commit has nothing to look up; a process that finds a socket without a reader removes it.
+and is accessible to this user only.  A new process announces itself to the others, so that a commit
+need not list the folder; a process that finds a socket without a reader removes it.
 
 A datagram is one letter and, for wake-ups, pairs `queue_no:count`.  The socket of a process that
 listens for them is named `.keen`.
 
-An application's own transaction sends no wake-up.  While this process listens, it looks a few times
-a second whether anything has changed.
+An application's own transaction sends no wake-up.  So a process that listens also checks for
+changes a few times a second.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from penstock.supervision.threads import SupervisedThread
 PAUSE_MS = 5  # at most one announcement in this time, however many commits there are
 LOOK_MS = 250
 MAX_QUEUES = 250  # in one datagram
-_QUIET_LOOKS = 4  # an application's commit may hide behind ours: every so many looks we check
+_QUIET_LOOKS = 4  # our own commits may hide an application's: every fourth look checks anyway
 _HELLO, _CLOSE, _WAKE = b"h", b"l", b"w"
 _LISTENING, _NOT_LISTENING = ".keen", ".calm"
 _LONGEST = 1 << 16
-_TRIES, _BETWEEN_TRIES_S = 20, 0.01  # for what must arrive
+_TRIES, _BETWEEN_TRIES_S = 20, 0.01  # for datagrams that must arrive
 _CLOSING_PATIENCE_S = 2.0
-_BUSY_LOOPS = 200  # after so many wake-ups without a pause we check for changes, too
+_BUSY_LOOPS = 200  # wake-ups without a pause after which we check for changes, too
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class SqliteWakeups:
         self._introduce()
 
     def announce(self, woken: Mapping[int, int]) -> None:
-        """Announce it to other processes soon, together with what is committed until then."""
+        """Announce it to other processes soon, together with later commits up to then."""
         self._is_quiet = False
         if not self._listeners or self._is_closing:
             return

@@ -1,4 +1,4 @@
-"""The write lock between processes that share a SQLite file, and which of them have it open.
+"""The write lock between processes that share a SQLite file; also tracks which have it open.
 
 SQLite admits one writer and lets the others poll: one may starve until it gets "database is
 locked".  So writers first queue up in the kernel, with flock() on files beside the database, which
@@ -6,18 +6,19 @@ the system releases when a process exits:
 
     -next   held by the first writer in the queue; only that one waits for `-turn`
     -turn   held by the process that writes.  Afterwards it queues up again, so none starves
-    -open   shared by every process that has the store open; an exclusive lock proves to be alone
+    -open   shared by every process that has the store open; an exclusive lock proves that no
+            other process has
 
 Opening and closing the store need the write lock, too.  While `-turn` begins with `!` a sync has
 failed and the content of the log is uncertain: every process closes the store, and the first that
 has it open alone makes the log durable (see log_sync.py).
 
-The disk may be full or failing at the moment when something must be recorded here.  So the files
-get their full size when they are created and are overwritten in place, which needs no space.  A
-mark that still cannot be written is kept in memory, and the write lock with it: no other process
-can build on the log before the mark is written.
+The disk may be full or failing just when the mark must be written.  So the files get their full
+size when they are created and are overwritten in place, which needs no space.  If the mark still
+cannot be written, this process remembers it and keeps the write lock: no other process can build on
+the log before the mark is written.
 
-A wait for flock() cannot be interrupted, so a thread does it; it starts when first needed.
+A wait for flock() cannot be interrupted, so a thread of its own does it, started on first use.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class WriteLock:
             fcntl.flock(self._next, fcntl.LOCK_SH | fcntl.LOCK_NB)
             fcntl.flock(self._next, fcntl.LOCK_UN)
         except BlockingIOError:
-            pass  # another process holds it: so locks work here
+            pass  # another process holds it, so this file system has locks
         except OSError as error:
             self._close_files()
             if error.filename is not None:
@@ -108,7 +109,7 @@ class WriteLock:
         except BlockingIOError:
             fcntl.flock(self._open, fcntl.LOCK_SH)
             return False
-        self._write_agreed()  # drop what processes that have exited agreed on
+        self._write_agreed()  # clear the text of processes that have exited
         return True
 
     def is_alone(self) -> bool:
@@ -134,7 +135,7 @@ class WriteLock:
 
     @property
     def has_failed_sync(self) -> bool:
-        """Has a sync failed in any process, and the log not been made durable since?"""
+        """Whether a sync has failed in any process and the log has not been made durable since."""
         if not self._files:
             return False
         return self._is_mark_unwritten or os.pread(self._writing, 1, 0) == _FAILED_SYNC
@@ -280,7 +281,7 @@ def _open(path: Path, kind: str) -> int:
         file = os.open(name, flags)
     except FileNotFoundError:
         file = os.open(name, flags | os.O_CREAT, 0o600)
-        if path.exists():  # users that may write to the database need the lock
+        if path.exists():  # users that may write to the database need the lock, too
             os.fchmod(file, path.stat().st_mode & 0o777)
     _reserve(file)
     return file

@@ -17,7 +17,7 @@ from penstock.store.verbs.dedup_claims import release_keys
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
-# Acts that may end in DEAD; an extension does if it comes after the deadline.
+# Acts that may end in DEAD, as an extension past the deadline does.
 _DEADLY = (Verb.FAIL, Verb.BURY, Verb.TIME_OUT, Verb.CRASH, Verb.EXTEND)
 
 
@@ -30,7 +30,7 @@ class LeaseActs:
 
     def act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
         answers: list[Acted | PenstockError] = [LeaseLost() for _ in acts]
-        # If a message has any other act, or a completion with a text, all of its acts are decided
+        # If a message has any other act, or a completion with a text, all of its acts are applied
         # one after the other.
         slow = {
             a.lease.message_no for a in acts if a.verb is not Verb.COMPLETE or a.text is not None
@@ -48,7 +48,7 @@ class LeaseActs:
         return answers
 
     def queues(self, acts: Sequence[LeaseAct]) -> set[int]:
-        """The queues that acts need; for completions only those ordered by group."""
+        """The queues to read for these acts; for completions only those ordered by group."""
         ordered = self._transaction.ordered_of({act.lease.queue_no for act in acts})
         others = {
             a.lease.queue_no for a in acts if a.verb is not Verb.COMPLETE or a.text is not None
@@ -56,8 +56,9 @@ class LeaseActs:
         return ordered | others
 
     def groups(self, acts: Sequence[LeaseAct], given: set[tuple[int, int]]) -> set[tuple[int, str]]:
-        """The groups to lock: those that messages may leave, or enter by dying; and those of
-        messages that are returned again (`given`, by queue and number).
+        """The groups to lock: those that messages may leave, or enter when they die.
+
+        Also those of messages that repeated claims return (`given`: queue and number of each).
         """
         ordered = self._transaction.ordered_of(
             {act.lease.queue_no for act in acts} | {queue_no for queue_no, _ in given}
@@ -76,13 +77,13 @@ class LeaseActs:
         }
 
     def queues_to_lock(self, acts: Sequence[LeaseAct]) -> set[int]:
-        """Queues whose limits may admit others after these acts, and their dead-letter queues."""
+        """Queues whose limits may admit more messages after these acts, and dead-letter queues."""
         queue_nos = {act.lease.queue_no for act in acts}
         deadly = {act.lease.queue_no for act in acts if act.verb in _DEADLY}
         return queue_nos | self._transaction.dead_letter_queues_of(deadly)
 
     def lock_messages(self, acts: Sequence[LeaseAct], given: set[tuple[int, int]]) -> None:
-        """Lock them all at once: otherwise repeated ones would be locked after those acted upon."""
+        """Lock all in one sorted statement: those with acts, and those that claims return again."""
         nos = {act.lease.message_no for act in acts} | {message_no for _, message_no in given}
         self._db.post("messages.by_no", {"message_nos": json_list(sorted(nos))})
 

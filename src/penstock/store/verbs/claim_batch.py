@@ -1,4 +1,4 @@
-"""Claims of one transaction that are served by the same statement, and what each of them gets."""
+"""Claims of one transaction that one statement serves, and how its rows are shared out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.ports.store import Claim
 from penstock.store.database import Row
 from penstock.store.verbs.transaction_state import message_of
 
-# Of bodies read by one transaction: many large claims at once must not fill the memory.
+# Bodies read by one transaction: many large claims at once must not exhaust the memory.
 MAX_TRANSACTION_BYTES = 32 * 1024 * 1024
 _SIZE_AT = Message.__struct_fields__.index("size")
 _as_claimed = attrgetter("priority", "turn", "order_no")
 
 
 class ClaimBatch(msgspec.Struct):
-    """Claims that differ only in their limits: served by one statement.
+    """Claims that differ only in their limits.
 
     A statement returns no more bytes than fit into one answer.  So it may serve only some of the
     claims; another statement serves the rest.
@@ -28,12 +28,12 @@ class ClaimBatch(msgspec.Struct):
 
     claims: list[Claim]
     places: list[int]
-    parts: list[list[Message]] = []  # one for each claim that got something
+    parts: list[list[Message]] = []  # one for each claim that got messages
     error: PenstockError | None = None
     allowed: int | None = None  # messages, by the limits of the queue
     bytes_left: int = MAX_TRANSACTION_BYTES
     is_full: bool = False  # the last statement ended because an answer was full
-    is_short: bool = False  # it ended because nothing claimable was left
+    is_short: bool = False  # … because nothing claimable was left
 
     @property
     def queue_no(self) -> int:
@@ -53,7 +53,7 @@ class ClaimBatch(msgspec.Struct):
 
     @property
     def wanted(self) -> int:
-        """Messages wanted by claims that have none yet."""
+        """Messages wanted by claims that have not been served yet."""
         return sum(map(self._limit, self.claims[len(self.parts) :]))
 
     @property
@@ -122,5 +122,5 @@ def group_alike(wanted: Sequence[Claim]) -> list[ClaimBatch]:
 
 
 def _is_alone(claim: Claim) -> bool:
-    """Two claims must not share a run: a message must not be leased apart from those before it."""
+    """Whether it must not share a statement: a run or a repeatable claim must stay whole."""
     return claim.in_a_row or claim.claim_key is not None

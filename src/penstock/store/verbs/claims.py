@@ -1,4 +1,4 @@
-"""Claiming: messages that have fallen due return to the queue first, then its front is leased."""
+"""Claims: first bring back messages that have fallen due, then lease the front of the queue."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Claims:
         self._db = transaction.db
 
     def lock_keys(self, claims: Iterable[Claim]) -> set[tuple[int, int]]:
-        """Returns the queues and numbers of messages that repeated claims return again."""
+        """Returns queue and number of each message that a repeated claim will return again."""
         return self._repeatable.lock(claims)
 
     def claim(self, wanted: Sequence[Claim]) -> list[Claimed | PenstockError]:
@@ -75,7 +75,7 @@ class Claims:
         return answers
 
     def bring_back(self, queue_no: int, *, now: int, limit: int) -> int:
-        """Return messages to the queue whose delay is over or whose lease has expired."""
+        """Return messages whose delay is over or whose lease has expired to the queue."""
         self._lock_order.begin({queue_no}, now=now)
         rows = self._ask_due(queue_no, now=now, limit=limit).rows()
         noted = self._note_due(queue_no, [message_of(row) for row in rows], now=now)
@@ -207,7 +207,7 @@ class Claims:
         if batch.is_full and self._db.is_shared:
             self._transaction.wake(
                 no
-            )  # messages that did not fit were locked: others may have found none
+            )  # what did not fit was locked meanwhile: other claims may have found nothing
 
     def _lease_alone(self, batch: ClaimBatch, found: dict[int, int], *, now: int) -> None:
         claim, lease_ms = batch.claims[0], self._lease_ms(batch)
@@ -231,7 +231,7 @@ class Claims:
         return in_a_row and self._transaction.queue(batch.queue_no).is_ordered
 
     def _take_run(self, batch: ClaimBatch, found: dict[int, int], *, now: int) -> None:
-        """Like `_take`: continue while more that has fallen due may become claimable."""
+        """Like `_take`: continue while more due messages may become claimable."""
         no, lease_ms = batch.queue_no, self._lease_ms(batch)
         self._limit(batch, now=now)
         messages: list[Message] = []

@@ -1,7 +1,7 @@
 """Consecutive claims: the first message of a group and those behind it, group after group.
 
-An ordinary claim takes one message per group, this one as many as are ready.  `is_blocked` does not
-change: the other messages of a run stay blocked until those before them have ended.
+An ordinary claim takes one message per group, a consecutive one as many as are ready: a run.
+`is_blocked` does not change: each message of a run stays blocked until those before it have ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ConsecutiveClaims:
         return [leased[no] for no, _ in run if no in leased]
 
     def _follow(self, heads: list[Row], params: dict[str, int]) -> list[tuple[int, int]]:
-        """Numbers and sizes of messages to lease: heads, each with those that follow it."""
+        """Numbers and sizes of messages to lease: each head with those that follow it."""
         if all(group is None for _, group, _, _ in heads):
             return [(message_no, size) for message_no, _, _, size in heads]
         taken: list[tuple[int, int]] = []
@@ -46,7 +46,7 @@ class ConsecutiveClaims:
         return taken
 
     def _offer_again(self, queue_no: int, heads: list[Row], nos: Iterable[int]) -> None:
-        """Wake claims for heads that we locked and did not need: others may have found nothing."""
+        """Wake claims for heads that we locked but did not need: they may have missed them."""
         spared = len(heads) - len({head[0] for head in heads}.intersection(nos))
         if spared:
             self._transaction.wake(queue_no, spared)

@@ -1,7 +1,7 @@
-"""Dedup keys that are held until their message is claimed or has ended, not for a time window.
+"""Dedup keys held until their message is claimed or has ended, not for a time window.
 
-They are released in the transaction that claims or ends the message.  That transaction has locked
-the message, and no other touches the key: so no transaction waits here.
+The transaction that claims or ends the message releases its key.  It has locked the message, and no
+other transaction touches the key, so none waits here.
 """
 
 from __future__ import annotations

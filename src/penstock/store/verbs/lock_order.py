@@ -1,16 +1,17 @@
-"""The one order in which locks are taken where several nodes write, and steps over many messages.
+"""The order in which locks are taken where several nodes write; locks the messages of bulk steps.
 
     the day's tables → the list of queues → claim keys → rows of queues with limits or fair share
     → groups → dedup keys → messages → buckets, shares → counters
 
-A transaction that waits for a lock holds none that comes later, and takes all locks of one kind at
-once and sorted, which excludes deadlocks.  A step does not know the groups of its messages in
-advance.  It reads without locks, locks the groups of what it read, then the messages, and works on
-those that have not changed.  It waits for one message at most, and then it has locked no other.
+A transaction that waits for a lock holds none that comes later in this order, and takes all locks
+of one kind at once and sorted, which prevents deadlocks.  A bulk step does not know the groups of
+its messages in advance.  It reads messages without locks, locks their groups, then the messages,
+and works on those that have not changed.  It waits for one message at most, and only while it has
+locked no other.
 
-Operations that never wait may lock in any order: claims, and what brings back or expires messages.
-They wait only for the row of their queue, and before anything else.  So may the release of a dedup
-key that is held without a time limit: no other transaction locks it (dedup_claims.py).
+Claims, and steps that bring back or expire messages, may lock in any order: they wait only for the
+row of their queue, before anything else.  The release of a dedup key that is held without a time
+window may come at any point, too: no other transaction locks that key (dedup_claims.py).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class LockOrder:
     def __init__(self, transaction: TransactionState) -> None:
         self._transaction = transaction
         self._db = transaction.db
-        self._to_special: set[int] = set()  # whose dead came from ordered or limited queues
+        self._to_special: set[int] = set()  # with dead letters of ordered or limited queues
 
     def begin(self, queue_nos: set[int], *, now: int) -> None:
         """Take the locks that come before all others."""
@@ -46,7 +47,7 @@ class LockOrder:
         self._transaction.load_queues(queue_nos)
 
     def lock_all(self, queue_no: int, pick: Pick, *, now: int) -> list[Message]:
-        """Messages that end in their queue; [] only if there are none."""
+        """Lock messages that end in their queue; [] only if there are none."""
         if not self._db.is_shared:
             return pick(NO_LOCK)
         self.begin({queue_no}, now=now)
@@ -55,7 +56,7 @@ class LockOrder:
         return pick(self._skip_locked) or self._lock_seen(pick(NO_LOCK)[:1], to=queue_no)
 
     def lock_to_move(self, queue_no: int, pick: Pick, *, to: int | None, now: int) -> list[Message]:
-        """Messages that move to `to`, or to where they died; groups there are locked, too."""
+        """Lock messages that move to `to`, or to where they died, and their groups there."""
         if not self._db.is_shared:
             return pick(NO_LOCK)
         if to is None:
@@ -77,13 +78,13 @@ class LockOrder:
         found = pick(self._skip_locked)
         homes = {m.dead_from or m.queue_no for m in found}
         if self._groups(found, to=None) or self._transaction.limited_of(homes):
-            # Known only now, with the messages locked already: retry in the right order.
+            # Known only now that the messages are locked: retry in the right order.
             self._to_special.add(queue_no)
             raise Overtaken("messages return to an ordered or limited queue")
         return found
 
     def lock_one(self, message_id: str, *, now: int) -> Message:
-        """A message to be cancelled, rescheduled, buried or redriven by hand."""
+        """Lock a message to be cancelled, rescheduled, buried or redriven by hand."""
         seen = self._lock_for_message(message_id, now=now) if self._db.is_shared else None
         rows = self._db.rows("messages.by_id_to_change", {"id": message_id})
         if not rows:
@@ -99,7 +100,7 @@ class LockOrder:
         return self._locks_for(message_of(rows[0]), now=now) if rows else (set(), set())
 
     def skip_contended(self, queue_no: int, messages: list[Message]) -> list[Message]:
-        """Leave out messages that might die into a dead-letter queue or group that is locked.
+        """Leave out messages that may die if their dead-letter queue or group is locked.
 
         They are locked already, so waiting could deadlock; the next sweep finds them again.
         """

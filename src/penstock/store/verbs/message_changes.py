@@ -1,4 +1,4 @@
-"""Writes back what the lifecycle has decided, with all its consequences.
+"""Stores the changes that the lifecycle has decided, with all their consequences.
 
 A change may end a message (history), end a lease (an attempt), move the message to a dead-letter
 queue and unblock the next one of its group; it also changes the counters.  Everything except sends,
@@ -69,7 +69,7 @@ class MessageChanges:
         after = self._place(before, after)
         if before.gate or self._transaction.limited_queues:
             after = self._apply_group_limit(before, after, now)
-        self._saves.pop(before.message_no, None)  # noted twice: the last time decides its place
+        self._saves.pop(before.message_no, None)  # noted again: the last time decides its place
         if after.state in (State.DONE, State.CANCELLED):
             self._removed.append(before.message_no)
         else:
@@ -133,7 +133,7 @@ class MessageChanges:
 
     def _to_dead_letters(self, dead: Message, now: int) -> Message:
         target = self._transaction.dead_letter_queue_of(self._transaction.queue(dead.queue_no))
-        if target is None:  # none, or removed meanwhile: it stays where it died
+        if target is None:  # not configured, or removed: the message stays where it died
             return dead
         return transfer.dead_letter(dead, target, now=now)
 
@@ -163,7 +163,7 @@ class MessageChanges:
             self._groups.add((before.queue_no, before.group))
 
     def _place(self, before: Message, after: Message) -> Message:
-        """A message that goes to the back of its group may be blocked there."""
+        """Block a message that goes to the back of its group."""
         arrived = after.order_no == NEXT_ORDER
         if not arrived or after.state not in LIVE or after.group is None:
             return replace(after, is_blocked=after.is_blocked and not arrived)
@@ -217,7 +217,7 @@ class MessageChanges:
 
 
 def _was_admitted_for_now(before: Message, after: Message, now: int) -> bool:
-    """Whether it was admitted for an instant that has come, not rescheduled by hand."""
+    """Whether its admission instant has come; False if it was rescheduled by hand."""
     has_waited = before.state is State.WAITING and before.due_at <= now
     return has_waited and after.state is State.READY and after.gate == ADMITTED
 

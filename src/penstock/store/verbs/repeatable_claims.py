@@ -1,4 +1,4 @@
-"""Remembers what claims with a key have returned, in the transaction of the claim."""
+"""Remembers what a claim with a key returned, in the transaction of the claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RepeatableClaims:
     def lock(self, claims: Iterable[Claim]) -> set[tuple[int, int]]:
         """Lock the keys: a repeated claim waits for the first one to finish.
 
-        Returns the queues and numbers of the messages that these keys have returned before.
+        Returns queue and number of each message that these keys have returned before.
         """
         keys = {(c.queue_no, c.claim_key): c.now for c in claims if c.claim_key is not None}
         if not keys:
@@ -62,7 +62,7 @@ class RepeatableClaims:
         return messages
 
     def remember(self, claim: Claim, messages: Sequence[Message], *, now: int) -> None:
-        """An empty result is not remembered: a repeated claim may get messages."""
+        """An empty result is not remembered: the repeated claim may get messages."""
         if claim.claim_key is not None and messages:
             self._keep(claim, messages, now + KEPT_MS)
 

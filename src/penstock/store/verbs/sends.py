@@ -1,4 +1,4 @@
-"""Sending: all messages of a batch in a few statements."""
+"""Sends: all messages of a batch in a few statements."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Sends:
 
     def send(self, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
         transaction = self._transaction
-        # Numbers are also places in the queue.  Those of a group must not be taken before it is
-        # locked: where locks are needed, the transaction has taken them already.
+        # Numbers are also places in the queue, so a group must be locked before numbers are taken:
+        # where locks are needed, the transaction has them already.
         asked = transaction.ask_numbers(len(new))
         transaction.load_queues({n.message.queue_no for n in new})
         answers = self._unknown_queues(new)
@@ -56,9 +56,9 @@ class Sends:
         return answers  # type: ignore[return-value]
 
     def lock(self, new: Sequence[NewMessage], *, before: str | None = None) -> None:
-        """In a transaction that does more than send: take its locks first.
+        """Take the locks of a transaction that does more than send, before anything else.
 
-        `before`: a message that is changed by hand afterwards; its locks are taken first, too.
+        `before`: a message that is changed by hand afterwards; its locks are taken here, too.
         """
         if self._db.is_shared and new:
             queue_nos = {n.message.queue_no for n in new}
@@ -88,7 +88,7 @@ class Sends:
         return answers
 
     def _group_by_key(self, new: Sequence[NewMessage], answers: Answers) -> Keyed:
-        """The indexes of each dedup key in this batch; a window of 0 has no duplicates."""
+        """The indexes of each dedup key in this batch; a window of 0 means no deduplication."""
         keyed: Keyed = {}
         for i, n in enumerate(new):
             m = n.message
@@ -101,7 +101,7 @@ class Sends:
         return keyed
 
     def _answer_known(self, keyed: Keyed, answers: Answers, *, now: int) -> None:
-        """Answer duplicates, whose key is taken; only free keys stay in `keyed`."""
+        """Answer messages whose key is taken as duplicates; only free keys stay in `keyed`."""
         keys = json_list(sorted(keyed))
         self._db.post("dedup.free", {"keys": keys, "now": now})
         for queue_no, key, message_id, message_no in self._db.rows("dedup.known", {"keys": keys}):
@@ -109,7 +109,7 @@ class Sends:
                 answers[i] = Sent(message_id, is_duplicate=True, message_no=message_no)
 
     def _refuse_overfull(self, new: Sequence[NewMessage], answers: Answers, keyed: Keyed) -> None:
-        """Refuse messages beyond `max_messages`; a duplicate needs no room."""
+        """Refuse messages beyond `max_messages`; duplicates do not count."""
         repeated = {i for places in keyed.values() for i in places[1:]}
         room: dict[int, int] = {}
         limited = {n.message.queue_no for i, n in enumerate(new) if answers[i] is None}

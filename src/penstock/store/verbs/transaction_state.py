@@ -62,7 +62,7 @@ class TransactionState:
             self.db.insert("queues.count", rows)
 
     def count(self, queue_no: int) -> Counts:
-        """The changes of a queue's counters in this transaction; add to them."""
+        """The changes of a queue's counters in this transaction; callers add to them."""
         change = self._changes.get(queue_no)
         if change is None:
             change = self._changes[queue_no] = Counts()
@@ -84,7 +84,7 @@ class TransactionState:
         return numbers_of(self.ask_numbers(count))
 
     def lock_groups(self, groups: Iterable[tuple[int, str]]) -> None:
-        """Until the commit no other transaction adds messages to these groups or removes any."""
+        """Keep other transactions from adding or removing messages of these groups."""
         if self.db.is_shared:
             missing = set(groups) - self._locked_groups
             if missing:
@@ -101,9 +101,10 @@ class TransactionState:
         return free
 
     def lock_queues(self, queue_nos: Iterable[int]) -> None:
-        """Lock the rows of limited queues: until the commit no other transaction sends or claims.
+        """Lock the rows of limited queues: other transactions can neither send nor claim.
 
-        Decided by what was read last: `require_queue_locks` raises if that is outdated.
+        Which queues are limited is known from the last read; `require_queue_locks` raises if that
+        is outdated.
         """
         if self.db.is_shared and self.limited_queues:
             missing = self.limited_queues.keys() & set(queue_nos) - self._locked_queues
@@ -116,12 +117,12 @@ class TransactionState:
         return self.limited_queues.keys() & queue_nos
 
     def limits_leases(self, queue_no: int) -> bool:
-        """Whether the end of a lease makes room for a claim, as last read: only a hint."""
+        """Whether the end of a lease makes room for a claim; as last read, so only a hint."""
         known = self.limited_queues.get(queue_no) if self.limited_queues else None
         return known is not None and known.settings.max_leased is not None
 
     def try_lock_queue(self, queue_no: int) -> bool:
-        """Lock without waiting; returns whether it is locked by us or needs no lock."""
+        """Lock without waiting; returns whether we have the lock or need none."""
         if (
             self.db.is_shared
             and queue_no in self.limited_queues
@@ -140,7 +141,7 @@ class TransactionState:
                 raise Overtaken("a queue has been given limits meanwhile")
 
     def ask_queues(self, queue_nos: set[int]) -> None:
-        """Send a query for queues that are needed later; from here on no queue can be removed."""
+        """Send a query for queues that are needed later; from now on no queue can be removed."""
         missing = queue_nos - self._queues.keys()
         if missing:
             params = {"queue_nos": json_list(sorted(missing))}
@@ -221,7 +222,7 @@ class TransactionState:
         self._dead_letter_queues = {}
 
     def queue_of(self, row: Row) -> Queue:
-        """Parsed once per row: after a rollback a number and version may have other settings."""
+        """Cached by the whole row: after a rollback, number and version may get other settings."""
         found = self._known.get(row)
         if found is None:
             queue_no, name, settings, is_paused, version, created_at, changed_at, held_by = row
@@ -252,7 +253,7 @@ def message_of(row: Row) -> Message:
 
 
 def numbers_of(answer: QueryResult) -> Sequence[int]:
-    """The numbers of an answer that consists of runs: first number and count."""
+    """The numbers of an answer that consists of ranges: first number and count."""
     runs = answer.rows()
     if len(runs) == 1:
         [(first, count)] = runs
@@ -261,5 +262,5 @@ def numbers_of(answer: QueryResult) -> Sequence[int]:
 
 
 def json_list(values: object) -> str:
-    """A JSON text that a query unpacks."""
+    """A list as JSON text, which a query unpacks."""
     return msgspec.json.encode(values).decode()

@@ -30,7 +30,7 @@ class Transfers:
     ) -> list[Message]:
         """Dead messages of the queue, oldest first, then dead letters from other queues.
 
-        Without `any_home` messages that died in a queue that was removed are left out.  `lock`: see
+        Without `any_home`, messages whose original queue was removed are left out.  `lock`: see
         lock_order.py.
         """
         params = {
@@ -50,7 +50,7 @@ class Transfers:
     ) -> list[Message]:
         """Messages that are claimable now and did not die in any queue.
 
-        Then those that only a limit of their group holds back: it does not apply at the target.
+        Then those that only a limit of their group holds back, as it does not apply at the target.
         """
         params = {"queue_no": queue_no, "before_no": before_no, "now": now}
         page = params | {"is_blocked": 0, "limit": limit}
@@ -61,7 +61,7 @@ class Transfers:
         return list(map(message_of, rows))
 
     def bring(self, messages: Sequence[Message], *, to: int | None, now: int) -> None:
-        """Move them to `to`, or to where each died; if that queue is gone, revive them in place."""
+        """Move them to `to`, or each to where it died; without that queue, revive it in place."""
         self._transaction.load_queues({to or m.dead_from or m.queue_no for m in messages})
         for before in messages:
             target = self._home(before) if to is None else self._transaction.queue(to)

@@ -24,7 +24,7 @@ VALUES (:source, :day, :done_no, :planned_no)
 RETURNING planned_no;
 
 -- name: move
--- The planned file is in place; likewise.
+-- Record that the planned file is in place; likewise.
 UPDATE archive_mark
    SET done_no = planned_no,
        rows_total = rows_total + :rows,
@@ -35,7 +35,7 @@ UPDATE archive_mark
    AND planned_no = :planned_no;
 
 -- name: close
--- Nothing is added to this day any more, and all of it is in the lake.
+-- Close a day: no more rows will be added, and all are in the lake.
 INSERT INTO archive_mark (source, day, is_closed, moved_at)
 VALUES (:source, :day, 1, :now)
     ON CONFLICT (source, day)
@@ -45,11 +45,11 @@ VALUES (:source, :day, 1, :now)
    AND archive_mark.planned_no = :done_no;
 
 -- name: forget_marks
--- A new lake begins …
+-- Begin a new lake …
 DELETE FROM archive_mark;
 
 -- name: forget_lake
--- … with an id of its own.
+-- … with its own id.
 DELETE FROM meta
  WHERE name = 'lake_id';
 
@@ -63,7 +63,7 @@ VALUES ('snapshots', -1, 1)
 RETURNING planned_no;
 
 -- name: end_snapshot
--- The snapshot is in the lake.
+-- Record that the snapshot is in the lake.
 UPDATE archive_mark
    SET done_no = :snapshot_no,
        rows_total = :rows,

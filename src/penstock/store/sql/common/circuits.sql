@@ -202,7 +202,7 @@ SELECT hash
  ORDER BY hash;
 
 -- name: drop_holds
--- Queues that are released by hand; their circuits are locked.
+-- Delete the holds of queues that are released by hand; the circuits are locked.
 DELETE FROM circuit_hold
  WHERE circuit_no IN {list:circuit_nos}
    AND queue_no IN {list:queue_nos};

@@ -12,7 +12,7 @@ SELECT given, until_at
    AND until_at > :now;
 
 -- name: keep
--- … for the first time, or in place of an older result.
+-- Remember the result of a claim, in place of an older one.
 INSERT INTO claim_key (queue_no, claim_key, given, until_at)
 VALUES (:queue_no, :claim_key, :given, :until_at)
     ON CONFLICT (queue_no, claim_key)

@@ -1,7 +1,7 @@
--- Claims of some kinds only: the number of other messages does not matter.
+-- Claims of some kinds only; their cost does not depend on the number of other messages.
 
 -- name: claim
--- The front of each kind, and of these the front, as far as it fits into one answer.
+-- Merge the fronts of these kinds, and claim as much as fits into one answer.
 UPDATE message
    SET {leased}
  WHERE message_no IN (

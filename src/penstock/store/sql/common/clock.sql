@@ -1,5 +1,5 @@
--- The store's time is set back by :shift_ms. A clock that was ahead wrote instants after :since.
--- They are shifted by as much, so that every wait continues where it was.
+-- The store's time is set back by :shift_ms. Instants after :since, which a clock that was ahead
+-- wrote, are shifted by the same amount, so that every wait continues where it was.
 
 -- name: set_back_messages
 -- Leases and ages. leased_at stays, because receipts are fenced by it; a timeout counts from
@@ -114,7 +114,7 @@ UPDATE circuit
     OR probe_until - :probe_ms > :since;
 
 -- name: set_back_outcomes
--- Otherwise they would count for as long.
+-- Otherwise these outcomes would count for as long.
 UPDATE circuit_sample
    SET at = at - :shift_ms
  WHERE at > :since;
@@ -126,7 +126,7 @@ UPDATE circuit_hold
  WHERE at > :since;
 
 -- name: drop_minutes
--- Counters of future minutes: they would stand in the way of the real ones.
+-- Counters of future minutes, which would block the real ones.
 DELETE FROM minute_counter
  WHERE minute_at > :since;
 

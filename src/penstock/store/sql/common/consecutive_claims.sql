@@ -12,8 +12,8 @@ SELECT message_no, group_key, order_no, size
  LIMIT :limit;
 
 -- name: walk
--- From each head through its group while the next message is ready, group after group, until there
--- are enough. ORDER BY makes it stay in a group; each step is one index lookup.
+-- Walk from each head through its group while the next message is ready, group after group, until
+-- there are enough. ORDER BY makes it stay in a group; each step is one index lookup.
 WITH RECURSIVE walk (place, message_no, group_key, order_no, step, size) AS (
   SELECT key, value ->> 0, value ->> 1, value ->> 2, 0, value ->> 3
     FROM json_each(:heads)

@@ -44,8 +44,8 @@ DELETE FROM dedup
        );
 
 -- name: forget_all
--- All keys of a queue that is purged, some at a time; but a key without a time limit is released by
--- the message that took it.
+-- Delete the keys of a queue that is purged, some at a time, except keys without a time limit,
+-- which the messages that took them release.
 DELETE FROM dedup
  WHERE (queue_no, dedup_key) IN (
          SELECT queue_no, dedup_key

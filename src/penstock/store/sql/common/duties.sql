@@ -1,6 +1,6 @@
 -- name: take
--- Taken by the first node after its time is over. A time later than one that begins now was set
--- under other settings, or by another clock: it does not count.
+-- The first node to ask after the current term is over takes the duty. A term that ends later than
+-- one that begins now was set under other settings or by another clock, and does not count.
 INSERT INTO duty (name, until_at, holder, ticks)
 VALUES (:name, :until_at, :holder, 0)
     ON CONFLICT (name)
@@ -25,7 +25,7 @@ UPDATE duty
  WHERE name = :name;
 
 -- name: lead
--- The same holder continues; another node takes over when its time is over or implausible.
+-- The holder keeps the lead; another node takes over when the term is over or implausible.
 INSERT INTO duty (name, until_at, holder, ticks)
 VALUES (:name, :until_at, :holder, 0)
     ON CONFLICT (name)
@@ -39,7 +39,7 @@ VALUES (:name, :until_at, :holder, 0)
 RETURNING ticks;
 
 -- name: leave
--- So that another node need not wait for the end of its time.
+-- Give up the lead, so that another node need not wait for the end of the term.
 UPDATE duty
    SET until_at = 0
  WHERE name = :name

@@ -1,7 +1,7 @@
 -- The front of a queue: its size, and leasing it.
 
 -- name: claim_small
--- Like messages.claim, if the size does not matter: a window function costs more than the rest.
+-- Like messages.claim, but ignores sizes: the window function would cost more than the rest.
 UPDATE message
    SET {leased}
  WHERE message_no IN (

@@ -31,7 +31,7 @@ UPDATE message
  WHERE message_no = :message_no;
 
 -- name: recall
--- The limits have changed: messages that wait for an instant are decided on again.
+-- The limits have changed: decide again on messages that wait for an instant.
 UPDATE message
    SET state = 'ready',
        due_at = :now

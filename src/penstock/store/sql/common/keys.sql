@@ -10,7 +10,7 @@ SELECT key_id, name, secret_hash, roles, queues, created_at, revoked_at, signed_
  ORDER BY created_at, key_id;
 
 -- name: revoke
--- A revoked key grants no access.
+-- Revoke a key.
 UPDATE api_key
    SET revoked_at = :now
  WHERE key_id = :key_id

@@ -7,7 +7,7 @@ UPDATE sequence
 RETURNING taken_no - :count + 1, :count;
 
 -- name: add
--- New messages. Columns with default values are left out: fewer values to bind.
+-- New messages. Columns with default values are left out, to bind fewer values.
 INSERT INTO message (
   id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
   is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day)
@@ -39,7 +39,7 @@ VALUES (
   :body_day, :timeout_ms, :retries_timeouts, :dedup_until, :route, :turn, :gate);
 
 -- name: add_bodies
--- The content of messages, apart from the row that changes state.
+-- The content of messages, stored separately from the row that changes state.
 INSERT INTO body_{day} (message_no, body, attributes, trace)
 VALUES (:message_no, :body, :attributes, :trace);
 
@@ -126,8 +126,8 @@ SELECT q.queue_no
                 LIMIT 1 OFFSET 0);
 
 -- name: claim
--- Decides which messages are claimed, in which order; domain/message/lifecycle.py decides what
--- becomes of them. As many as are wanted and fit into one answer; at least one.
+-- Decides which messages are claimed, and in which order; domain/message/lifecycle.py decides how
+-- they change. As many as are wanted and fit into one answer, but at least one.
 UPDATE message
    SET {leased}
  WHERE message_no IN (
@@ -215,7 +215,7 @@ SELECT {columns}
  WHERE message_no IN {list:message_nos};
 
 -- name: unlocked_by_no
--- Messages read before, without those that other transactions have locked.
+-- Messages that were read before, without those that other transactions have locked.
 SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
@@ -289,8 +289,8 @@ SELECT {columns}
  {lock};
 
 -- name: buried
--- Dead messages of a queue, oldest first. Without `any_home` only those whose queue, if they died
--- in another one, still exists.
+-- Dead messages of a queue, oldest first. Without `any_home`, those that died in another queue are
+-- left out if that was removed.
 SELECT {columns}
   FROM message
  WHERE queue_no = :queue_no

@@ -13,7 +13,7 @@ VALUES (:name, :value)
    SET value = excluded.value;
 
 -- name: raise
--- Store a number unless a larger one is stored: processes that share a store are not quite in step.
+-- Store a number unless a larger one is stored: processes that share a store may differ slightly.
 INSERT INTO meta (name, value)
 VALUES (:name, :value)
     ON CONFLICT (name)

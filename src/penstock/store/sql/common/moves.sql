@@ -91,8 +91,7 @@ SELECT {columns}
  {lock};
 
 -- name: homeless
--- Whether a message is left that died in a queue that was removed. (The row of a removed queue
--- stays.)
+-- Whether a message is left whose original queue was removed. (The row of a removed queue stays.)
 SELECT 1
   FROM message
  WHERE queue_no = :queue_no

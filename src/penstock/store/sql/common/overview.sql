@@ -1,5 +1,5 @@
 -- name: marks
--- A number per queue that changes with almost every change: it shows which queues to look at again.
+-- A number per queue that almost every change alters: it shows which queues to read again.
 SELECT queue_no,
        sum(sent_total + claimed_total + done_total + dead_total + cancelled_total + failed_total
            + expired_total + 1009 * waiting + 10007 * ready + 100003 * leased + 1000003 * dead)
@@ -14,7 +14,7 @@ SELECT count(*)
    AND alive_until > :now;
 
 -- name: circuits
--- The number of circuits that are not closed: likewise, and there is an index of just those.
+-- The number of circuits that are not closed, from an index of just those.
 SELECT count(*)
   FROM circuit
  WHERE state <> 'closed';

@@ -62,7 +62,7 @@ DROP TABLE IF EXISTS attempt_{day};
 DROP TABLE IF EXISTS body_{day};
 
 -- name: save_bodies
--- Live messages of a day that is dropped keep their bodies, which move to another day.
+-- Before a day is dropped, the bodies of its live messages move to another day.
 INSERT INTO body_{to_day} (message_no, body, attributes, trace)
 SELECT b.message_no, b.body, b.attributes, b.trace
   FROM body_{day} AS b

@@ -17,8 +17,8 @@ UPDATE queue
 RETURNING queue_no, name, settings, is_paused, version, created_at, changed_at, held_by;
 
 -- name: hold
--- A circuit holds them, whether an operator has paused them or not; of two circuits the later one
--- is named.
+-- Hold queues, whether an operator has paused them or not; if two circuits do, the later one is
+-- stored.
 UPDATE queue
    SET held_by = :held_by,
        version = version + 1
@@ -124,7 +124,7 @@ SELECT queue_no
  WHERE name = :name;
 
 -- name: count
--- Add the changes of a transaction.
+-- Add the changes of a transaction to the counters.
 INSERT INTO counter (
   queue_no, stripe, waiting, ready, leased, dead, sent_total, done_total, dead_total,
   cancelled_total, failed_total, expired_total, claimed_total)
@@ -154,8 +154,8 @@ HAVING sum(ready) > 0
  LIMIT :limit;
 
 -- name: claimable
--- Which of these queues waiting claims should look at, and when the next message falls due: two
--- index lookups each. A claim that waits at a removed queue looks again and gets the error.
+-- Which of these queues waiting claims should try, and when the next message falls due: two index
+-- lookups each. A claim that waits at a removed queue tries again and gets the error.
 -- MATERIALIZED and OFFSET 0 keep PostgreSQL from reading the messages of all queues together.
 WITH s AS MATERIALIZED (
   SELECT q.queue_no,

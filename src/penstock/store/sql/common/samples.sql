@@ -1,5 +1,6 @@
 -- name: add
--- A minute that was sampled before keeps its counters, and belongs in the lake if either sampler says so.
+-- A minute that was sampled already keeps its counters; it goes to the lake if either sample is
+-- for the lake.
 INSERT INTO minute_counter (
   queue_no, minute_at, waiting, ready, leased, dead, sent_total, done_total, dead_total,
   cancelled_total, failed_total, expired_total, claimed_total, oldest_ready_at, wait_p50_ms,
@@ -13,13 +14,13 @@ VALUES (
  WHERE minute_counter.is_for_lake < excluded.is_for_lake;
 
 -- name: first_at
--- The first one of all.
+-- The first sample of a queue.
 SELECT min(minute_at)
   FROM minute_counter
  WHERE queue_no = :queue_no;
 
 -- name: before
--- The last one until an instant.
+-- The last sample up to an instant.
 SELECT queue_no, minute_at, waiting, ready, leased, dead, sent_total, done_total, dead_total,
        cancelled_total, failed_total, expired_total, claimed_total, oldest_ready_at, wait_p50_ms,
        wait_p95_ms, work_p50_ms, work_p95_ms
@@ -30,8 +31,8 @@ SELECT queue_no, minute_at, waiting, ready, leased, dead, sent_total, done_total
  LIMIT 1;
 
 -- name: steps
--- Of each step of a graph the last sample, the highest of what goes up and down, and the mean of
--- what is a mean already.  A sample at the end of a step belongs to it.
+-- For each step of a graph: the last sample, the maximum of values that rise and fall, and the mean
+-- of values that are means.  A sample at the end of a step belongs to it.
 SELECT g.step_no, g.most_ready, s.queue_no, s.minute_at, s.waiting, s.ready, s.leased, s.dead,
        s.sent_total, s.done_total, s.dead_total, s.cancelled_total, s.failed_total,
        s.expired_total, s.claimed_total, s.oldest_ready_at, g.wait_p50_ms, g.wait_p95_ms,
@@ -73,8 +74,8 @@ SELECT q.queue_no,
  WHERE q.queue_no IN {list:queue_nos};
 
 -- name: times
--- The latest messages of a queue that were done in a while: how long they waited and were worked on.
--- A lease that began before the store's time was set back has no length.
+-- Waiting and working times of the latest messages of a queue that were done in a period.
+-- A lease that began before the store's time was set back has no duration.
 SELECT first_leased_at - sent_at, finished_at - leased_at
   FROM history_{day}
  WHERE queue_no = :queue_no
@@ -87,7 +88,7 @@ SELECT first_leased_at - sent_at, finished_at - leased_at
  LIMIT :limit;
 
 -- name: thin
--- Of each hour in a while the last one of each queue stays, and those that the lake does not have yet.
+-- Delete all but the last sample of each queue in a period, except those not yet in the lake.
 DELETE FROM minute_counter
  WHERE minute_at > :from_at
    AND minute_at <= :to_at
@@ -101,7 +102,7 @@ DELETE FROM minute_counter
        );
 
 -- name: forget
--- Those that are too old, unless the lake does not have them yet.
+-- Delete samples that are too old, except those not yet in the lake.
 DELETE FROM minute_counter
  WHERE minute_at < :before_at
    AND (is_for_lake = 0 OR sample_no <= :upto_no);

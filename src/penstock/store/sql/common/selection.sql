@@ -1,5 +1,5 @@
 -- Messages of a queue by kind, tag, group and more. A stretch of fixed length is read in index
--- order and filtered: so a page costs the same however rare matches are.
+-- order and filtered, so a page costs the same however rare matches are.
 
 -- name: stretch
 -- The matching messages of a stretch. The caller chooses where it begins and its order.

@@ -38,8 +38,8 @@ AND state IN ('waiting', 'ready')
 AND state || '' = 'leased'
 
 -- name: put_body
--- A new body for an unclaimed message; the old one is left behind, or replaced if it is of the same
--- day.
+-- A new body for an unclaimed message. It replaces the old one if that is of the same day;
+-- otherwise the old one stays unused.
 INSERT INTO body_{day} (message_no, body, attributes, trace)
 VALUES (:message_no, :body, :attributes, :trace)
     ON CONFLICT (message_no)

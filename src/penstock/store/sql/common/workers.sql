@@ -29,7 +29,7 @@ WHERE worker_id = :worker_id
   AND alive_until <= :now;
 
 -- name: present
--- Workers that are present, by id; ids grow with time.
+-- Workers that have not left and are not lost, by id; ids grow with time.
 WHERE state IN ('active', 'draining')
   AND worker_id > :after
 ORDER BY worker_id
@@ -79,8 +79,8 @@ SELECT queue_no
 HAVING sum(leased) > 0;
 
 -- name: held
--- Messages that workers have leased in some queues. Claims would have to maintain an index by
--- worker, so this reads all leased messages there, and the waiting ones between.
+-- Messages that workers have leased in some queues. An index by worker would slow claims down, so
+-- this reads all leased messages of these queues, and the waiting ones between them.
 SELECT {columns}
   FROM message
  WHERE queue_no IN {list:queue_nos}

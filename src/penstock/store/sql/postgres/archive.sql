@@ -1,6 +1,6 @@
 -- name: writers
--- Transactions that write to tables that the archiver reads by number: a number is assigned under
--- such a lock, and the lock is held until the row is visible or never will be. Includes prepared
+-- Transactions that write to tables that the archiver reads by number. A number is assigned under
+-- such a lock, which is held until the row is visible or rolled back. Includes prepared
 -- transactions.
 SELECT DISTINCT l.virtualtransaction
   FROM pg_locks AS l

@@ -41,8 +41,8 @@ SELECT current_database(), quote_ident(n.nspname)
 
 -- name: stripe
 -- The secret of these tables, which identifies the store, and a counter row that no other
--- transaction has locked: not one of the nodes, which come first, and not one of another caller,
--- whose transaction may be open for long.
+-- transaction has locked: neither one of the nodes' rows, which come first, nor the row of another
+-- caller, whose transaction may stay open for long.
 SELECT (SELECT value FROM meta WHERE name = :name),
        (SELECT s.stripe
           FROM generate_series(CAST(:first AS integer), CAST(:last AS integer)) AS s (stripe)

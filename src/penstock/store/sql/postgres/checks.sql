@@ -1,5 +1,5 @@
 -- name: promises
--- The settings of the server. Not `setting`: that is what our own transaction has just set.
+-- The settings of the server. Not `setting`, which shows what our own transaction has set.
 SELECT name, reset_val
   FROM pg_settings
  WHERE name IN ('server_version_num', 'fsync', 'full_page_writes', 'data_sync_retry',

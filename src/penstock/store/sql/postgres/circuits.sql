@@ -24,7 +24,7 @@ SELECT request_id, at
    AND request_id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:request_ids AS json))));
 
 -- name: trim
--- As in common/, and likewise.
+-- The same as above.
 DELETE FROM circuit_sample
  WHERE circuit_no = :circuit_no
    AND is_failure = :is_failure

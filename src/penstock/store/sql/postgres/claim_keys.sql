@@ -7,8 +7,8 @@ SELECT pg_advisory_xact_lock(1885697142, s.slot)
          ORDER BY slot) AS s;
 
 -- name: forget
--- As in common/, but skips locked rows of claims in progress. An array, because a subquery may be
--- run more than once, and then its limit does not hold.
+-- As in common/, but skips locked rows of claims in progress. An array, because a subquery may run
+-- more than once, so that its limit would not hold.
 DELETE FROM claim_key
  WHERE ctid = ANY (ARRAY(
          SELECT ctid

@@ -1,6 +1,6 @@
 -- name: claim
--- As in common/, plus row locks. It first counts the messages of each kind in the front; then it
--- locks as many of each, skipping locked ones, and none that is not needed.
+-- As in common/, plus row locks. It first counts how many messages of each kind are in the front;
+-- then it locks that many of each kind, skipping locked ones, so that it locks none in vain.
 WITH near AS MATERIALIZED (
   SELECT k.kind, f.priority, f.turn, f.order_no
     FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
@@ -47,8 +47,8 @@ UPDATE message
 RETURNING {columns};
 
 -- name: free_fronts
--- The front of each kind behind messages that others have locked, locked: for a claim that came
--- short.
+-- Locks the front of each kind behind messages that other transactions have locked, for a claim
+-- that got too few.
 SELECT f.message_no, f.size
   FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)
  CROSS JOIN LATERAL (SELECT message_no, size, priority, turn, order_no

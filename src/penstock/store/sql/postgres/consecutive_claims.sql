@@ -1,9 +1,9 @@
 -- These statements never wait: rows and groups that other transactions have locked are skipped.
 
 -- name: heads
--- As in common/, plus locks of rows and groups. Only in a group that we have locked may others
--- follow their head: no other transaction changes them until our commit. Of any other group only
--- the head is taken.
+-- As in common/, plus locks of rows and groups. Only in a group that we have locked may more
+-- messages follow the head, because no other transaction changes them until our commit. Of any
+-- other group only the head is taken.
 WITH picked AS MATERIALIZED (
   SELECT message_no, group_key, priority, turn, order_no, size
     FROM message
@@ -27,9 +27,9 @@ SELECT message_no,
  ORDER BY priority, turn, order_no;
 
 -- name: walk
--- As in common/, but one step at a time, because PostgreSQL would go through all groups at once:
+-- As in common/, but one step at a time, because PostgreSQL would walk through all groups at once:
 -- the next message of the group, or else the next head. A separate statement, so that it sees what
--- was committed before we had the locks. A sweep locks rows before it tries groups, so rows are
+-- was committed before we got the locks. A sweep locks rows before it tries groups, so rows are
 -- locked as well.
 WITH RECURSIVE head AS MATERIALIZED (
   SELECT h.place, CAST(h.part ->> 0 AS bigint) AS message_no, h.part ->> 1 AS group_key,

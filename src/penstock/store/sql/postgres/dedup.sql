@@ -1,7 +1,8 @@
--- Written so that PostgreSQL has one plan only, as in messages.sql.
+-- Written so that PostgreSQL has only one plan, as in messages.sql.
 
 -- name: free
--- As in common/, with PostgreSQL's JSON.  Rows of this table are never changed, so they stay in place.
+-- As in common/, with PostgreSQL's JSON.  Rows of this table are never changed, so they stay in
+-- place.
 DELETE FROM dedup
  WHERE ctid = ANY (ARRAY(
          SELECT d.ctid

@@ -1,10 +1,10 @@
--- Statements that must stay cheap however full the tables are leave PostgreSQL one plan only:
+-- Statements that must stay cheap however full the tables are leave PostgreSQL only one plan:
 -- lookups by a list (ARRAY) or one by one (LATERAL … LIMIT 1, EXISTS … OFFSET 0). A join would be
--- planned by the number of rows at some moment, and later read them all.
+-- planned for the number of rows at some moment, and could later read the whole table.
 
 -- name: take_numbers
--- A sequence does not make others wait, but the numbers of one call need not be consecutive: each
--- is a run of its own.
+-- A sequence does not block other transactions, but the numbers of one call need not be
+-- consecutive, so each is returned as a range of one.
 SELECT nextval('message_no'), 1
   FROM generate_series(1, CAST(:count AS integer));
 
@@ -21,8 +21,8 @@ SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
 
 -- name: lock_groups
 -- Sends lock a group before they look for earlier messages, and completions before they unblock the
--- next one: so each sees what the other has done. Always in the same order, to exclude deadlocks;
--- and with a limited number of locks, because the server has room for some thousands only.
+-- next one, so that each sees what the other has done. Always in the same order, to prevent
+-- deadlocks, and with a limited number of locks, because the server has room for some thousands.
 SELECT pg_advisory_xact_lock(1885697140, s.slot)
   FROM (SELECT DISTINCT hashtext(concat(g.pair ->> 0, '/', g.pair ->> 1)) & 2047 AS slot
           FROM json_array_elements(CAST(:groups AS json)) AS g (pair)
@@ -36,8 +36,8 @@ SELECT CAST(g.pair ->> 0 AS bigint), g.pair ->> 1
          1885697140, hashtext(concat(g.pair ->> 0, '/', g.pair ->> 1)) & 2047);
 
 -- name: fallen_due
--- As in common/, plus row locks that skip locked messages. The same goes for groups, which must be
--- locked before their messages leave them; here nothing waits for that.
+-- As in common/, plus row locks that skip locked messages. Groups, which must be locked before
+-- their messages leave them, are locked in the same way, without waiting.
 WITH due AS MATERIALIZED (
   SELECT {columns}
     FROM message
@@ -99,10 +99,10 @@ UPDATE message
 RETURNING {columns};
 
 -- name: complete
--- As in common/, but locked before they are recorded, and removed at once. The state is compared in
--- a way that matches no partial index: otherwise all leased messages might be read. The list of
--- queues is named only for its lock: the removal of a queue waits for us, instead of us for it
--- later on.
+-- As in common/, but messages are locked before they are recorded, and removed at once. The state
+-- is compared in a way that matches no partial index: otherwise all leased messages might be read.
+-- The list of queues is named only for its lock: the removal of a queue waits for us, so that we do
+-- not wait for it later.
 WITH held AS MATERIALIZED (
   SELECT m.*
     FROM json_array_elements(CAST(:held AS json)) AS h (lease)

@@ -1,5 +1,5 @@
 -- name: lock
--- Processes that migrate do so one after the other.
+-- Only one process at a time migrates.
 SELECT pg_advisory_xact_lock(1885697139, 0);
 
 -- name: exists

@@ -1,6 +1,6 @@
 -- name: transactions
--- What holds back vacuum in this database, oldest snapshot first. Sessions of other users are
--- visible only to members of pg_read_all_stats.
+-- Everything that holds back vacuum in this database, oldest snapshot first. Sessions of other
+-- users are visible only to members of pg_read_all_stats.
 SELECT kind, transactions, pid, name, application, user_name,
        CAST(extract(epoch FROM since) * 1000 AS bigint)
   FROM (

@@ -1,5 +1,5 @@
 -- name: lock
--- Nodes that create the tables of the same day do so one after the other.
+-- Only one node at a time creates the tables of a day.
 SELECT pg_advisory_xact_lock(1885697139, 1);
 
 -- name: point_bodies
@@ -62,7 +62,8 @@ CREATE TABLE IF NOT EXISTS attempt_{day} (
 );
 
 -- name: create_body
--- What was sent on this day; rows are never changed, so state changes stay small.  PostgreSQL's types.
+-- Contents of messages sent on this day; never changed, so state changes stay small.
+-- PostgreSQL's types.
 CREATE TABLE IF NOT EXISTS body_{day} (
   message_no bigint PRIMARY KEY,
   body       text NOT NULL,

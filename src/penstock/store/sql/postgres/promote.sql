@@ -19,7 +19,7 @@ SELECT attname
  ORDER BY attnum;
 
 -- name: lock
--- Keeps nodes from using the store while it is filled.
+-- Keep nodes from using the store while it is filled.
 LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE;
 
 -- name: any_row
@@ -29,7 +29,7 @@ SELECT 1
  LIMIT 1;
 
 -- name: copy
--- Takes rows in PostgreSQL's text format.
+-- Copy rows in PostgreSQL's text format.
 COPY {table} ({names}) FROM STDIN;
 
 -- name: count
@@ -38,19 +38,19 @@ SELECT count(*)
   FROM {table};
 
 -- name: numbered
--- The columns that PostgreSQL numbers itself, and their sequences.
+-- The identity columns, and their sequences.
 SELECT attname, pg_get_serial_sequence(CAST(:table_name AS text), attname)
   FROM pg_attribute
  WHERE attrelid = to_regclass(:table_name)
    AND attidentity <> '';
 
 -- name: go_on_after
--- New rows are numbered after the copied ones.
+-- Number new rows after the copied ones.
 SELECT setval(:sequence_name, coalesce(max({column}), 1), count(*) > 0)
   FROM {table};
 
 -- name: take
--- New messages are numbered after all that were ever sent.
+-- Number new messages after all that were ever sent.
 SELECT setval('message_no', greatest(CAST(:taken_no AS bigint), 1), CAST(:taken_no AS bigint) > 0);
 
 -- name: unbalanced

@@ -1,12 +1,12 @@
 -- name: serialize_removals
--- Two transactions that remove queues have both read the table before they lock it: without this
--- lock each would wait for the other.
+-- Transactions that remove queues read the table before they lock it: without this lock, two of
+-- them would wait for each other.
 SELECT pg_advisory_xact_lock(1885697139, 2);
 
 -- name: stop_writes
--- Every transaction that sends, or locks a group or a message, has read this table before and keeps
+-- Every transaction that sends, or locks a group or a message, has read this table first and keeps
 -- that lock until its commit. So from here on all sent messages are visible, no other transaction
--- holds a lock, and new ones wait for us.
+-- holds a lock, and new transactions wait for us.
 LOCK TABLE queue IN ACCESS EXCLUSIVE MODE;
 
 -- name: lock_room
@@ -31,7 +31,7 @@ SELECT CAST(q.no AS bigint)
  WHERE pg_try_advisory_xact_lock(1885697143, CAST(q.no AS integer));
 
 -- name: by_name_to_change
--- As in common/, but locked: of two changes none overwrites the other.
+-- As in common/, but locked, so that concurrent changes do not overwrite each other.
 SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, held_by
   FROM queue
  WHERE removed_at IS NULL

@@ -19,7 +19,7 @@ DELETE FROM pace
             FOR UPDATE SKIP LOCKED));
 
 -- name: forget_of_queue
--- As in common/, with a type for what is compared.
+-- As in common/, with an explicit type for the comparison.
 DELETE FROM pace
  WHERE queue_no = :queue_no
    AND (group_key = '') = (CAST(:of_queue AS integer) = 1);

@@ -5,7 +5,7 @@ SELECT id
  WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))));
 
 -- name: known_ended
--- As in common/, and likewise.
+-- The same as above.
 SELECT id
   FROM history_{day}
  WHERE id = ANY (ARRAY(SELECT json_array_elements_text(CAST(:ids AS json))));

@@ -1,5 +1,5 @@
 -- name: begin
--- Whatever the server's default is: each statement sees what is committed when it starts.
+-- Whatever the server's default is, each statement sees what was committed before it started.
 BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 
 -- name: begin_read_only
@@ -7,8 +7,8 @@ BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 
 -- name: set
--- For this transaction only. Plans must not depend on the number of rows when they were made: a
--- queue is empty at one moment and full at the next.
+-- For this transaction only. Plans must not depend on the number of rows at planning time: a queue
+-- may be empty at one moment and full at the next.
 SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('statement_timeout', :timeout_ms, true),
        set_config('lock_timeout', :lock_ms, true),
@@ -18,7 +18,7 @@ SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('jit', 'off', true);
 
 -- name: step_back
--- Wait a little, without locks.
+-- Pause briefly, without locks.
 SELECT pg_sleep(CAST(:seconds AS double precision));
 
 -- name: set_patience

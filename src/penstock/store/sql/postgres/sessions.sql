@@ -1,5 +1,5 @@
 -- name: watch_host
--- For the whole connection: the server shall detect within seconds that our host is gone. Servers
+-- For the whole connection: make the server detect within seconds that our host is gone. Servers
 -- before 14 do not know the last of these settings; before 16 only those on Linux accept it.
 SELECT set_config(w.key, w.value, false)
   FROM json_each_text(CAST(:wanted AS json)) w
@@ -21,8 +21,8 @@ SELECT pg_terminate_backend(a.pid)
    AND CAST(extract(epoch FROM a.backend_start) * 1000000 AS bigint) = CAST(s ->> 1 AS bigint);
 
 -- name: waiting_for_client
--- Sessions like ours in the middle of a statement or between two, waiting for their client to send
--- or to receive. COPY is left out: it waits for its data in pieces.
+-- Sessions like ours that wait for their client to send or receive, inside a statement or between
+-- two. COPY is left out, because it always waits for its data in pieces.
 SELECT pid,
        CAST(extract(epoch FROM backend_start) * 1000000 AS bigint),
        CAST(extract(epoch FROM state_change) * 1000000 AS bigint)

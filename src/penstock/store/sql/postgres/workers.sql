@@ -4,7 +4,7 @@ WHERE worker_id = :worker_id
   FOR UPDATE;
 
 -- name: to_lose
--- As in common/, but locked: one of several nodes does it, and the others do not wait.
+-- As in common/, but locked: only one of several nodes does it, and the others do not wait.
 WHERE worker_id = :worker_id
   AND state IN ('active', 'draining')
   AND alive_until <= :now

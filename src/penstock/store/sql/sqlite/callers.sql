@@ -21,8 +21,8 @@ UPDATE sequence
  WHERE name = 'message';
 
 -- name: files
--- The databases of a connection: number, name, and file. Not as a SELECT: that would start a read,
--- and a transaction that reads cannot wait until others have written.
+-- The databases of a connection: number, name and file. Not a SELECT, which would start a read: a
+-- transaction that has read cannot wait for other writers.
 PRAGMA database_list;
 
 -- name: leave_log

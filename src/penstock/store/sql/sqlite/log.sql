@@ -1,5 +1,5 @@
 -- name: numbers_page
--- The page on which messages are numbered: every transaction that sends writes it.
+-- The page that holds the last message number: every transaction that sends writes it.
 SELECT rootpage
   FROM sqlite_master
  WHERE type = 'table'

@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS history_{day} (
 );
 
 -- name: create_attempt
--- One row per lease that ended without finishing its message on this day.  SQLite's types, and rows numbered by SQLite.
+-- One row per lease that ended without finishing its message on this day.
+-- SQLite's types, and rows numbered by SQLite.
 CREATE TABLE IF NOT EXISTS attempt_{day} (
   attempt_no INTEGER PRIMARY KEY,
   id         TEXT    NOT NULL,
@@ -46,7 +47,8 @@ CREATE TABLE IF NOT EXISTS attempt_{day} (
 );
 
 -- name: create_body
--- What was sent on this day; rows are never changed, so state changes stay small.  SQLite's types, and rows numbered by SQLite.
+-- Contents of messages sent on this day; never changed, so state changes stay small.
+-- SQLite's types, and rows numbered by SQLite.
 CREATE TABLE IF NOT EXISTS body_{day} (
   message_no INTEGER PRIMARY KEY,
   body       TEXT NOT NULL,

@@ -1,5 +1,5 @@
 -- name: tables
--- Every table of the store; SQLite's own begin with its name.
+-- Every table of the store; names of SQLite's own tables begin with "sqlite".
 SELECT name
   FROM sqlite_master
  WHERE type = 'table'

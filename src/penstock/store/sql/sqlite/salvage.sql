@@ -25,7 +25,7 @@ SELECT max(message_no)
   FROM {table};
 
 -- name: take
--- New messages are numbered after all that were ever sent.
+-- Number new messages after all that were ever sent.
 UPDATE sequence
    SET taken_no = max(taken_no, :taken_no)
  WHERE name = 'message';
@@ -87,7 +87,7 @@ SELECT d.queue_no, d.dedup_key, d.id
  WHERE NOT EXISTS (SELECT 1 FROM message AS m WHERE m.id = d.id);
 
 -- name: release_key
--- The key may be used again.
+-- Make the key free again.
 DELETE FROM dedup
  WHERE queue_no = :queue_no
    AND dedup_key = :dedup_key;
