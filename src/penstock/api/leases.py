@@ -56,7 +56,7 @@ class Claimed(AnswerRecord, frozen=True, omit_defaults=True):
     messages: Annotated[list[Message], about("The messages, each with a receipt.")]
     completed: Annotated[
         list[Annotated[Any, _ACT_RESULT]],
-        about("One result per receipt in `complete`, in their order."),
+        about("One result per receipt in `complete`, in the same order."),
     ] = msgspec.field(default_factory=list)
 
 
@@ -122,7 +122,9 @@ class Acts(RequestRecord):
 
 
 class ActResults(AnswerRecord, frozen=True):
-    results: Annotated[list[Annotated[Any, _ACT_RESULT]], about("One per act, in their order.")]
+    results: Annotated[
+        list[Annotated[Any, _ACT_RESULT]], about("One result per act, in the same order.")
+    ]
 
 
 ActResult = Acted | PenstockError  # of one act in a batch, as clients return it

@@ -86,10 +86,10 @@ class Changed(AnswerRecord, frozen=True):
     matched: Annotated[int, about("How many messages matched.")]
     changed: Annotated[int, about("How many were changed.")]
     refused: Annotated[
-        int, about("How many were not, because they are gone or in the wrong state.")
+        int, about("How many were not changed because they are gone or in the wrong state.")
     ]
     is_cut: Annotated[
-        bool, about("More than 100,000 match; send the request again for the others.")
+        bool, about("True if more than 100,000 messages match. Repeat the request for the others.")
     ]
 
 

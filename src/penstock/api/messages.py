@@ -61,7 +61,9 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
     is_blocked: Annotated[
         bool,
-        about("An earlier message of its group is not finished, or its group is at its limit."),
+        about(
+            "True if an earlier message of its group is not finished, or its group is at its limit."
+        ),
     ] = False
     priority: Annotated[int, about("Messages with a smaller number are claimed first.")] = 0
     dedup_key: Annotated[

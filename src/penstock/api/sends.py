@@ -124,7 +124,7 @@ class Sent(AnswerRecord, frozen=True):
 class SendResults(AnswerRecord, frozen=True):
     results: Annotated[
         list[Annotated[Any, one_of("Sent", "ErrorAnswer")]],
-        about("One result per message, in their order."),
+        about("One result per message, in the same order."),
     ]
 
 
