@@ -1,4 +1,4 @@
-"""Circuits: whether requests of a route may be tried."""
+"""Circuits: whether requests of a route may be sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.domain.errors import CircuitNotFound
 
 
 class Circuit(AnswerRecord, frozen=True, omit_defaults=True):
-    """A circuit; fields without a value are left out."""
+    """A circuit; fields without a value are absent."""
 
     hash: Annotated[str, about("The circuit's id: the Murmur3-128 of its pattern.")]
     pattern: Annotated[str, about("The pattern of its route, or the route named by its jobs.")]

@@ -1,4 +1,4 @@
-"""Facts: what happened to workers, circuits and other things than messages."""
+"""Facts: what happened to workers, circuits and other things that are not messages."""
 
 from __future__ import annotations
 

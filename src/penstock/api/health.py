@@ -1,4 +1,4 @@
-"""Whether a node runs and accepts work, for orchestrators."""
+"""Health checks for orchestrators: whether a node runs and accepts work."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class ActFields(RequestRecord, kw_only=True):
 
 
 class ActOptions(TypedDict, total=False):
-    """The same as keyword arguments."""
+    """The same fields as keyword arguments."""
 
     error: str | None
     reason: str | None
@@ -127,11 +127,11 @@ class ActResults(AnswerRecord, frozen=True):
     ]
 
 
-ActResult = Acted | PenstockError  # of one act in a batch, as clients return it
+ActResult = Acted | PenstockError  # the result of one act in a batch, as clients return it
 
 
 def _body_of(verb: Verb) -> type[msgspec.Struct]:
-    """The record with the fields of one verb."""
+    """Build the record type with the fields of one verb."""
     types = {field.name: field.type for field in msgspec.structs.fields(ActFields)}
     fields: list[Any] = [(name, types[name], None) for name in FIELDS_OF[verb]]
     if verb is Verb.SNOOZE:

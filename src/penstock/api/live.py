@@ -1,4 +1,4 @@
-"""Live news: an event per second, while a client listens."""
+"""Live updates: one event per second, while a client listens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notifications: messages for a set time, found again by their tags."""
+"""Notifications: messages due at a set time, found again by their tags."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NewNotification(Draft, kw_only=True):
 
 
 class Change(RequestRecord):
-    """Fields that are left out stay as they are."""
+    """Omitted fields stay unchanged."""
 
     due_at: Annotated[
         InstantOrMs | None, about("When it is due: from then on it can be claimed.")
@@ -151,7 +151,7 @@ class Notifications(AnswerRecord, frozen=True):
 
 
 class ByTags(QueryRecord):
-    """Both tags, one of them in its place, or one in either place; in one queue or in all."""
+    """Both tags, one tag in its place, or one tag in either place; in one queue or in all."""
 
     queue: Annotated[
         QueueName | None, Meta(description="Only messages in this queue.", examples=["mail"])

@@ -1,4 +1,4 @@
-"""What operators look at first: stats, metrics and problems."""
+"""What operators check first: stats, metrics and problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues: their settings, their counts, and what operators do to them."""
+"""Queues: their settings, their counts, and acts of operators on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from penstock.domain.queue.queue import QueueSettings
 
 
 class Counts(AnswerRecord, frozen=True):
-    """Messages that are there now."""
+    """Messages that exist now."""
 
     waiting: Annotated[int, about("The number of messages that are not due yet.")]
     ready: Annotated[int, about("The number of messages that can be claimed.")]
@@ -42,7 +42,7 @@ class Counts(AnswerRecord, frozen=True):
 
 
 class Totals(AnswerRecord, frozen=True):
-    """All there ever were."""
+    """Totals over the lifetime of the queue."""
 
     sent: Annotated[int, about("The number of messages that arrived.")]
     done: Annotated[int, about("The number of completed messages.")]

@@ -1,4 +1,4 @@
-"""Recurring work: messages that a schedule sends again and again."""
+"""Recurring work: messages sent on a schedule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from penstock.domain.schedule.schedule import (
 
 MAX_PREVIEW = 1_000
 
-# --- fields that several records have ---
+# --- fields shared by several records ---
 
 CronExpression = Annotated[
     str | None,

@@ -31,7 +31,7 @@ class Rules(RequestRecord):
 
 
 class Route(AnswerRecord, frozen=True, omit_defaults=True):
-    """A route; fields without a value, secrets and header values are left out."""
+    """A route; absent: fields without a value, secrets and header values."""
 
     pattern: Annotated[str, about("A regular expression that the whole URI must match.")]
     url: Annotated[

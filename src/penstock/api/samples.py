@@ -24,7 +24,7 @@ from penstock.domain.queue import minute_counters
 
 
 class Point(AnswerRecord, frozen=True, omit_defaults=True):
-    """One step of a graph; times are left out where no message was done."""
+    """One step of a graph; latencies are absent if no message was done."""
 
     at: Annotated[Instant, about("The start of the step.")]
     waiting: Annotated[int, about("How many messages were not due yet at its end.")]

@@ -1,4 +1,4 @@
-"""Fleets: how many workers there are, how many are wanted, and why."""
+"""Fleets: current and wanted numbers of workers, and the reasons."""
 
 from __future__ import annotations
 

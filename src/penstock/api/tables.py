@@ -1,4 +1,4 @@
-"""The pipeline's tables, as small JSON."""
+"""The tables that the pipeline computes, as small JSON documents."""
 
 from __future__ import annotations
 

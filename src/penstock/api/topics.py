@@ -1,4 +1,4 @@
-"""Topics, their subscriptions, and the events that are published to them."""
+"""Topics, their subscriptions, and the events published to them."""
 
 from __future__ import annotations
 
