@@ -1,4 +1,4 @@
-"""What belongs to one request goes to the store at once: all or nothing, and one commit."""
+"""Each request goes to the store as a whole: all or nothing, in one commit."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_handles_whose_time_is_over_are_deleted_in_a_second_one(
 ) -> None:
     aws.send_batch(queue, *TEN)
     entries = receipts(aws.receive(queue, 9, VisibilityTimeout=0))
-    assert aws.counts(queue) == (10, 0, 0)  # they are back
+    assert aws.counts(queue) == (10, 0, 0)  # they are visible again
     entries += receipts(aws.receive(queue, 1, VisibilityTimeout=60))
     entries = [{**entry, "Id": str(n)} for n, entry in enumerate(entries)]
     asked.clear()
