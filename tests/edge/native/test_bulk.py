@@ -129,7 +129,7 @@ def test_messages_named_by_their_ids_must_be_in_this_queue(api: Api, queue: str)
     ids = [mine, mine, elsewhere, held, "no-such-id"]
     done = ok(bulk(api, queue, act="cancel", ids=ids))
 
-    # The leased one matches and is rejected; the others belong to another queue.
+    # The leased one matches and is refused, like the ids that are not in this queue.
     assert done == {"matched": 2, "changed": 1, "refused": 3, "is_cut": False}
     assert states(api, [mine, elsewhere, held]) == ["cancelled", "ready", "leased"]
 

@@ -29,7 +29,7 @@ def api(make_server: MakeServer, tmp_path: Path) -> Api:
     before.close()
     first.stop()
     store = tmp_path / "data" / FILE
-    ask(store, "PRAGMA wal_checkpoint(TRUNCATE)")  # if a page is in the file, it is read from there
+    ask(store, "PRAGMA wal_checkpoint(TRUNCATE)")  # so that pages are read from the file
     largest = (
         "SELECT name FROM dbstat WHERE name LIKE 'body_%' GROUP BY name ORDER BY count(*) DESC"
     )

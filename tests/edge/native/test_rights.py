@@ -104,7 +104,7 @@ def test_native_operations(
 
 
 def _looks_first(found: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Reads first: they change nothing, so one preparation is enough for all of them."""
+    """Reads first: they change nothing, so that one preparation serves all of them."""
     return sorted(found, key=lambda operation: found[operation][0] != "GET")
 
 

@@ -95,7 +95,7 @@ def test_hot_requests_leave_no_rings(tmp_path, some_requests: Callable[[Door], A
             App(Router(routes(broker, room)), broker.keyring, broker.logins, hosts=frozenset())
         )
         await door.ask(MAIL, {}, method="PUT", content_type="application/json")
-        await some_requests(door)  # objects that exist now stay
+        await some_requests(door)  # fills the caches, which stay
         with garbage_kept() as garbage:
             for _ in range(TIMES):
                 await some_requests(door)

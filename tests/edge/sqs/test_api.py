@@ -33,7 +33,7 @@ Waiting = list[weakref.ref[asyncio.Future[None]]]
 
 
 def answered(end: Callable[[Waiting], Any]) -> list[Response]:
-    """An operation that has to look something up; `end` ends that."""
+    """The responses of an operation that has to look something up; `end` ends the lookup."""
     responses: list[Response] = []
     waiting: Waiting = []
 

@@ -15,9 +15,9 @@ TEN = [{"MessageBody": f"number {n}"} for n in range(10)]
 
 @pytest.fixture
 def asked(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the store is asked for; each is answered within one transaction.
+    """The requests to the store; each of them is one transaction.
 
-    Duties of the server's own come with `write`, and so would an operation in many small steps.
+    The server's own duties use `write`, as would an operation in many small steps.
     """
     found: list[str] = []
     for name in ("send", "claim", "act"):
@@ -40,7 +40,7 @@ def receipts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_batch_is_sent_in_one_transaction(aws: Aws, queue: str, asked: list[str]) -> None:
-    for _ in range(2):  # not seen a moment ago, and seen
+    for _ in range(2):  # the queue is not cached, then cached
         assert len(aws.send_batch(queue, *TEN)["Successful"]) == 10
 
     assert asked == ["send", "send"]
