@@ -39,8 +39,15 @@ class Live(AnswerRecord, frozen=True):
     """The data of one event."""
 
     at: Instant
-    workers: Annotated[int | None, about("Null if the key is limited to some queues.")]
-    open_circuits: Annotated[int | None, about("Null if the key is limited to some queues.")]
+    workers: Annotated[
+        int | None, about("The number of live workers. Null if the key is limited to some queues.")
+    ]
+    open_circuits: Annotated[
+        int | None,
+        about(
+            "The number of open or half-open circuits. Null if the key is limited to some queues."
+        ),
+    ]
     queues: Annotated[list[LiveQueue], about("The queues that have changed since the last event.")]
     is_cut: Annotated[bool, about("True if more queues have changed than are listed.")]
     counts: Annotated[

@@ -24,7 +24,7 @@ class Heads:
         self._known: dict[bytes, tuple[int, Request]] = {}
 
     def recognise(self, data: bytes, transport: asyncio.BaseTransport) -> Request | None:
-        """The request in `data` if it is complete and its head is known; keeps the connection."""
+        """The request, if `data` is complete and its head known, which implies keep-alive."""
         size = data.find(_END) + len(_END)
         known = self._known.get(data[:size])
         if known is None or known[0] != len(data):

@@ -43,7 +43,7 @@ class TableEntry(msgspec.Struct, frozen=True):
 
 
 class JobTable:
-    """One process writes, one thread per place; another process reads after it has exited."""
+    """One process writes, one thread at a time per place; another reads after it has exited."""
 
     def __init__(self, fd: int, places: int) -> None:
         self.fd = fd
