@@ -1,4 +1,4 @@
-"""How the calls of a test reach the client: directly, beside an event loop, or awaited."""
+"""How a test calls the client: directly, beside an event loop, or with await."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _TWIN = "_async"
 _is_awaiting: ContextVar[bool] = ContextVar("is_awaiting", default=False)
 CLASSES: tuple[type, ...] = (Penstock, Enqueuing, Jobs, NotificationQueue, RecurringWork, Kit)
 
-# What a worker or an operator has is called on a thread of its own, as in production.
+# Calls of workers and operators are made on a thread of their own, as in production.
 beside = run_off_loop
 
 
 def run(program: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end, on an event loop of its own."""
+    """Run it to completion, on an event loop of its own."""
     return beside(lambda: asyncio.run(program))
 
 
@@ -51,7 +51,7 @@ def running_loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def twins() -> Iterator[tuple[type, str]]:
-    """The sync methods that have an async form."""
+    """The sync methods that have an async version."""
     for owner in CLASSES:
         for name in dir(owner):
             if name.endswith(_TWIN) and not name.startswith("_"):
@@ -60,7 +60,7 @@ def twins() -> Iterator[tuple[type, str]]:
 
 
 def await_twins(monkeypatch: pytest.MonkeyPatch, loop: asyncio.AbstractEventLoop) -> None:
-    """Every sync call that has an async form awaits that form on the loop instead."""
+    """Make every sync call that has an async version await that version on the loop instead."""
     for owner, name in list(twins()):
         twin = inspect.getattr_static(owner, name + _TWIN)
         monkeypatch.setattr(owner, name, _awaiting(getattr(owner, name), twin, loop))
@@ -77,7 +77,7 @@ def _awaiting(
         return await answer
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        # What a twin or a handler that it runs calls by itself stays as it is.
+        # Calls that an async version or its handlers make themselves stay as they are.
         if _is_awaiting.get() or is_on_loop():
             return sync(*args, **kwargs)
         return asyncio.run_coroutine_threadsafe(awaited(*args, **kwargs), loop).result()
@@ -94,10 +94,10 @@ def is_on_loop() -> bool:
 
 
 class BesideLoop:
-    """The broker as an operator elsewhere has it: its calls are made on a thread without a loop."""
+    """The broker as a remote operator sees it: its calls run on a thread without a loop."""
 
     def __init__(self, find: Callable[[], Any]) -> None:
-        self._find = find  # at the first use: what opens a store does so inside the test
+        self._find = find  # at the first use, so that a store is opened inside the test
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._find(), name)
@@ -111,5 +111,5 @@ class BesideLoop:
 
 
 def _beside_loop(answer: Any) -> Any:
-    """Work runs where it is asked for its result, which must be beside the loop as well."""
+    """Work runs where its result is requested, which must be beside the loop as well."""
     return BesideLoop(lambda: answer) if isinstance(answer, Work) else answer

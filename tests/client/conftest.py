@@ -1,4 +1,4 @@
-"""An application on every way in, with a manual clock; see ways.py."""
+"""An application in every environment, with a manual clock; see ways.py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ make_server = edge.make_server
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test runs on every way that is possible for it."""
+    """Run every test in every environment that is possible for it."""
     test = metafunc.definition
     if "way" in metafunc.fixturenames:
         rows = [row for mark in test.iter_markers("ways") for row in mark.args]
@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Tests whose caller is a program on an event loop run inside of one."""
+    """Run a test inside an event loop if its caller is a program on one."""
     way = pyfuncitem.funcargs.get("way")
     if not isinstance(way, Way):
         _check_reason(pyfuncitem)
@@ -102,7 +102,7 @@ def job_database(postgres_cluster: PostgresCluster, migrated_template: str) -> s
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Of the test's own, in memory where the machine has such a place."""
+    """A folder for the test, in memory if the machine has such a place."""
     with tempfile.TemporaryDirectory(prefix="penstock-", dir=memory_folder()) as name:
         yield Path(name)
 
@@ -111,7 +111,7 @@ def folder() -> Iterator[Path]:
 def url(way: Way, request: pytest.FixtureRequest, folder: Path) -> str:
     match way.backend:
         case Backend.SQLITE:
-            # Checksums are for the tests of the store, and another connection can do without.
+            # Only the store's own tests need checksums.
             return f"sqlite:///{folder / 'jobs.db'}?checksums=off"
         case Backend.POSTGRES:
             return str(request.getfixturevalue("job_database"))
@@ -129,13 +129,13 @@ def clock(way: Way, request: pytest.FixtureRequest) -> ManualClock:
 
 @pytest.fixture
 def neighbours(way: Way) -> list[str]:
-    """Queues of the same application, in which nothing is due."""
+    """Queues of the same application in which nothing is due."""
     return [a_name(), a_name()] if way.queues is Queues.SEVERAL else []
 
 
 @pytest.fixture
 def app(url: str, clock: ManualClock, neighbours: list[str]) -> Iterator[Penstock]:
-    """Not opened yet: the test opens it by its first use, where and as it runs."""
+    """Not opened yet: the test opens it by its first use, wherever it runs."""
     made = Penstock(url, clock=clock)
     for name in neighbours:
         made.queue(name)
@@ -145,7 +145,7 @@ def app(url: str, clock: ManualClock, neighbours: list[str]) -> Iterator[Penstoc
 
 @pytest.fixture
 def broker(app: Penstock, way: Way, request: pytest.FixtureRequest) -> Broker:
-    """What is behind the application, for a look at what only operators see."""
+    """The broker behind the application, for what only operators see."""
 
     def find() -> Broker:
         if way.backend is Backend.HTTP:

@@ -1,4 +1,4 @@
-"""Runs due work when a test says so, the real way: claim, prepare, call, act."""
+"""Runs due work when a test says so, as a worker does: claim, prepare, call, act."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.client.calls import beside
 
 
 class Controls:
-    """Keeps what a job asked for."""
+    """Records what a job asked for."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, object]] = []
@@ -27,7 +27,7 @@ class Controls:
 
 
 class WorkerDriver:
-    """A worker of some queues, one step at a time, on a thread without an event loop.
+    """A worker of some queues that a test steps, on a thread without an event loop.
 
     With `neighbours` it claims from those, too, and its acts go along with a claim from them: a
     worker of several queues completes a message of one while it claims from another.
@@ -73,7 +73,7 @@ class WorkerDriver:
         return beside(lambda: self.app.job_source().act(acts))
 
     def run_due(self) -> list[JobAct]:
-        """Everything that is due now, once; returns what was done with each."""
+        """Run everything that is due now, once; returns what was done with each message."""
         acts = [self.act_of(job) for job in self.claim()]
         assert self.act(*acts) == [None] * len(acts)
         return acts

@@ -1,4 +1,4 @@
-"""One program with jobs, notifications, the bus and recurring work, on every way there is."""
+"""One program with jobs, notifications, the bus and recurring work, in every environment."""
 
 from __future__ import annotations
 

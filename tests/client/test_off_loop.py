@@ -1,4 +1,4 @@
-"""Blocking calls, on an event loop and elsewhere."""
+"""Blocking calls, on an event loop and off it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that recur: declared by a worker's start, on every way in."""
+"""Recurring jobs: declared when a worker starts, in every environment."""
 
 from __future__ import annotations
 

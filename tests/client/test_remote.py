@@ -1,4 +1,4 @@
-"""The client against a real server: every method, and refusals as the errors that were raised."""
+"""The client against a real server: every method, and rejections as the original errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens when answers do not come: against a server that behaves badly on purpose."""
+"""Missing answers, from a server that misbehaves on purpose."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def answer(body: bytes, status: bytes = b"200 OK", *more: bytes) -> bytes:
 
 
 class Late(bytes):
-    """An answer that takes its time."""
+    """An answer that arrives late."""
 
 
 CLOSES = b""

@@ -1,4 +1,4 @@
-"""The tables of ways: every pair occurs, every row is in use, and so is every async form."""
+"""The tables of ways: every pair occurs, and every row and every async version is used."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_async_form_stands_for_a_sync_call_with_the_same_parameters():
 
 
 def test_no_call_of_the_client_is_left_out_of_the_comparison():
-    """A public method is sync with an async form, or is listed here with a reason."""
+    """A public method is sync with an async version, or is listed here with a reason."""
     compared = {(owner, name) for owner, name in twins()}
     left = {
         f"{owner.__name__}.{name}"

@@ -1,4 +1,4 @@
-"""The log of a worker: lines of a job name it, and its errors are there as a whole."""
+"""A worker's log: lines about a job name it, and its errors are logged in full."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ except ValueError:
 
 
 def run(form: str) -> tuple[list[str], list[str]]:
-    """Ids of the two jobs, and the lines of the log."""
+    """The ids of the two jobs, and the lines of the log."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, form], capture_output=True, text=True, check=True
     )

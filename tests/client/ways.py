@@ -1,4 +1,4 @@
-"""The ways in which users combine the client with its surroundings, and what is impossible on some.
+"""Ways: the environments in which users run the client, and what is impossible in some of them.
 
 A way is a store, a caller and a number of queues. Every test of the client's behaviour runs on all
 of `WAYS`, in which each pair of them occurs; `@pytest.mark.every_way` takes the whole product.
@@ -23,12 +23,12 @@ class Backend(StrEnum):
 class Caller(StrEnum):
     SYNC = "sync"  # plain code, no event loop
     LOOP = "loop"  # the same code inside a running event loop
-    AWAIT = "await"  # the `_async` form of each call that has one, on a running event loop
+    AWAIT = "await"  # the `_async` version of each call that has one, on a running event loop
 
 
 class Queues(StrEnum):
     ONE = "one"
-    SEVERAL = "several"  # the worker claims from neighbours, too, and completes with such a claim
+    SEVERAL = "several"  # the worker also claims from neighbours, and completes with such a claim
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A browser, servers on both stores, and pages; every complaint of a page fails its test.
+"""A browser, servers on both stores, and pages; any error of a page fails its test.
 
 Screenshots go into the folder named by PENSTOCK_SCREENSHOTS, or into pytest's own.
 """

@@ -1,4 +1,4 @@
-"""A driver for the console: short calls for what a user does."""
+"""A driver for the console: short calls for the actions of a user."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Console:
         return any(known in text for known in self._forgiven)
 
     def forgive(self, text: str) -> None:
-        """Ignore an expected complaint, which must have been seen; further ones are ignored too."""
+        """Ignore an expected complaint, which must have occurred; further ones are ignored too."""
         before = len(self.complaints)
         self.overlook(text)
         assert len(self.complaints) < before, f"no complaint about {text!r}"
 
     def overlook(self, text: str) -> None:
-        """Ignore a complaint that may or may not be seen."""
+        """Ignore a complaint that may or may not occur."""
         self._forgiven.append(text)
         self.complaints = [line for line in self.complaints if not self._is_forgiven(line)]
 
@@ -141,7 +141,7 @@ class Dialog:
         self.box.wait_for(state="detached")
 
     def try_to_confirm(self) -> None:
-        """Confirm; the dialog stays open if the act is refused."""
+        """Confirm; the dialog stays open if the act is rejected."""
         self.box.locator('footer button[type="submit"]').click()
 
     def cancel(self) -> None:

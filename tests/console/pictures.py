@@ -1,4 +1,4 @@
-"""The pictures of docs/console.md, of a server after a story.
+"""Take the pictures of docs/console.md, on a server with the story's data.
 
 make pictures                          into docs/pictures
 python -m tests.console.pictures DIR   into another folder
@@ -35,7 +35,7 @@ class Shot(NamedTuple):
     width: int = 1200
     height: int = 780
     dialog: str | None = None  # the action whose dialog is open
-    seconds: int = 0  # of live traffic before the picture
+    seconds: int = 0  # seconds of live traffic before the picture
 
 
 SHOTS = (

@@ -29,7 +29,7 @@ PAGES = {
     "login": "/console/login",
     "nowhere": "/console/no/such/page",
 }
-# Luminance and contrast as WCAG 2 reckons them.
+# Luminance and contrast as defined by WCAG 2.
 CONTRAST = """
 () => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });

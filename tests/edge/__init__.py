@@ -1,1 +1,1 @@
-"""Tests from outside: a running server, spoken to over HTTP."""
+"""Black-box tests: a running server, called over HTTP."""

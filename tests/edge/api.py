@@ -15,16 +15,16 @@ _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def a_name(start: str = "queue") -> str:
-    """Never the same twice, so that tests can share a server."""
+    """A unique name, so that tests can share a server."""
     return f"{start}-{next(_numbers)}"
 
 
 class Api:
-    """One client.  `call` gives back whatever came; the others expect success."""
+    """One client.  `call` returns any response; the other methods expect success."""
 
     def __init__(self, url: str, *, key: str | None = None) -> None:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        # Requests must not find their way through a proxy that the environment names.
+        # Requests must not go through a proxy named in the environment.
         self.http = httpx.Client(
             base_url=url, headers=headers, timeout=30, trust_env=False, verify=_NO_TLS
         )
@@ -52,7 +52,7 @@ class Api:
         return str(sent["id"])
 
     def send_many(self, queue: str, bodies: Iterable[Any]) -> None:
-        """In one transaction."""
+        """Send in one transaction."""
         drafts = [{"body": body} for body in bodies]
         ok(self.call("POST", f"/v1/queues/{queue}/messages/batch", {"messages": drafts}))
 
@@ -71,14 +71,14 @@ class Api:
         return dict(self.get(f"/v1/queues/{name}"))
 
     def counts(self, name: str) -> dict[str, int]:
-        """What is there now, without the zeros."""
+        """The current counts, without zeros."""
         return {state: n for state, n in self.queue(name)["counts"].items() if n}
 
     def message(self, message_id: str) -> dict[str, Any]:
         return dict(self.get(f"/v1/messages/{message_id}"))
 
     def die(self, queue: str, **draft: Any) -> str:
-        """Send a message and give it up; returns its id."""
+        """Send a message and bury it; returns its id."""
         message_id = self.send(queue, **draft)
         ok(self.act(self.claim_one(queue)["receipt"], "bury", reason="broken"))
         return message_id
@@ -94,13 +94,13 @@ class Api:
 
 
 def ok(response: httpx.Response) -> Any:
-    """The answer's JSON; it must be a success."""
+    """Return the JSON of a response, which must be a success."""
     assert response.is_success, f"{response.status_code}: {response.text}"
     return response.json()
 
 
 def assert_refused(response: httpx.Response, status: int, code: str) -> str:
-    """The one shape of errors; returns its text."""
+    """Check the format of an error response; returns its text."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     text = response.json()["error"]["message"]

@@ -1,4 +1,4 @@
-"""Servers for the tests from outside.  Most share one per backend, each with queues of its own."""
+"""Servers for the black-box tests.  Most tests share one per backend, each with its own queues."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.edge.process import ServerProcess
 
 BACKENDS = ("sqlite", "postgres")
 
-# Only a wake-up or a due date can answer a waiting claim in time: a look in passing comes too late.
+# Only a wake-up or a due date can answer a waiting claim in time: polling comes too late.
 NEVER_LOOKS_IN_PASSING = {"waking": {"poll_ms": 60_000}}
-NEVER_PUSHES = {"push": {"deliver": False}}  # what was queued stays there to be looked at
+NEVER_PUSHES = {"push": {"deliver": False}}  # queued messages stay there for inspection
 AS_AWEQ_DOES = {"aweq": {"allow_origin": "*"}}
 
 MakeServer = Callable[..., LiveServer]
@@ -35,9 +35,9 @@ InBackground = Callable[..., Future[Any]]
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """One for all tests and each backend; its clock stands still until a test turns it.
+    """One server per backend for all tests; its clock stands still until a test advances it.
 
-    Nor does it do anything by itself: its duties might come between two steps of a test.
+    It runs no duties, which might interfere between two steps of a test.
     """
     settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING, **NEVER_PUSHES, **AS_AWEQ_DOES}
     if request.param == "postgres":
@@ -65,7 +65,7 @@ def api(server: LiveServer) -> Iterator[Api]:
 
 @pytest.fixture
 def make_server(tmp_path: Path) -> Iterator[MakeServer]:
-    """Servers with settings of their own, on SQLite: make_server(server={"max_connections": 3})."""
+    """Servers with their own settings, on SQLite: make_server(server={"max_connections": 3})."""
     with ExitStack() as stack:
 
         def make(
@@ -79,7 +79,7 @@ def make_server(tmp_path: Path) -> Iterator[MakeServer]:
 
 @pytest.fixture
 def make_process(tmp_path: Path) -> Iterator[MakeProcess]:
-    """Servers as processes of their own: make_process(server_idle_timeout_ms=500)."""
+    """Servers in their own processes: make_process(server_idle_timeout_ms=500)."""
     with ExitStack() as stack:
 
         def make(**settings: object) -> ServerProcess:
@@ -90,7 +90,7 @@ def make_process(tmp_path: Path) -> Iterator[MakeProcess]:
 
 @pytest.fixture
 def in_background() -> Iterator[InBackground]:
-    """Calls that a test starts and looks at later."""
+    """Run calls whose results a test checks later."""
     with ThreadPoolExecutor(32) as pool:
         yield pool.submit
 

@@ -1,4 +1,4 @@
-"""What the duties of a server do by themselves, here done when a test says so."""
+"""Run the duties of a server when a test says so."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def sample(server: LiveServer) -> None:
 
 
 def advance_moves(server: LiveServer, clock: ManualClock) -> None:
-    """A second passes, and move tasks take their steps."""
+    """Advance the clock by a second and step the move tasks."""
     Mover(server.broker.moves, every_ms=500).tick(clock.advance(seconds=1))

@@ -1,4 +1,4 @@
-"""A server in a thread of this process, so that a test can turn its clock and look inside."""
+"""A server in a thread of this process, so that a test can set its clock and inspect it."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class LiveServer:
         return self
 
     def ask_to_stop(self) -> None:
-        with suppress(RuntimeError):  # it may have stopped just now, and closed its loop
+        with suppress(RuntimeError):  # it may just have stopped and closed its loop
             self._loop.call_soon_threadsafe(self._stop.set)
 
     def stop(self) -> None:
-        """Twice does no harm."""
+        """Stop; calling it twice is harmless."""
         if self._thread.is_alive():
             self.ask_to_stop()
             self._thread.join(STOP_S)

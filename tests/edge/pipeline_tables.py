@@ -1,4 +1,4 @@
-"""Tables such as the pipeline leaves behind, written without Spark."""
+"""Tables like those of the pipeline, written without Spark."""
 
 from __future__ import annotations
 

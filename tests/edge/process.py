@@ -1,4 +1,4 @@
-"""A server as a process of its own: for signals, memory, and what it writes to its log."""
+"""A server in its own process, to test signals, memory and its log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXIT_S = 20.0
 
 
 class ServerProcess:
-    """Settings come through the environment: `{"server_idle_timeout_ms": 500}`."""
+    """Settings are passed in the environment: `{"server_idle_timeout_ms": 500}`."""
 
     def __init__(
         self, data: Path, settings: Mapping[str, object] | None = None, *, store: str | None = None
@@ -51,7 +51,7 @@ class ServerProcess:
         return int(found[1]) * 1024
 
     def start(self) -> Self:
-        """Returns when it says that it is ready."""
+        """Start; returns when it reports that it is ready."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "penstock", "serve"],
@@ -71,7 +71,7 @@ class ServerProcess:
         raise AssertionError(f"it ended with {self._process.wait(EXIT_S)}\n{self.log_tail()}")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to go; returns its exit code."""
+        """Ask it to exit; returns its exit code."""
         self._running.send_signal(number)
         code = self._running.wait(EXIT_S)
         self._close()

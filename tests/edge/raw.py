@@ -1,4 +1,4 @@
-"""One TCP connection under a test's full control: any bytes out, and what comes back."""
+"""One TCP connection under a test's full control: any bytes out, and the bytes that come back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Raw:
         return self.answer(is_head=request.startswith(b"HEAD"))
 
     def answer(self, *, is_head: bool = False) -> Answer:
-        """The next answer; raises ClosedError when there is none."""
+        """The next answer; raises ClosedError if there is none."""
         head = self._until(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         pairs = (line.partition(": ") for line in lines if line)
@@ -45,18 +45,18 @@ class Raw:
         return Answer(status, headers, self._exactly(size))
 
     def rest(self) -> bytes:
-        """Everything up to the end of the connection."""
+        """Everything until the end of the connection."""
         while self._receive():
             pass
         rest, self._unread = self._unread, b""
         return rest
 
     def is_closed(self) -> bool:
-        """Waits for the other side to close; anything it says before that counts as open."""
+        """Wait for the other side to close; if it sends anything first, it counts as open."""
         return self.rest() == b""
 
     def reset(self) -> None:
-        """Go away rudely, as when a machine dies."""
+        """Abort the connection, as when a machine crashes."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -97,7 +97,7 @@ class Raw:
 def request(
     method: str, path: str, body: bytes = b"", *, headers: dict[str, str] | None = None
 ) -> bytes:
-    """A well-formed request as bytes; a header given as "" is left out."""
+    """Build a well-formed request; a header given as "" is omitted."""
     lines = {"Host": "localhost"}
     if body:
         lines |= {"Content-Type": "application/json", "Content-Length": str(len(body))}

@@ -1,1 +1,1 @@
-"""What tests lean on: outside servers and other machinery that is not itself under test."""
+"""Support for tests: external servers and other machinery that is not itself under test."""

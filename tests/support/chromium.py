@@ -1,10 +1,10 @@
-"""Finds a Chromium to look at the console with, and gets one where there is none.
+"""Find a Chromium for the console tests, and install one if there is none.
 
     python -m tests.support.chromium
 
 is what `make test` runs first. The order: the program named by PENSTOCK_TEST_CHROMIUM, the
-machine's own Chromium or Chrome, Debian's package (on demand, as root). A machine on which none of
-them works fails here: tests never skip.
+machine's own Chromium or Chrome, Debian's package (on demand, as root). If none of
+them works, this fails: tests never skip.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support import debian
 
 CHOSEN_BY_HAND = "PENSTOCK_TEST_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Nothing but our pages: no sandbox for root, no sync, no updates, no calls home.
+# No sandbox for root, no sync, no updates, no requests except for our pages.
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -37,7 +37,7 @@ Any one of these is enough:
   - Chromium or Chrome on this machine (Debian: apt-get install chromium fonts-dejavu-core)
   - {CHOSEN_BY_HAND}=<path of such a program>
 `make test` tries Debian's package by itself."""
-# The node program inside Playwright's wheel is linked against it; a bare Debian does not have it.
+# The node binary inside Playwright's wheel is linked against it; a bare Debian lacks it.
 DRIVER_PACKAGE = "libatomic1"
 DRIVER_MISSING = f"""\
 Playwright's driver does not start: {{error}}
@@ -51,7 +51,7 @@ class ChromiumMissingError(RuntimeError):
 
 
 def require() -> str:
-    """Its path; raises ChromiumMissingError."""
+    """Return its path; raises ChromiumMissingError."""
     found = find()
     if found is None:
         raise ChromiumMissingError
@@ -66,13 +66,13 @@ def find() -> str | None:
 
 
 def version(program: str) -> str:
-    """Such as "Chromium 156.0.8078.79"; empty when it does not run."""
+    """The version, such as "Chromium 156.0.8078.79"; empty if it does not run."""
     done = _run(program, "--version")
     return " ".join(done.stdout.split()[:2]) if done.returncode == 0 else ""
 
 
 def driver_error() -> str | None:
-    """Why Playwright cannot start here; None when it can."""
+    """Why Playwright cannot start here; None if it can."""
     done = _run(compute_driver_executable()[0], "--version")
     return None if done.returncode == 0 else debian.last_line(done.stderr)
 

@@ -1,4 +1,4 @@
-"""Programs of the machine, taken from Debian's packages where they are missing and we are root."""
+"""Find programs of the machine, or install their Debian packages if we are root."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXTRA_FOLDERS = ("/usr/sbin", "/usr/local/sbin")
 
 
 def find(names: Sequence[str], *, folders: Sequence[str] = ()) -> Path | None:
-    """The first of `names` that is there; `folders` are looked into before the path."""
+    """The first of `names` that exists; `folders` are searched before the path."""
     path = os.pathsep.join((*folders, os.environ.get("PATH", ""), *_EXTRA_FOLDERS))
     for name in names:
         found = shutil.which(name, path=path)
@@ -24,7 +24,7 @@ def find(names: Sequence[str], *, folders: Sequence[str] = ()) -> Path | None:
 
 
 def install(*packages: str) -> list[str]:
-    """Try one after the other until one is there; tells why those before it are not."""
+    """Try the packages one by one until one is installed; reports why the others failed."""
     if shutil.which("apt-get") is None:
         return ["no apt-get on this machine"]
     if os.geteuid() != 0:
@@ -59,7 +59,7 @@ def _apt_install(package: str) -> subprocess.CompletedProcess[str]:
 
 @contextlib.contextmanager
 def _services_stay_stopped() -> Iterator[None]:
-    """A packaged server starts itself when installed, and would share machine and disk with us."""
+    """Keep packaged servers from starting at installation: they would share our disk."""
     if _POLICY.exists():
         yield
         return

@@ -1,4 +1,4 @@
-"""A real HTTP server that does as it is told: answers, fails, hangs, hangs up, waits."""
+"""A real HTTP server that a test controls: it answers, fails, hangs, disconnects or waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAIT_S = 60.0
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it arrived."""
+    """A request as it was received."""
 
     method: str
     target: str
@@ -31,19 +31,19 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b"ok"
-    claims_more: int = 0  # bytes that it announces and never sends
+    claims_more: int = 0  # bytes that it announces but never sends
 
 
 class HangUp:
-    """Closes the connection without a word."""
+    """Close the connection without an answer."""
 
 
 class Hang:
-    """Takes the request and never answers."""
+    """Accept the request and never answer."""
 
 
 class Begin:
-    """Begins an answer and closes the connection in the middle of its head."""
+    """Begin an answer and close the connection in the middle of its head."""
 
 
 Behaviour = Answer | HangUp | Hang | Begin
@@ -74,7 +74,7 @@ class HttpBackend:
         self._loop.call_soon_threadsafe(self._gate.set)
 
     def wait_for(self, count: int) -> list[Seen]:
-        """Until so many requests have arrived since the beginning."""
+        """Wait until this many requests have arrived since the start."""
         with self._changed:
             arrived = self._changed.wait_for(lambda: len(self.seen) >= count, WAIT_S)
             assert arrived, f"{len(self.seen)} requests arrived, not {count}"
@@ -95,7 +95,7 @@ class HttpBackend:
         self.stop()
 
     def stop(self) -> None:
-        """Twice does no harm."""
+        """Stop; calling it twice is harmless."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(WAIT_S)

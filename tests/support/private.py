@@ -1,4 +1,4 @@
-"""What the private servers of tests have in common: a port that stays theirs, and a guard."""
+"""Shared parts of the private test servers: a stable port, and a guard process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _GUARD = Path(__file__).with_name("server_guard.py")
 
 
 def free_port() -> int:
-    """Below the kernel's range for outgoing connections, so that it stays ours over restarts.
+    """A port below the kernel's range for outgoing connections, so that it stays free for us.
 
-    Where the dice of a test are set, those of another process may be set alike.
+    It uses system randomness: if a test seeds `random`, another process may have the same seed.
     """
     for port in random.SystemRandom().sample(range(20_000, 32_000), 200):
         with socket.socket() as probe, suppress(OSError):

@@ -1,4 +1,4 @@
-"""Processes by their numbers."""
+"""Look up processes by pid."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 
 def is_alive(pid: int) -> bool:
-    """A zombie is not."""
+    """Whether the process runs; a zombie does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:  # it may go while we look
+    except OSError:  # it may exit in the meantime
         return False

@@ -1,4 +1,4 @@
-"""Programs that tests need from the machine; taken from Debian where they are missing."""
+"""Programs that tests need from the machine; installed from Debian if missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.support import debian
 
 
 def need(program: str, package: str | None = None) -> str:
-    """The program's path.  Missing and not to be had is a failure, never a skip."""
+    """Return the program's path.  If it cannot be installed, the test fails, never skips."""
     found = debian.find([program])
     if found is None:
         debian.install(package or program)

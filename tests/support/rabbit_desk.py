@@ -1,4 +1,4 @@
-"""Publishes to a RabbitMQ, takes from it, and sets it up, as its own users do."""
+"""A driver for RabbitMQ: publish, consume, and set it up as its users do."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class RabbitDriver:
             self._channel.queue_declare(queue, durable=True)
 
     def publish(self, queue: str, count: int = 1) -> None:
-        """Returns when the broker has them."""
+        """Publish; returns when the broker has confirmed the messages."""
         for _ in range(count):
             self._channel.basic_publish("", queue, b"work")
 
     def take(self, queue: str, count: int = 1) -> list[int]:
-        """Neither completed nor given back until the connection is closed."""
+        """Consume messages without acknowledging them until the connection is closed."""
         return [self._channel.basic_get(queue)[0].delivery_tag for _ in range(count)]
 
     @contextmanager
     def traffic(self, queue: str) -> Iterator[None]:
-        """Something is published and consumed all the time."""
+        """Publish and consume continuously."""
         is_over = threading.Event()
 
         def flow() -> None:
@@ -78,7 +78,7 @@ class RabbitDriver:
 
 
 def manage(node: RabbitNode, path: str, **body: object) -> None:
-    """PUT to the management API."""
+    """Send a PUT to the management API."""
     token = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
     request = urllib.request.Request(
         f"{node.management_url}/api/{path}",

@@ -3,8 +3,8 @@
     with RabbitNode() as node:
         node.management_url, node.port
 
-Own name, ports, epmd, cookie and folders, next to no packaged one; it listens on 127.0.0.1 only and
-ends with its owner, however the owner ends (see server_guard.py).
+It has its own name, ports, epmd, cookie and folders, apart from a packaged node; it listens on
+127.0.0.1 only and ends with its owner, however the owner ends (see server_guard.py).
 
     python -m tests.support.rabbitmq
 
@@ -30,7 +30,7 @@ from tests.support.private import free_port, start_guard
 
 HOST = "127.0.0.1"
 USER = PASSWORD = "guest"
-# The script itself: the packaged wrapper on the path insists on the rabbitmq user.
+# The script itself: the packaged wrapper on the path requires the rabbitmq user.
 SCRIPTS = ("/usr/lib/rabbitmq/bin",)
 SERVER, EPMD = "rabbitmq-server", "epmd"
 MISSING = """\
@@ -40,7 +40,7 @@ No RabbitMQ server to test with: install it (Debian: apt-get install rabbitmq-se
 _STEP_S = 0.05
 _START_STEPS = 2_400
 _STOP_S = 20
-# Figures every second in place of every five: nothing else is different from a node as it comes.
+# Statistics every second instead of every five; otherwise the node has its defaults.
 _SETTINGS = """\
 listeners.tcp.1 = {host}:{port}
 management.tcp.ip = {host}
@@ -53,11 +53,11 @@ management.sample_retention_policies.detailed.10 = 1
 
 
 class RabbitFailedError(RuntimeError):
-    """There is no RabbitMQ, or it did not start; the text ends with what it said."""
+    """There is no RabbitMQ, or it did not start; the text ends with its output."""
 
 
 def environment(folder: Path, *, port: int, epmd_port: int, dist_port: int) -> dict[str, str]:
-    """For a node that keeps everything in `folder`, and finds no settings unless they are added."""
+    """The environment of a node that keeps everything in `folder` and reads no other settings."""
     return {
         "HOME": str(folder),
         "ERL_EPMD_PORT": str(epmd_port),
@@ -105,10 +105,10 @@ class RabbitNode:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def start(self) -> None:
-        """Does nothing if it runs already; returns when the management server answers."""
+        """Start unless it is running; returns when the management server answers."""
         if self.is_running:
             return
-        # Started by the node it would become a daemon, and stay behind when the node stops.
+        # If the node started it, it would become a daemon and outlive the node.
         epmd_port = self._env["ERL_EPMD_PORT"]
         self._epmd = self._popen([_need(EPMD), "-port", epmd_port, "-address", HOST], group=0)
         self._tell_guard(-self._epmd.pid)
@@ -116,13 +116,13 @@ class RabbitNode:
         self._await_ready(self._server)
 
     def stop(self) -> None:
-        """Stop the node; durable queues are back after the next start."""
+        """Stop the node; durable queues exist again after the next start."""
         self._end(self._server, signal.SIGTERM)
         self._end(self._epmd, signal.SIGTERM)
         self._tell_guard(0)
 
     def close(self) -> None:
-        """Ends it and removes all it wrote, without asking.  Twice does no harm."""
+        """Kill the node and remove its files.  Calling it twice is harmless."""
         if os.getpid() != self._owner or self._guard.stdin is None or self._guard.stdin.closed:
             return
         atexit.unregister(self.close)
@@ -156,7 +156,7 @@ class RabbitNode:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                process_group=group,  # Ctrl-C in the terminal is for the tests
+                process_group=group,  # Ctrl-C in the terminal is meant for the tests
             )
 
     def _await_ready(self, server: subprocess.Popen[bytes]) -> None:
@@ -169,7 +169,7 @@ class RabbitNode:
         raise RabbitFailedError(f"RabbitMQ did not start:\n{self.log}")
 
     def _has_figures(self) -> bool:
-        """It answers a while before it knows anything about itself."""
+        """Whether it has statistics: it answers some time before it has any."""
         request = urllib.request.Request(f"{self.management_url}/api/nodes")
         request.add_header("Authorization", "Basic Z3Vlc3Q6Z3Vlc3Q=")
         try:

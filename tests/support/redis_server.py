@@ -3,7 +3,7 @@
     with RedisServer() as redis:
         redis.url
 
-It listens on 127.0.0.1 only, keeps nothing on the disk, and ends with its owner, however the owner
+It listens on 127.0.0.1 only, writes nothing to disk, and ends with its owner, however the owner
 ends (see server_guard.py).
 
     python -m tests.support.redis_server
@@ -38,7 +38,7 @@ _START_STEPS = 2_400
 
 
 class RedisFailedError(RuntimeError):
-    """There is no Redis, or it did not start; the text ends with what it said."""
+    """There is no Redis, or it did not start; the text ends with its output."""
 
 
 class RedisServer:
@@ -63,7 +63,7 @@ class RedisServer:
         return redis.Redis.from_url(self.url, password=self._password, decode_responses=True)
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Start; returns when it answers."""
         program = debian.find(SERVERS)
         if program is None:
             raise RedisFailedError(MISSING)
@@ -76,7 +76,7 @@ class RedisServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                process_group=0,  # Ctrl-C in the terminal is for the tests
+                process_group=0,  # Ctrl-C in the terminal is meant for the tests
             )
         assert self._guard.stdin is not None
         self._guard.stdin.write(f"{self._server.pid}\n".encode())
@@ -84,7 +84,7 @@ class RedisServer:
         self._await_ready(self._server)
 
     def close(self) -> None:
-        """Ends it and removes all it wrote, without asking.  Twice does no harm."""
+        """Kill the server and remove its files.  Calling it twice is harmless."""
         if os.getpid() != self._owner or self._guard.stdin is None or self._guard.stdin.closed:
             return
         atexit.unregister(self.close)

@@ -1,10 +1,10 @@
-"""Ends a test server whose owner has gone, however it went.
+"""Ends a test server when its owner has exited, however it exited.
 
 The owner starts this program beside its server and writes the server's process id to its standard
 input, one line per change: 0 when there is none, negative for a whole group of processes. When the
-owner goes, even by a SIGKILL, the pipe closes, and this program ends the server and removes its
-folder. It is a process of its own because the kernel's signal on a parent's death is also sent when
-only the *thread* that forked ends.
+owner exits, even by a SIGKILL, the pipe closes, and this program ends the server and removes its
+folder. It is a separate process because the kernel's parent-death signal is also sent when only the
+*thread* that forked ends.
 
 Usage: server_guard.py FOLDER
 """
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def _last_pid_told_by(owner: int) -> int:
-    """Returns when the owner has gone. A forked child may hold the pipe open: so look at both."""
+    """Return when the owner has exited. A forked child may hold the pipe open: check both."""
     received = b"0\n"
     while os.getppid() == owner:
         if not select.select([0], [], [], 1.0)[0]:

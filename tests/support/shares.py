@@ -1,7 +1,7 @@
-"""Which tests one process of pytest-xdist runs all of, one after the other.
+"""Groups of tests that one pytest-xdist process runs one after another.
 
-By where they stand, because marks (`xdist_group`) get lost: xdist hangs them onto the ids of tests,
-and current pytest does not let it.
+Grouped by folder, because marks (`xdist_group`) get lost: xdist appends them to the ids of tests,
+which current pytest does not allow.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Shares(LoadScopeScheduling):  # type: ignore[misc]
     def _reschedule(self, node: Any) -> None:
         """Leave out a process that is still collecting.
 
-        Where two have crashed, xdist schedules for both successors when the first of them is ready,
-        and ends the whole run with a KeyError of the second.
+        If two have crashed, xdist schedules for both successors when the first is ready, and ends
+        the whole run with a KeyError of the second.
         """
         if node in self.registered_collections:
             super()._reschedule(node)

@@ -1,4 +1,4 @@
-"""What `make test` checks before it opens a browser."""
+"""The checks that `make test` does before it starts a browser."""
 
 from __future__ import annotations
 

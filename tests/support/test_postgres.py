@@ -1,4 +1,4 @@
-"""The private PostgreSQL server that other tests stand on."""
+"""The private PostgreSQL server that other tests use."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ sys.stdin.read()
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[PostgresCluster]:
-    """A server of our own to maltreat."""
+    """A server that the tests may crash and damage."""
     with PostgresCluster(settings={"application_name": "maltreated"}) as cluster:
         yield cluster
 

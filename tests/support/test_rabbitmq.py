@@ -1,4 +1,4 @@
-"""The private RabbitMQ node that other tests stand on."""
+"""The private RabbitMQ node that other tests use."""
 
 import os
 import signal

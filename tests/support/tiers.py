@@ -1,12 +1,12 @@
-"""What `make test-quick` (pytest --quick) runs: whatever needs nothing outside this process.
+"""What `make test-quick` (pytest --quick) runs: tests that need nothing outside this process.
 
 A test belongs to the quick tier unless it
 
-- runs on PostgreSQL, which its parameters say,
+- runs on PostgreSQL, as its parameters show,
 - requests a fixture of FIXTURES,
 - is in one of PLACES, or marked `slow`.
 
-Servers that are threads of this process, on SQLite, are quick and stay.
+Servers that are threads of this process, on SQLite, are quick enough.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does in its own time."""
+"""Wait for other threads or processes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _STEP_S = 0.002
-_PATIENCE_S = 60.0  # for what takes a moment, on a machine that is busy
+_PATIENCE_S = 60.0  # for things that take a moment, on a busy machine
 
 
 def eventually(look: Callable[[], T], *, within_s: float = _PATIENCE_S) -> T:
-    """What is seen once it is there."""
+    """Return the first truthy result of `look`."""
     until = monotonic() + within_s
     while not (seen := look()):
         assert monotonic() < until, "it did not happen in time"

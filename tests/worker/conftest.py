@@ -41,7 +41,7 @@ def app(url: str, clock: ManualClock) -> Iterator[Penstock]:
 
 @pytest.fixture
 def timed_app(url: str) -> Iterator[Penstock]:
-    """An application whose time goes by itself."""
+    """An application whose clock runs by itself."""
     app = Penstock(url)
     app.queue("mail")
     yield app

@@ -1,4 +1,4 @@
-"""A pump whose slots are turned by hand: real store, real handlers, no threads, no waiting."""
+"""A pump with manual slots: real store, real handlers, no threads, no waiting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEASE_MS = 30_000
 
 
 class HandSlots:
-    """As many begin as a test says, when it says so."""
+    """Slots in which jobs begin only when a test says so."""
 
     def __init__(self) -> None:
         self.waiting: deque[ClaimedJob] = deque()
@@ -43,7 +43,7 @@ class LuckyDice:
 
 
 class Interruptible:
-    """A source that can be out of reach."""
+    """A source that a test can make unavailable."""
 
     def __init__(self, source: JobSource) -> None:
         self._source = source
@@ -51,7 +51,7 @@ class Interruptible:
         self.claims = 0
         self.asked: list[list[str]] = []
         self.reports = 0
-        self.no_answer: Exception | None = None  # raised for requests of permits
+        self.no_answer: Exception | None = None  # raised by requests for permits
         self.answered: int | None = None  # how many acts of a call reach the store; None: all
 
     def claim(self, *args: Any, **kwargs: Any) -> tuple[list[ClaimedJob], list[ActAnswer]]:
@@ -87,7 +87,7 @@ class Interruptible:
 
 
 class PumpDriver:
-    """One worker on an application; `turn` is one step of its pump."""
+    """One worker of an application; `turn` is one step of its pump."""
 
     def __init__(
         self, app: Penstock, clock: ManualClock, *, has_sandbox: bool = False, **order: Any
@@ -116,7 +116,7 @@ class PumpDriver:
         return self.pump.tick(self.clock.now())
 
     def begin(self) -> ClaimedJob:
-        """The next waiting job gets a slot."""
+        """Give the next waiting job a slot."""
         job = self.slots.waiting.popleft()
         job.begin(self.clock.now())
         self.table.begin(job.place, now=self.clock.now(), deadline=job.deadline, is_sandboxed=False)
@@ -125,7 +125,7 @@ class PumpDriver:
         return job
 
     def end(self, job: ClaimedJob) -> None:
-        """Its handler is called, and done."""
+        """Call the handler and end the job."""
         act = run(job, self.app.handlers, LuckyDice())
         self.table.end(job.place)
         self.pump.finished.append((job, act))
@@ -135,7 +135,7 @@ class PumpDriver:
             self.end(self.begin())
 
     def message(self, message_id: str) -> Message | None:
-        """None: it has ended."""
+        """The message; None if it has ended."""
         backend: Any = self.app._lazy_backend.get()
         found: Message | None = backend.broker.messages.find(message_id).result()
         return found

@@ -1,4 +1,4 @@
-"""Exceptions as the text that is kept with a job."""
+"""The text that is stored for an exception."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_error_is_told_with_its_place_innermost_first():
 def test_an_error_of_our_own_is_told_with_its_places():
     with pytest.raises(InvalidRequest) as caught:
         check_name("not/a/name")
-    ours = caught.tb.tb_next  # as if we had called it
+    ours = caught.tb.tb_next  # as if the worker had called it
 
     text = error_text(caught.value.with_traceback(ours))
 
@@ -69,7 +69,7 @@ def test_the_source_line_stands_beside_its_place():
 
 def test_frames_of_the_application_are_kept_and_those_of_libraries_cut_in_the_middle():
     class Broken:
-        """Its error comes up through many frames of the standard library."""
+        """Its error passes through many frames of the standard library."""
 
     nested: object = Broken()
     for _ in range(DEEP):

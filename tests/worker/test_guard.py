@@ -1,4 +1,4 @@
-"""Whatever a job does, it ends, and its worker keeps running.  Real threads, a real loop."""
+"""Whatever a job does, it ends, and its worker keeps running.  Real threads and a real loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.parametrize("backend", ["sqlite"])
 
 
 class Interrupt(BaseException):
-    """Not an Exception, like those that end programs."""
+    """Not an Exception, like those that end a program."""
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_an_exit_in_a_task_of_a_job_fails_the_job_and_its_neighbours_go_on(app, 
 
     @app.job(queue="mail", attempts=1)
     async def leave_behind() -> None:
-        forgotten = asyncio.create_task(deep())  # its result is not asked for
+        forgotten = asyncio.create_task(deep())  # its result is not used
         await asyncio.wait([forgotten], timeout=10)
 
     @app.job(queue="mail")

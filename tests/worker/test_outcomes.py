@@ -1,4 +1,4 @@
-"""Which act follows from what a handler returns or raises."""
+"""Which act follows what a handler returns or raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small parts of a worker: how far ahead it claims, its table, its signs of life, an estate."""
+"""The small parts of a worker: prefetch, job table, beats, and leftovers of a crash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.worker.processes.job_table import EntryState, JobTable, TableEntry
 from penstock.worker.processes.leftovers import acts_for
 from penstock.worker.processes.process_exit import LOOP_FAILED, ProcessExit
 
-# ---- how far ahead
+# ---- prefetch
 
 
 def test_short_jobs_are_claimed_ahead_and_long_ones_are_not():
@@ -21,7 +21,7 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not():
         short.note(50, now=now)
         long.note(1 if now % 500 == 0 else 0, now=now)
 
-    assert short.ahead == 5 * 50  # what is done in 50 ms
+    assert short.ahead == 5 * 50  # as many as finish in 50 ms
     assert long.ahead <= 2
 
 
@@ -33,7 +33,7 @@ def test_no_more_is_claimed_ahead_than_the_table_can_take():
     assert pace.ahead == MOST
 
 
-# ---- the table
+# ---- the job table
 
 
 def test_what_one_process_notes_another_can_read():
@@ -89,7 +89,7 @@ def test_only_what_runs_in_the_process_itself_is_overdue():
     assert table.overdue(99) == []
 
 
-# ---- the estate of a dead process
+# ---- leftovers of a crashed process
 
 
 def test_what_ran_is_said_to_have_crashed_and_the_rest_is_given_back():
@@ -130,7 +130,7 @@ def test_a_process_killed_while_stopping_blames_no_job():
     assert [act.verb for act in acts] == [Verb.RELEASE]
 
 
-# ---- signs of life
+# ---- beats
 
 
 class FakeRegistry:

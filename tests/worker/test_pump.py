@@ -1,4 +1,4 @@
-"""The turns of a worker's crank, one by one."""
+"""Single steps of a worker's pump."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(ap
 
     assert done == [0, 1, 2]
     assert [driver.message(job.id) is None for job in sent] == [True, True, True, False, False]
-    assert len(driver.slots.waiting) == 2  # they came in the same turn
+    assert len(driver.slots.waiting) == 2  # they came in the same step
 
 
 def test_a_turn_tells_and_claims_in_one_call(app, make_rig):
@@ -114,7 +114,7 @@ def test_without_a_turn_in_time_the_lease_is_lost_and_the_result_is_not_told(app
 
     message = late.message(sent.id)
     assert message is not None
-    assert message.state is State.LEASED  # the other's
+    assert message.state is State.LEASED  # of the other worker
     assert message.attempts == 2
 
 
@@ -127,7 +127,7 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     driver = make_rig(slots=2)
     driver.turn()
     driver.begin()
-    clock.advance(ms=NOTICE_MS - age_ms)  # the leases are looked after when this one is that old
+    clock.advance(ms=NOTICE_MS - age_ms)  # leases are checked when this one is that old
     driver.pump.is_woken = True
     sent = job.enqueue()
     driver.turn()
@@ -143,7 +143,7 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     assert held.is_stopping
     with pytest.raises(LeaseLost):
         held.extend()
-    driver.end(held)  # a handler that nothing can stop comes to its end
+    driver.end(held)  # a handler that cannot be stopped ends by itself
     driver.turn()
     assert held.place == -1, "its place is free again"
     [ending] = app.backend.broker.insight.past(sent.id).result().endings
@@ -251,7 +251,7 @@ def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clo
     assert again_at > clock.now()
     before = driver.source.claims
     driver.turn()
-    assert driver.source.claims == before  # it is left alone for a while
+    assert driver.source.claims == before  # it is not asked for a while
     driver.source.error = None
     clock.advance(ms=again_at - clock.now())
     driver.turn()
@@ -338,11 +338,11 @@ def _crash(driver) -> None:
 
 
 def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_rig, caplog):
-    caplog.set_level(logging.ERROR)  # pytest's own processes cannot pass on such a line
+    caplog.set_level(logging.ERROR)  # pytest-xdist cannot transmit such a line
 
     @app.job(queue="mail")
     def read() -> None:
-        raise FileNotFoundError("no such file: 'caf\udce9'")  # as Python tells of odd names
+        raise FileNotFoundError("no such file: 'caf\udce9'")  # as Python renders undecodable names
 
     sent, other = read.enqueue(), _nothing(app).enqueue()
     driver = make_rig(slots=2)

@@ -1,4 +1,4 @@
-"""Sandboxes as a worker uses them: real processes, which do what a real one does, but at once."""
+"""Sandboxes as a worker uses them: real processes that do what a sandbox does, without delay."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ while (frame := wire.receive()) is not None:
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Path:
-    """Sandboxes are ready as soon as it is there."""
+    """A file; sandboxes become ready as soon as it exists."""
     return tmp_path / "gate"
 
 
@@ -93,7 +93,7 @@ class Slot:
 def test_the_job_that_has_waited_longest_gets_the_first_sandbox(
     sandboxes, gate, clock, monkeypatch
 ):
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # they start one by one
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # they start one after another
     jobs = [a_job(str(n), clock) for n in range(5)]
     begun: list[ClaimedJob] = []
     slots = []

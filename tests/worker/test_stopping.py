@@ -1,4 +1,4 @@
-"""How a worker ends when the store is out of reach."""
+"""How a worker shuts down when the store is unavailable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time limits of jobs, as the turns of a worker's crank keep them."""
+"""Time limits of jobs, in single steps of a worker's pump."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_time_limit_counts_from_the_start_and_not_from_the_claim(app, clock, m
     driver.turn()
     clock.advance(seconds=4)
     driver.turn()
-    other.turn()  # looks for what has fallen due, in the store
+    other.turn()  # makes what has become due claimable in the store
     assert not held.is_stopping
     driver.end(held)
     driver.turn()
@@ -167,7 +167,7 @@ def test_a_job_that_cannot_begin_within_half_its_time_limit_is_given_back_unspen
     [held] = driver.slots.waiting
 
     clock.advance(ms=1_500)
-    driver.pump.is_draining = True  # it would claim it again
+    driver.pump.is_draining = True  # otherwise it would claim the job again
     driver.turn()
 
     message = driver.message(sent.id)

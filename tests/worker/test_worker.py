@@ -73,7 +73,7 @@ def test_never_more_jobs_run_at_a_time_than_there_are_slots(app, start):
 
 
 def test_a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(app, start, monkeypatch):
-    monkeypatch.setattr(pump, "_POLL_MS", HOUR)  # without a wake-up it would sleep that long
+    monkeypatch.setattr(pump, "_POLL_MS", HOUR)  # without a wake-up it would sleep for that long
     begun = []
 
     @app.job(queue="mail")

@@ -13,13 +13,13 @@ class Key(AnswerRecord, frozen=True, omit_defaults=True):
     """A key without its secret, of which only a hash is stored."""
 
     id: Annotated[str, about("The key's id: the middle part of its secret.")]
-    name: Annotated[str, about("What the key is for.")]
-    roles: Annotated[tuple[Role, ...], about("What the key allows.")]
-    queues: Annotated[tuple[str, ...], about("Patterns of the queues it is for.")]
+    name: Annotated[str, about("A name that describes what the key is for.")]
+    roles: Annotated[tuple[Role, ...], about("The roles of the key.")]
+    queues: Annotated[tuple[str, ...], about("Patterns of the queues that the key covers.")]
     created_at: Annotated[Instant, about("When it was created.")]
-    revoked_at: Annotated[Instant | None, about("When it was revoked; absent: it is in use.")] = (
-        None
-    )
+    revoked_at: Annotated[
+        Instant | None, about("When it was revoked. Absent if it is still valid.")
+    ] = None
 
     @classmethod
     def of(cls, key: ApiKey, instant: Callable[[int], Instant]) -> Self:
@@ -40,11 +40,13 @@ class Keys(AnswerRecord, frozen=True):
 class Setting(AnswerRecord, frozen=True):
     """A setting as it is in force on this node."""
 
-    key: Annotated[str, about("Its name in the config file.")]
-    value: Annotated[str | None, about("As the config file would write it; null: not set.")]
-    default: Annotated[str | None, about("Its value unless it is set; null: none.")]
+    key: Annotated[str, about("The name of the setting in the config file.")]
+    value: Annotated[
+        str | None, about("The value, as written in a config file. Null if it is not set.")
+    ]
+    default: Annotated[str | None, about("The default value. Null if there is none.")]
     is_default: Annotated[bool, about("True if the value is the default.")]
-    text: Annotated[str, about("What it means.")]
+    text: Annotated[str, about("The meaning of the setting.")]
     env: Annotated[str, about("The environment variable that sets it.")]
 
 

@@ -13,22 +13,23 @@ from penstock.domain.errors import CircuitNotFound
 
 class CircuitSettings(AnswerRecord, frozen=True):
     circuit: Annotated[str, about("The hash of its circuit.")]
-    route: Annotated[str, about("The pattern of its route, or the route that its jobs name.")]
+    route: Annotated[str, about("The pattern of its route, or the route named by its jobs.")]
     overrides: Annotated[
-        BreakerOverrides, about("What it overrides; fields that are left out have defaults.")
+        BreakerOverrides,
+        about("The settings that it overrides. Omitted settings are those of the breaker."),
     ]
     settings: Annotated[BreakerSettings, about("The settings in force for it.")]
 
 
 class CircuitSettingsList(AnswerRecord, frozen=True):
     circuits: Annotated[
-        list[CircuitSettings], about("The circuits that override a setting, by their routes.")
+        list[CircuitSettings], about("The circuits that override a setting, by route.")
     ]
 
 
 class CircuitRoute(QueryRecord):
     route: Annotated[
-        str | None, about("The route of the circuit, needed if it has not been used yet.")
+        str | None, about("The route of the circuit. Required if it has not been used yet.")
     ] = None
 
 

@@ -1,4 +1,4 @@
-"""Circuits: whether requests of a route may be tried."""
+"""Circuits: whether requests of a route may be sent."""
 
 from __future__ import annotations
 
@@ -11,40 +11,44 @@ from penstock.domain.errors import CircuitNotFound
 
 
 class Circuit(AnswerRecord, frozen=True, omit_defaults=True):
-    """A circuit; fields without a value are left out."""
+    """A circuit; fields without a value are absent."""
 
     hash: Annotated[str, about("The circuit's id: the Murmur3-128 of its pattern.")]
-    pattern: Annotated[str, about("The pattern of its route, or the route that its jobs name.")]
+    pattern: Annotated[str, about("The pattern of its route, or the route named by its jobs.")]
     state: Annotated[CircuitState, about("Closed, open or half-open.")]
-    fail_ratio: Annotated[int, about("The share of failures among its samples, in percent.")]
+    fail_ratio: Annotated[int, about("The percentage of failures among its samples.")]
     held: Annotated[int, about("How many queues it holds, including those awaiting unhold.")]
     is_forced: Annotated[bool, about("True if an operator opened it.")]
-    reopened: Annotated[int, about("How many probes in a row have failed.")]
+    reopened: Annotated[int, about("How many consecutive probes have failed.")]
     awaiting_unhold: Annotated[
-        int, about("How many of the held queues are released next: their circuit has closed.")
+        int,
+        about(
+            "How many of the held queues are about to be released because their circuit has closed."
+        ),
     ] = 0
     opened_at: Annotated[
         Instant | None, about("When it was last opened, while it is open or half-open.")
     ] = None
     metric_name: Annotated[str | None, about("Its name in metrics.")] = None
     held_queues: Annotated[
-        list[str] | None, about("The names of the held queues, in the answer for one circuit.")
+        list[str] | None, about("The names of the held queues. Absent in lists.")
     ] = None
 
 
 class Circuits(AnswerRecord, frozen=True):
-    circuits: Annotated[list[Circuit], about("The circuits, by their patterns.")]
-    held: Annotated[
-        int, about("How many queues all circuits hold, including circuits that were removed.")
-    ]
+    circuits: Annotated[list[Circuit], about("The circuits, by pattern.")]
+    held: Annotated[int, about("How many queues are held by all circuits, including removed ones.")]
     awaiting_unhold: Annotated[
-        int, about("How many of the held queues are released next: their circuit has closed.")
+        int,
+        about(
+            "How many of the held queues are about to be released because their circuit has closed."
+        ),
     ]
 
 
 class CircuitsOfRoute(QueryRecord):
     route: Annotated[
-        str | None, about("Only the circuit of this route, which need not have been used yet.")
+        str | None, about("Only the circuit of this route, even if it has not been used yet.")
     ] = None
 
 
@@ -52,7 +56,7 @@ class Minute(AnswerRecord, frozen=True):
     at: Annotated[Instant, about("The start of the minute.")]
     successes: Annotated[int, about("How many requests succeeded.")]
     failures: Annotated[int, about("How many requests failed.")]
-    fail_ratio: Annotated[int, about("The share of failures, in percent.")]
+    fail_ratio: Annotated[int, about("The percentage of failures.")]
 
 
 class Minutes(AnswerRecord, frozen=True):

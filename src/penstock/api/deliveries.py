@@ -13,8 +13,10 @@ from penstock.domain.errors import InvalidUri, NotForDeliveries, QueueFull, Rout
 
 
 class Delivery(RequestRecord, kw_only=True):
-    queue: Annotated[str, about("The queue that it waits in; created if it does not exist.")]
-    uri: Annotated[str, about("Path and query, as the patterns of the routes see them.")]
+    queue: Annotated[str, about("The queue to store it in. Created if it does not exist.")]
+    uri: Annotated[
+        str, about("The path and query, which are matched against the patterns of the routes.")
+    ]
     method: Annotated[str, about("The method of the request.")] = "POST"
     headers: Annotated[dict[str, str], about("The headers of the request, by name.")] = (
         msgspec.field(default_factory=dict)
@@ -23,22 +25,26 @@ class Delivery(RequestRecord, kw_only=True):
         UNSET
     )
     payload: Annotated[
-        str | None, about("The body of the request in base64, in place of `body`.")
+        str | None, about("The body of the request in base64, instead of `body`.")
     ] = None
     request_id: Annotated[
-        str | None, about("What the circuit counts its attempts by; null: the message's id.")
+        str | None,
+        about(
+            "The id by which the circuit counts its attempts. Defaults to the id of the message."
+        ),
     ] = None
     dedup_key: Annotated[
         str | None, about("A second delivery with this key within the queue's window is dropped.")
     ] = None
     expires_in_ms: Annotated[
-        DurationMs | None, about("It is cancelled if it still waits after this time; null: never.")
+        DurationMs | None,
+        about("The time after which it is cancelled if it is still waiting. Null: never."),
     ] = None
 
 
 class Accepted(AnswerRecord, frozen=True):
     id: Annotated[Id, about("The message's id.")]
-    queue: Annotated[str, about("The queue that it waits in.")]
+    queue: Annotated[str, about("The queue in which it waits.")]
     route: Annotated[str, about("The pattern of its route.")]
     is_duplicate: Annotated[
         bool, about("True if a delivery with this dedup key was accepted before.")

@@ -1,4 +1,4 @@
-"""Facts: what happened to workers, circuits and other things than messages."""
+"""Facts: what happened to workers, circuits and other things that are not messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.domain.access.api_key import Role, Scope
 
 class Fact(AnswerRecord, frozen=True):
     at: Annotated[Instant, about("When it happened.")]
-    kind: Annotated[str, about("What happened: worker_lost, for example.")]
+    kind: Annotated[str, about("What happened, such as `worker_lost`.")]
     subject: Annotated[str, about("What it happened to: an id or a name.")]
     data: Annotated[dict[str, Any], about("Details.")]
 
@@ -39,17 +39,17 @@ class Fact(AnswerRecord, frozen=True):
 
 
 class Facts(AnswerRecord, frozen=True):
-    facts: Annotated[list[Fact], about("What happened, newest first.")]
+    facts: Annotated[list[Fact], about("The facts, newest first.")]
     next: Next
 
 
 class SearchFacts(QueryRecord):
     kind: Annotated[str | None, about("Only facts of this kind.")] = None
     subject: Annotated[str | None, about("Only facts about this id or name.")] = None
-    from_: Annotated[InstantIn | None, about("Only facts of this instant or later.")] = (
+    from_: Annotated[InstantIn | None, about("Only facts recorded at this instant or later.")] = (
         msgspec.field(default=None, name="from")
     )
-    to: Annotated[InstantIn | None, about("Only facts from before this instant.")] = None
+    to: Annotated[InstantIn | None, about("Only facts recorded before this instant.")] = None
     limit: Limit = 100
     cursor: Cursor = None
 

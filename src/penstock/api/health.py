@@ -1,4 +1,4 @@
-"""Whether a node runs and accepts work, for orchestrators."""
+"""Health checks for orchestrators: whether a node runs and accepts work."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ class Part(AnswerRecord, frozen=True):
             "finish any of it."
         ),
     ]
-    message: Annotated[str, about("What went wrong, for people.")]
+    message: Annotated[str, about("What went wrong, in plain English.")]
 
 
 class Health(AnswerRecord, frozen=True, omit_defaults=True):
     status: Annotated[str, about("ok or failing.")]
     version: Annotated[str, about("The version of this server.")]
     parts: Annotated[
-        tuple[Part, ...], about("Parts of the process that do not work; absent if all do.")
+        tuple[Part, ...],
+        about("Parts of the process that do not work. Absent if all of them work."),
     ] = ()
 
 

@@ -18,10 +18,12 @@ from penstock.domain.circuit.circuit import (
 
 
 class RouteNames(RequestRecord):
-    routes: Annotated[list[str], about("The routes that jobs name.")]
+    routes: Annotated[list[str], about("The routes named by the jobs.")]
     ids: Annotated[
         list[str],
-        about("Ids of claimed jobs with these routes; needed with a key for some queues only."),
+        about(
+            "Ids of claimed jobs with these routes. Required if the key is limited to some queues."
+        ),
     ] = msgspec.field(default_factory=list)
 
 
@@ -30,12 +32,13 @@ class RoutePermit(AnswerRecord, frozen=True, omit_defaults=True):
 
     route: Annotated[str, about("The route.")]
     permit: Annotated[
-        Permit, about("go: run them; probe: run one, its outcome decides; hold: run none.")
+        Permit,
+        about("`go`: run the jobs. `probe`: run one, whose outcome decides. `hold`: run none."),
     ]
     generation: Annotated[int, about("State generation; send it back with the outcome.")]
-    wait_ms: Annotated[DurationMs, about("How long jobs wait that may not be run now.")] = 0
+    wait_ms: Annotated[DurationMs, about("How long to postpone jobs that may not run now.")] = 0
     retry_ms: Annotated[
-        DurationMs, about("How long a probe that fails waits, without losing an attempt.")
+        DurationMs, about("How long to postpone a failed probe, which does not lose an attempt.")
     ] = 0
 
     @classmethod
@@ -63,20 +66,21 @@ class RoutePermit(AnswerRecord, frozen=True, omit_defaults=True):
 
 class RoutePermits(AnswerRecord, frozen=True):
     is_watching: Annotated[
-        bool, about("False if no circuit is watched; then do not ask again for a second.")
+        bool, about("False if no circuit is watched. Then wait a second before you ask again.")
     ]
-    permits: Annotated[list[RoutePermit], about("One for each route.")]
+    permits: Annotated[list[RoutePermit], about("One permit per route.")]
 
 
 class JobOutcome(RequestRecord, kw_only=True):
     route: Annotated[str, about("The route of the job.")]
-    id: Annotated[Id, about("The job's id; attempts of one job count once.")]
+    id: Annotated[Id, about("The id of the job. Several attempts of one job count once.")]
     outcome: Annotated[
-        Literal["success", "failure"] | None, about("success, failure, or null: no outcome.")
+        Literal["success", "failure"] | None,
+        about("`success` or `failure`. Null if there is no outcome."),
     ]
-    permit: Annotated[Permit, about("The permit that its route was given.")] = Permit.GO
-    generation: Annotated[int, about("The generation that came with the permit.")] = -1
-    took_ms: Annotated[DurationMs, about("How long it took.")] = 0
+    permit: Annotated[Permit, about("The permit that was granted for the route.")] = Permit.GO
+    generation: Annotated[int, about("The generation returned with the permit.")] = -1
+    took_ms: Annotated[DurationMs, about("How long the job ran.")] = 0
 
     @classmethod
     def of(cls, reported: Reported) -> Self:

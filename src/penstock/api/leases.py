@@ -56,7 +56,7 @@ class Claimed(AnswerRecord, frozen=True, omit_defaults=True):
     messages: Annotated[list[Message], about("The messages, each with a receipt.")]
     completed: Annotated[
         list[Annotated[Any, _ACT_RESULT]],
-        about("One result per receipt in `complete`, in their order."),
+        about("One result per receipt in `complete`, in the same order."),
     ] = msgspec.field(default_factory=list)
 
 
@@ -87,7 +87,7 @@ class ActFields(RequestRecord, kw_only=True):
 
 
 class ActOptions(TypedDict, total=False):
-    """The same as keyword arguments."""
+    """The same fields as keyword arguments."""
 
     error: str | None
     reason: str | None
@@ -122,14 +122,16 @@ class Acts(RequestRecord):
 
 
 class ActResults(AnswerRecord, frozen=True):
-    results: Annotated[list[Annotated[Any, _ACT_RESULT]], about("One per act, in their order.")]
+    results: Annotated[
+        list[Annotated[Any, _ACT_RESULT]], about("One result per act, in the same order.")
+    ]
 
 
-ActResult = Acted | PenstockError  # of one act in a batch, as clients return it
+ActResult = Acted | PenstockError  # the result of one act in a batch, as clients return it
 
 
 def _body_of(verb: Verb) -> type[msgspec.Struct]:
-    """The record with the fields of one verb."""
+    """Build the record type with the fields of one verb."""
     types = {field.name: field.type for field in msgspec.structs.fields(ActFields)}
     fields: list[Any] = [(name, types[name], None) for name in FIELDS_OF[verb]]
     if verb is Verb.SNOOZE:

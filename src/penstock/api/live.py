@@ -1,4 +1,4 @@
-"""Live news: an event per second, while a client listens."""
+"""Live updates: one event per second, while a client listens."""
 
 from __future__ import annotations
 
@@ -39,19 +39,32 @@ class Live(AnswerRecord, frozen=True):
     """The data of one event."""
 
     at: Instant
-    workers: Annotated[int | None, about("Null if the key is for some queues only.")]
-    open_circuits: Annotated[int | None, about("Null if the key is for some queues only.")]
-    queues: Annotated[list[LiveQueue], about("Queues that have changed since the last event.")]
-    is_cut: Annotated[bool, about("True if more queues have changed.")]
-    counts: Annotated[Counts | None, about("Of all queues; null as above.")] = None
-    totals: Annotated[Totals | None, about("Of all queues; null as above.")] = None
-    rates: Annotated[Rates | None, about("Of all queues; null as above.")] = None
+    workers: Annotated[
+        int | None, about("The number of live workers. Null if the key is limited to some queues.")
+    ]
+    open_circuits: Annotated[
+        int | None,
+        about(
+            "The number of open or half-open circuits. Null if the key is limited to some queues."
+        ),
+    ]
+    queues: Annotated[list[LiveQueue], about("The queues that have changed since the last event.")]
+    is_cut: Annotated[bool, about("True if more queues have changed than are listed.")]
+    counts: Annotated[
+        Counts | None, about("For all queues. Null if the key is limited to some queues.")
+    ] = None
+    totals: Annotated[
+        Totals | None, about("For all queues. Null if the key is limited to some queues.")
+    ] = None
+    rates: Annotated[
+        Rates | None, about("For all queues. Null if the key is limited to some queues.")
+    ] = None
 
 
 class WatchLive(QueryRecord):
     events: Annotated[
         Annotated[int, Meta(ge=1, le=MAX_EVENTS, examples=[1])] | None,
-        about("End after this many events; without it, never."),
+        about("End the stream after this many events. By default it does not end."),
     ] = None
 
 

@@ -1,4 +1,4 @@
-"""Acts of an operator on messages: one by id, or many at once."""
+"""Manual acts of an operator on messages: on one by id, or on many at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Buried(AnswerRecord, frozen=True):
 
 
 class Where(RequestRecord):
-    """Which messages of the queue: those that match every field."""
+    """Selects the messages of the queue that match every field."""
 
     state: Annotated[State, about("Messages in this state: ready, waiting, leased or dead.")]
     kind: Annotated[str | None, about("Only messages of this kind.")] = None
@@ -86,10 +86,10 @@ class Changed(AnswerRecord, frozen=True):
     matched: Annotated[int, about("How many messages matched.")]
     changed: Annotated[int, about("How many were changed.")]
     refused: Annotated[
-        int, about("How many were not, because they are gone or in the wrong state.")
+        int, about("How many were not changed because they are gone or in the wrong state.")
     ]
     is_cut: Annotated[
-        bool, about("More than 100,000 match; send the request again for the others.")
+        bool, about("True if more than 100,000 messages match. Repeat the request for the others.")
     ]
 
 

@@ -1,4 +1,4 @@
-"""Messages: looked up by id, and browsed."""
+"""Messages: look up by id, and browse."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
     is_blocked: Annotated[
         bool,
-        about("An earlier message of its group is not finished, or its group is at its limit."),
+        about(
+            "True if an earlier message of its group is not finished, or its group is at its limit."
+        ),
     ] = False
     priority: Annotated[int, about("Messages with a smaller number are claimed first.")] = 0
     dedup_key: Annotated[
@@ -126,7 +128,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         receipt: str | None = None,
         dead_from: str | None = None,
     ) -> Self:
-        """A live message; `receipt` of one that was claimed just now."""
+        """Build the record of a live message; `receipt`: of one that was claimed just now."""
         is_leased = m.state is State.LEASED
         due_at = instant(m.due_at)
         end = deadline(m) if is_leased and m.timeout_ms else None
@@ -213,7 +215,7 @@ class Page(AnswerRecord, frozen=True):
 
 
 class Acted(AnswerRecord, frozen=True):
-    """A message after an act."""
+    """A message after an act was applied to it."""
 
     id: Annotated[Id, about("The id of the message.")]
     state: Annotated[State, about("The state of the message.")]

@@ -35,12 +35,13 @@ class Move(AnswerRecord, frozen=True, omit_defaults=True):
 
     id: Annotated[Id, about("The move's id.")]
     queue: Annotated[str, about("The queue that messages are moved out of.")]
-    state: Annotated[MoveState, about("How far it is.")]
-    to_move: Annotated[int, about("About how many there were at the start.")]
-    moved: Annotated[int, about("How many have been moved.")]
+    state: Annotated[MoveState, about("The state of the move.")]
+    to_move: Annotated[int, about("The approximate number of messages at the start.")]
+    moved: Annotated[int, about("The number of messages moved so far.")]
     started_at: Annotated[Instant, about("When it was started.")]
     to: Annotated[
-        str | None, about("The queue they are moved to; without it, each to the one it died in.")
+        str | None,
+        about("The queue they are moved to. Absent if each returns to the queue it died in."),
     ] = None
     max_per_second: Annotated[
         Positive | None, about("How many messages are moved per second at most; null: no limit.")

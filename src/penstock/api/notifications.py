@@ -1,4 +1,4 @@
-"""Notifications: messages for a set time, found again by their tags."""
+"""Notifications: messages due at a set time, found again by their tags."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NewNotification(Draft, kw_only=True):
 
 
 class Change(RequestRecord):
-    """Fields that are left out stay as they are."""
+    """Omitted fields stay unchanged."""
 
     due_at: Annotated[
         InstantOrMs | None, about("When it is due: from then on it can be claimed.")
@@ -77,7 +77,7 @@ class Notification(AnswerRecord, frozen=True, omit_defaults=True):
     queue: Annotated[str, about("The name of its queue.")]
     state: Annotated[State, about("The state of the message.")]
     sent_at: Annotated[Instant, about("When it was recorded.")]
-    due_at: Annotated[Instant | None, about("The date it was recorded for, or moved to.")] = None
+    due_at: Annotated[Instant | None, about("The instant it was recorded for or moved to.")] = None
     next_due_at: Annotated[
         Instant | None, about("When it can be claimed again after a failure.")
     ] = None
@@ -151,7 +151,7 @@ class Notifications(AnswerRecord, frozen=True):
 
 
 class ByTags(QueryRecord):
-    """Both tags, one of them in its place, or one in either place; in one queue or in all."""
+    """Both tags, one tag in its place, or one tag in either place; in one queue or in all."""
 
     queue: Annotated[
         QueueName | None, Meta(description="Only messages in this queue.", examples=["mail"])
@@ -176,10 +176,12 @@ class Find(ByTags):
         ),
     ] = "live"
     due_from: Annotated[
-        InstantOrText | None, about("Only unclaimed ones that are due at this instant or later.")
+        InstantOrText | None,
+        about("Only unclaimed notifications that are due at this instant or later."),
     ] = None
     due_before: Annotated[
-        InstantOrText | None, about("Only unclaimed ones that are due before this instant.")
+        InstantOrText | None,
+        about("Only unclaimed notifications that are due before this instant."),
     ] = None
     limit: Limit = 100
     cursor: Cursor = None
@@ -187,11 +189,11 @@ class Find(ByTags):
 
 class SearchPastNotifications(ByTags, rename={"from_at": "from", "to_at": "to"}):
     from_at: Annotated[
-        InstantOrText | None, about("Only those that ended at this instant or later.")
+        InstantOrText | None, about("Only notifications that ended at this instant or later.")
     ] = None
-    to_at: Annotated[InstantOrText | None, about("Only those that ended before this instant.")] = (
-        None
-    )
+    to_at: Annotated[
+        InstantOrText | None, about("Only notifications that ended before this instant.")
+    ] = None
     limit: Limit = 100
     cursor: Cursor = None
 

@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 # digits, and is faster than building datetimes on the hot path.
 Instant = datetime
 
-# Documented, not checked: services check values, with messages that name the limits in force.
+# Documented, not checked: services check values, and their errors name the limits in force.
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 Positive = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 DurationMs = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
@@ -30,7 +30,7 @@ QueueName = Annotated[
 # An instant as a client sends it: ISO 8601 text, or milliseconds since the epoch.
 InstantIn = Annotated[str, Meta(extra_json_schema={"format": "date-time"})] | int
 
-# In an answer: what a client decodes; the server puts the stored text there, as msgspec.Raw.
+# In an answer: the type that a client decodes; the server puts stored text there, as msgspec.Raw.
 Json = Annotated[Any, Meta(extra_json_schema={"anyOf": [{}]})]
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     InstantOrText = datetime | int | str
 else:
     # In a request, clients put any value that can be JSON, and datetimes.  The server decodes a
-    # value as the text that it stores, and an instant as text or as milliseconds.
+    # JSON value into the text that it stores, and an instant into text or milliseconds.
     JsonIn = msgspec.Raw
     InstantOrMs = int | str
     # The same in a query, which is all text.
@@ -80,7 +80,7 @@ class QueryRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server answers.  Clients skip fields that they do not know."""
+    """What the server answers.  Clients ignore unknown fields."""
 
 
 class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=False):
@@ -89,25 +89,25 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     path: str  # "/v1/queues/{queue}/moves"
     summary: str
     role: Role | None  # None: no key is needed
-    scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
+    scope: Scope = Scope.QUEUE  # which queues a key with this role must cover
     request: type | None = None
-    is_partial: bool = False  # any of the request's fields may be given; a mapping holds just those
+    is_partial: bool = False  # all fields of the request are optional; a mapping has the given ones
     example: Any = None  # a request that works
     query: type[QueryRecord] | None = None
     answer: type[Answer] | UnionType | None = None
     status: int = 200
-    also: tuple[int, ...] = ()  # other statuses of success, with the same answer
+    also: tuple[int, ...] = ()  # further success statuses, with the same answer
     media: str = "application/json"
-    errors: tuple[type[PenstockError], ...] = ()  # beside those that path, body and role entail
-    is_idempotent: bool = False  # clients repeat it when the answer is lost, as they do each GET
+    errors: tuple[type[PenstockError], ...] = ()  # besides those implied by path, body and role
+    is_idempotent: bool = False  # clients repeat it if the answer is lost, as they do each GET
 
 
 def about(text: str) -> Meta:
-    """The description of a field."""
+    """Describe a field."""
     return Meta(description=text)
 
 
 def one_of(*names: str) -> Meta:
-    """The schemas that a field holds one of, where its type cannot name them."""
+    """The schemas of which a field holds one, where its type cannot name them."""
     refs = [{"$ref": f"#/components/schemas/{name}"} for name in names]
     return Meta(extra_json_schema={"oneOf": refs})

@@ -1,4 +1,4 @@
-"""What operators look at first: stats, metrics and problems."""
+"""What operators check first: stats, metrics and problems."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ class Stats(AnswerRecord, frozen=True):
     backend: Annotated[str, about("The store behind this node: sqlite or postgres.")]
     queues: Annotated[int, about("How many queues there are.")]
     waiting_claims: Annotated[int, about("How many claims are waiting for a message.")]
-    now: Annotated[Instant, about("The server's time.")]
-    counts: Annotated[Counts, about("How many messages there are now, by state.")]
-    totals: Annotated[Totals, about("How many messages there ever were.")]
+    now: Annotated[Instant, about("The current time of the server.")]
+    counts: Annotated[Counts, about("The number of messages now, by state.")]
+    totals: Annotated[Totals, about("Totals over the lifetime of the queues.")]
 
 
 class QueueProblems(AnswerRecord, frozen=True):
     queue: Annotated[str, about("The queue's name.")]
-    problems: Annotated[list[Problem], about("What is wrong, the worst first.")]
-    counts: Annotated[Counts, about("How many messages there are now, by state.")]
+    problems: Annotated[list[Problem], about("The problems of the queue, the worst first.")]
+    counts: Annotated[Counts, about("The number of messages now, by state.")]
     oldest_ready_at: Annotated[
-        Instant | None, about("Since when the message at the front can be claimed; null: none can.")
+        Instant | None,
+        about("When the message at the front became claimable. Null if none can be claimed."),
     ]
     is_paused: Annotated[bool, about("True while an operator has stopped claims.")]
     held_by: Annotated[
-        str | None, about("The hash of the circuit that holds the queue; null: none does.")
+        str | None, about("The hash of the circuit that holds the queue. Null if none does.")
     ]
 
     @classmethod
@@ -60,7 +61,7 @@ class QueueProblems(AnswerRecord, frozen=True):
 class HangingRoute(AnswerRecord, frozen=True):
     route: Annotated[str, about("The route's pattern.")]
     endpoint: Annotated[
-        str | None, about("Where the route leads; null: it is no longer in the table.")
+        str | None, about("The endpoint of the route. Null if the route was removed.")
     ]
     deliveries: Annotated[
         int, about("How many deliveries have had no response for 10 seconds or longer.")
@@ -90,13 +91,15 @@ class OldTransaction(AnswerRecord, frozen=True):
             "or a replication slot."
         ),
     ]
-    pid: Annotated[int | None, about("The server process; null if it has no process.")]
+    pid: Annotated[int | None, about("The id of the PostgreSQL process. Null if it has none.")]
     name: Annotated[
-        str | None, about("The name of the prepared transaction or slot; null: it has none.")
+        str | None, about("The name of the prepared transaction or slot. Null if it has none.")
     ]
-    application: Annotated[str | None, about("The application_name of the session; null: unknown.")]
-    user: Annotated[str | None, about("The PostgreSQL user; null: unknown.")]
-    since: Annotated[Instant | None, about("When the transaction began; null: unknown.")]
+    application: Annotated[
+        str | None, about("The `application_name` of the session. Null if unknown.")
+    ]
+    user: Annotated[str | None, about("The PostgreSQL user. Null if unknown.")]
+    since: Annotated[Instant | None, about("When the transaction began. Null if unknown.")]
     transactions: Annotated[int, about("How many transactions the server has begun since.")]
 
     @classmethod
@@ -113,19 +116,20 @@ class OldTransaction(AnswerRecord, frozen=True):
 
 
 class DamagedPage(AnswerRecord, frozen=True):
-    page: Annotated[int, about("Its number in the database file.")]
-    table: Annotated[str | None, about("The table it belongs to; null: unknown.")]
+    page: Annotated[int, about("The number of the page in the database file.")]
+    table: Annotated[str | None, about("The table it belongs to. Null if unknown.")]
     index: Annotated[
-        str | None, about("The index it belongs to; null: it holds rows, or that is unknown.")
+        str | None, about("The index it belongs to. Null if it holds rows, or if unknown.")
     ]
-    queues: Annotated[list[str], about("Queues whose messages may be on it, as far as known.")]
-    text: Annotated[str, about("The same as a sentence.")]
+    queues: Annotated[list[str], about("The queues known to have messages that may be on it.")]
+    text: Annotated[str, about("A description in plain English.")]
 
 
 class Damage(AnswerRecord, frozen=True):
-    text: Annotated[str, about("The same as a sentence.")]
+    text: Annotated[str, about("A description in plain English.")]
     pages: Annotated[
-        list[DamagedPage], about("The pages found; empty while the server looks for them.")
+        list[DamagedPage],
+        about("The damaged pages. Empty while the server is still searching for them."),
     ]
 
     @classmethod
@@ -145,10 +149,10 @@ class Damage(AnswerRecord, frozen=True):
 
 class Problems(AnswerRecord, frozen=True):
     problems: Annotated[list[QueueProblems], about("Queues with problems, the worst first.")]
-    is_cut: Annotated[bool, about("True if there are more.")]
+    is_cut: Annotated[bool, about("True if more queues have problems.")]
     hanging_routes: Annotated[
         tuple[HangingRoute, ...],
-        about("Routes whose endpoint does not respond, those with most deliveries first."),
+        about("Routes whose endpoint does not respond, those with the most deliveries first."),
     ] = ()
     old_transactions: Annotated[
         tuple[OldTransaction, ...],
@@ -158,7 +162,8 @@ class Problems(AnswerRecord, frozen=True):
         ),
     ] = ()
     damage: Annotated[
-        Damage | None, about("Pages of the store that requests could not read; null: none.")
+        Damage | None,
+        about("Pages of the store that requests could not read. Null if there are none."),
     ] = None
 
 

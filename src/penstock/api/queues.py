@@ -1,4 +1,4 @@
-"""Queues: their settings, their counts, and what operators do to them."""
+"""Queues: their settings, their counts, and acts of operators on them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from penstock.domain.queue.queue import QueueSettings
 
 
 class Counts(AnswerRecord, frozen=True):
-    """Messages that are there now."""
+    """Messages that exist now."""
 
-    waiting: Annotated[int, about("How many are not due yet.")]
-    ready: Annotated[int, about("How many can be claimed.")]
-    leased: Annotated[int, about("How many are leased.")]
-    dead: Annotated[int, about("How many are dead and wait for a redrive.")]
+    waiting: Annotated[int, about("The number of messages that are not due yet.")]
+    ready: Annotated[int, about("The number of messages that can be claimed.")]
+    leased: Annotated[int, about("The number of leased messages.")]
+    dead: Annotated[int, about("The number of dead messages, which wait for a redrive.")]
 
     @classmethod
     def of(cls, counts: domain_counts.Counts) -> Self:
@@ -42,15 +42,15 @@ class Counts(AnswerRecord, frozen=True):
 
 
 class Totals(AnswerRecord, frozen=True):
-    """All there ever were."""
+    """Totals over the lifetime of the queue."""
 
-    sent: Annotated[int, about("How many arrived.")]
-    done: Annotated[int, about("How many were completed.")]
-    dead: Annotated[int, about("How many died.")]
-    cancelled: Annotated[int, about("How many were cancelled.")]
-    failed: Annotated[int, about("How many attempts failed.")]
-    expired_leases: Annotated[int, about("How many leases expired.")]
-    claimed: Annotated[int, about("How many claims returned a message.")]
+    sent: Annotated[int, about("The number of messages that arrived.")]
+    done: Annotated[int, about("The number of completed messages.")]
+    dead: Annotated[int, about("The number of messages that died.")]
+    cancelled: Annotated[int, about("The number of cancelled messages.")]
+    failed: Annotated[int, about("The number of failed attempts.")]
+    expired_leases: Annotated[int, about("The number of expired leases.")]
+    claimed: Annotated[int, about("The number of messages returned by claims.")]
 
     @classmethod
     def of(cls, counts: domain_counts.Counts) -> Self:
@@ -67,19 +67,17 @@ class Totals(AnswerRecord, frozen=True):
 
 class Queue(AnswerRecord, frozen=True):
     name: Annotated[str, about("The queue's name.")]
-    settings: Annotated[QueueSettings, about("How the queue behaves.")]
+    settings: Annotated[QueueSettings, about("The settings of the queue.")]
     is_paused: Annotated[bool, about("True while an operator has stopped claims.")]
     created_at: Annotated[Instant, about("When the queue was created.")]
-    counts: Annotated[Counts, about("How many messages there are now, by state.")]
-    totals: Annotated[Totals, about("How many messages there ever were.")]
+    counts: Annotated[Counts, about("The number of messages now, by state.")]
+    totals: Annotated[Totals, about("Totals over the lifetime of the queue.")]
     oldest_ready_at: Annotated[
         Instant | UnsetType | None,
-        about(
-            "Since when the message at the front can be claimed; null: none can. Absent in lists."
-        ),
+        about("When the message at the front became claimable. Null if none is. Absent in lists."),
     ] = UNSET
     held_by: Annotated[
-        str | UnsetType, about("The hash of the circuit that holds the queue; absent: none does.")
+        str | UnsetType, about("The hash of the circuit that holds the queue. Absent if none does.")
     ] = UNSET
     note: Annotated[
         str | UnsetType,

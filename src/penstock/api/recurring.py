@@ -1,4 +1,4 @@
-"""Recurring work: messages that a schedule sends again and again."""
+"""Recurring work: messages sent on a schedule."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from penstock.domain.schedule.schedule import (
 
 MAX_PREVIEW = 1_000
 
-# --- fields that several records have ---
+# --- fields shared by several records ---
 
 CronExpression = Annotated[
     str | None,
@@ -162,10 +162,10 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
     body: Body
     catch_up: CatchUpPolicy
     overlap: OverlapPolicy
-    is_paused: Annotated[bool, about("Whether firings are paused.")]
+    is_paused: Annotated[bool, about("True while firings are paused.")]
     created_at: Annotated[Instant, about("When it was created.")]
     changed_at: Annotated[Instant, about("When it was last changed.")]
-    fired: Annotated[int, about("How many times it fired.")]
+    fired: Annotated[int, about("How many times it has fired.")]
     skipped: Annotated[int, about("How many firings `catch_up` and `overlap` skipped.")]
     cron: CronExpression = None
     zone: Annotated[str | None, about("The time zone of the cron expression.")] = None
@@ -184,8 +184,8 @@ class Recurring(AnswerRecord, frozen=True, omit_defaults=True):
     dedup_key: DedupKey = None
     dedup_until: DedupKeyUntil = None
     next_at: Annotated[Instant | None, about("The next firing.")] = None
-    last_at: Annotated[Instant | None, about("The planned instant of the last firing.")] = None
-    last_id: Annotated[str | None, about("The message that the last firing sent.")] = None
+    last_at: Annotated[Instant | None, about("The scheduled instant of the last firing.")] = None
+    last_id: Annotated[str | None, about("The id of the message sent by the last firing.")] = None
     last_error: Annotated[
         str | None, about("Why the message of the last firing could not be sent.")
     ] = None
@@ -227,7 +227,7 @@ class RecurringPage(AnswerRecord, frozen=True):
 
 
 class Run(AnswerRecord, frozen=True):
-    id: Annotated[Id, about("The message that was sent.")]
+    id: Annotated[Id, about("The id of the message that was sent.")]
 
 
 class Instants(AnswerRecord, frozen=True):

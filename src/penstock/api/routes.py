@@ -31,18 +31,20 @@ class Rules(RequestRecord):
 
 
 class Route(AnswerRecord, frozen=True, omit_defaults=True):
-    """A route; fields without a value, secrets and header values are left out."""
+    """A route; absent: fields without a value, secrets and header values."""
 
     pattern: Annotated[str, about("A regular expression that the whole URI must match.")]
     url: Annotated[
-        str, about("Where its deliveries go, with $1, $2 and so on for groups of the pattern.")
+        str, about("The URL of its deliveries; $1, $2 and so on stand for groups of the pattern.")
     ]
     circuit: Annotated[str, about("The hash of its circuit.")]
-    timeout_ms: Annotated[DurationMs, about("How long an endpoint may take to answer.")]
-    methods: Annotated[tuple[str, ...], about("The methods that it accepts; empty: all.")] = ()
+    timeout_ms: Annotated[DurationMs, about("How long the endpoint may take to respond.")]
+    methods: Annotated[
+        tuple[str, ...], about("The methods that it accepts. Empty: all methods.")
+    ] = ()
     header_names: Annotated[tuple[str, ...], about("The headers that it adds.")] = ()
     concurrency: Annotated[
-        int | None, about("How many deliveries may be under way at a time; null: any number.")
+        int | None, about("The maximum number of concurrent deliveries. Null: no limit.")
     ] = None
     retry_intervals_ms: Annotated[
         tuple[int, ...], about("The wait after the first failure, the second, and so on.")
@@ -69,7 +71,7 @@ class Route(AnswerRecord, frozen=True, omit_defaults=True):
 
 
 class Routes(AnswerRecord, frozen=True):
-    routes: Annotated[list[Route], about("The routes in their order.")]
+    routes: Annotated[list[Route], about("The routes, in order.")]
 
     @classmethod
     def of(cls, table: domain.RouteTable) -> Self:

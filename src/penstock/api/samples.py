@@ -24,32 +24,34 @@ from penstock.domain.queue import minute_counters
 
 
 class Point(AnswerRecord, frozen=True, omit_defaults=True):
-    """One step of a graph; times are left out where no message was done."""
+    """One step of a graph; latencies are absent if no message was done."""
 
-    at: Annotated[Instant, about("When the step begins.")]
-    waiting: Annotated[int, about("How many were not due yet at its end.")]
-    ready: Annotated[int, about("How many could be claimed at its end.")]
-    leased: Annotated[int, about("How many were leased at its end.")]
-    dead: Annotated[int, about("How many were dead at its end.")]
-    most_ready: Annotated[int, about("The highest number that could be claimed.")]
-    happened: Annotated[Totals, about("What happened in this step.")]
+    at: Annotated[Instant, about("The start of the step.")]
+    waiting: Annotated[int, about("How many messages were not due yet at its end.")]
+    ready: Annotated[int, about("How many messages could be claimed at its end.")]
+    leased: Annotated[int, about("How many messages were leased at its end.")]
+    dead: Annotated[int, about("How many messages were dead at its end.")]
+    most_ready: Annotated[int, about("The highest number of claimable messages during the step.")]
+    happened: Annotated[Totals, about("Counts of what happened during the step.")]
     oldest_ready_at: Annotated[
         Instant | None,
-        about("Since when the message at the front could be claimed, at the step's end."),
+        about("When the message at the front at the step's end became claimable."),
     ] = None
     wait_p50_ms: Annotated[
         DurationMs | None,
-        about("Median time from sending to the last claim: the mean of the minutes."),
+        about("Median time from send to last claim, averaged over the minutes of the step."),
     ] = None
     wait_p95_ms: Annotated[
-        DurationMs | None, about("95th percentile of that time: the highest of the minutes.")
+        DurationMs | None,
+        about("95th percentile of that time, the highest of the minutes of the step."),
     ] = None
     work_p50_ms: Annotated[
         DurationMs | None,
-        about("Median time from the last claim to completion: the mean of the minutes."),
+        about("Median time from last claim to completion, averaged over the minutes of the step."),
     ] = None
     work_p95_ms: Annotated[
-        DurationMs | None, about("95th percentile of that time: the highest of the minutes.")
+        DurationMs | None,
+        about("95th percentile of that time, the highest of the minutes of the step."),
     ] = None
 
     @classmethod
@@ -77,17 +79,17 @@ class Point(AnswerRecord, frozen=True, omit_defaults=True):
 
 
 class Graph(AnswerRecord, frozen=True):
-    from_: Annotated[Instant, about("When the first step begins.")] = msgspec.field(name="from")
-    to: Annotated[Instant, about("Until when there is data.")]
-    step_ms: Annotated[DurationMs, about("How long each step is.")]
-    points: Annotated[list[Point], about("One per step, from the first that there is data for.")]
+    from_: Annotated[Instant, about("The start of the first step.")] = msgspec.field(name="from")
+    to: Annotated[Instant, about("The end of the data.")]
+    step_ms: Annotated[DurationMs, about("The length of each step.")]
+    points: Annotated[list[Point], about("One point per step, from the first step that has data.")]
 
 
 class GetSamples(QueryRecord):
-    from_: Annotated[InstantIn | None, about("The start; without it, an hour before the end.")] = (
+    from_: Annotated[InstantIn | None, about("The start. Defaults to an hour before the end.")] = (
         msgspec.field(default=None, name="from")
     )
-    to: Annotated[InstantIn | None, about("The end; without it, now.")] = None
+    to: Annotated[InstantIn | None, about("The end. Defaults to now.")] = None
     step_ms: Annotated[
         Annotated[int, Meta(ge=MINUTE, multiple_of=MINUTE)] | None,
         about(

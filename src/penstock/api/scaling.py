@@ -1,4 +1,4 @@
-"""Fleets: how many workers there are, how many are wanted, and why."""
+"""Fleets: current and wanted numbers of workers, and the reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Made(AnswerRecord, frozen=True):
     change: Annotated[int, about("The number of workers added; negative: removed.")]
     wanted: Annotated[int, about("How many workers there should be.")]
     reason: Annotated[str, about("Why: one of the reasons that docs/autoscaling.md lists.")]
-    is_done: Annotated[bool, about("False if it failed, or in a dry run.")]
+    is_done: Annotated[bool, about("False if it could not be carried out, or in a dry run.")]
 
     @classmethod
     def of(cls, made: domain.LastChange, instant: ToInstant) -> Self:
@@ -48,9 +48,9 @@ class Made(AnswerRecord, frozen=True):
 
 
 class Trouble(AnswerRecord, frozen=True):
-    part: Annotated[str, about("What does not work: source, replicas, …")]
+    part: Annotated[str, about("The part that does not work: source, replicas, …")]
     code: Annotated[str, about("A stable code that programs may rely on.")]
-    text: Annotated[str, about("An explanation for people; its wording may change.")]
+    text: Annotated[str, about("An explanation in plain English. Its wording may change.")]
     since_at: Annotated[Instant, about("When it began.")]
 
     @classmethod
@@ -69,29 +69,33 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
     name: Annotated[str, about("The fleet's name.")]
     group: Annotated[str, about("Its group, in which one autoscaler acts at a time.")]
     queue: Annotated[str, about("The queue that its workers serve; the first of several.")]
-    source: Annotated[str, about("Where its queue is: own, or a name from the file of fleets.")]
-    profile: Annotated[str, about("The profile that its readings are analysed with.")]
+    source: Annotated[
+        str, about("Where its queue is: `own`, or a source named in the fleets file.")
+    ]
+    profile: Annotated[str, about("The profile that is used to analyse its readings.")]
     replicas_by: Annotated[
         str, about("What runs its workers: processes, command, kubernetes or external.")
     ]
     min: Annotated[int, about("The fewest workers it may have.")]
     max: Annotated[int, about("The most workers it may have.")]
     interval_ms: Annotated[DurationMs, about("The time between two runs of its autoscaler.")]
-    is_watched: Annotated[bool, about("True if an autoscaler has handled it lately.")]
+    is_watched: Annotated[bool, about("True if an autoscaler has handled it recently.")]
     is_dry: Annotated[bool, about("True for a dry run.")]
     pressure_level: Annotated[int, about("The level of pressure on its source, from 0 to 3.")]
-    troubles: Annotated[list[Trouble], about("What does not work; empty: everything works.")]
+    troubles: Annotated[
+        list[Trouble], about("The troubles of the fleet. Empty if everything works.")
+    ]
     seen_at: Annotated[Instant | None, about("When its autoscaler last ran.")] = None
-    seen_by: Annotated[str | None, about("Its autoscaler.")] = None
+    seen_by: Annotated[str | None, about("The autoscaler that last ran it.")] = None
     wanted: Annotated[int | None, about("How many workers there should be.")] = None
     replicas: Annotated[Replicas | None, about("Its workers.")] = None
     sample: Annotated[Sample | None, about("The last reading of its queues.")] = None
     pressure: Annotated[Pressure | None, about("How full the broker is.")] = None
     decision: Annotated[Decision | None, about("The result of the last run.")] = None
     last_change: Annotated[
-        Made | None, about("The last decision to have more workers or fewer.")
+        Made | None, about("The last decision that added or removed workers.")
     ] = None
-    queues: Annotated[list[str], about("All of its queues, where it has several.")] = msgspec.field(
+    queues: Annotated[list[str], about("All of its queues, if it has several.")] = msgspec.field(
         default_factory=list
     )
 

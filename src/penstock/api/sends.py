@@ -1,4 +1,4 @@
-"""Messages on their way into a queue."""
+"""Sending messages to a queue."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _A_DRAFT = Meta(extra_json_schema={"$ref": "#/components/schemas/Draft"})
 
 
 class Drafts(RequestRecord):
-    """Each draft is decoded on its own, so that an invalid one does not affect the others."""
+    """Drafts that are decoded one by one, so that an invalid one does not affect the others."""
 
     messages: Annotated[
         list[Annotated[msgspec.Raw, _A_DRAFT]], about("The messages. Each has its own result.")
@@ -124,11 +124,11 @@ class Sent(AnswerRecord, frozen=True):
 class SendResults(AnswerRecord, frozen=True):
     results: Annotated[
         list[Annotated[Any, one_of("Sent", "ErrorAnswer")]],
-        about("One result per message, in their order."),
+        about("One result per message, in the same order."),
     ]
 
 
-SendResult = Sent | PenstockError  # of one draft in a batch, as clients return it
+SendResult = Sent | PenstockError  # the result of one draft in a batch, as clients return it
 
 SEND = Operation(
     name="sendMessage",

@@ -1,4 +1,4 @@
-"""The pipeline's tables, as small JSON."""
+"""The tables that the pipeline computes, as small JSON documents."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Insights(AnswerRecord, frozen=True):
     readiness: Annotated[
         GoldReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
     ]
-    folder: Annotated[str, about("The folder that the tables are read from.")]
+    folder: Annotated[str, about("The folder from which the tables are read.")]
     tables: Annotated[list[GoldTable], about("The tables, by name.")]
 
 
 class InsightRows(AnswerRecord, frozen=True):
-    columns: Annotated[list[str], about("The names of the values in each row.")]
+    columns: Annotated[list[str], about("The names of the columns.")]
     rows: Annotated[
         list[list[Any]], about("The rows, each a list of values in the order of the columns.")
     ]

@@ -1,4 +1,4 @@
-"""Topics, their subscriptions, and the events that are published to them."""
+"""Topics, their subscriptions, and the events published to them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Subscribe(RequestRecord):
     dispatch: DispatchPolicy = Dispatch.SHARED
     settings: Annotated[
         QueueSettings | None,
-        about("The settings of its queue; null: those it has, or the defaults."),
+        about("The settings of its queue. Null: its present settings, or the defaults."),
     ] = None
 
 
@@ -57,7 +57,9 @@ class Subscription(AnswerRecord, frozen=True):
     topic: Annotated[str, about("The topic's name.")]
     name: Annotated[str, about("The subscription's name.")]
     queue: Annotated[str, about("The queue that its messages are sent to.")]
-    kinds: Annotated[tuple[str, ...], about("Patterns of the kinds it gets; none: every event.")]
+    kinds: Annotated[
+        tuple[str, ...], about("Patterns of the kinds it receives. Empty: every event.")
+    ]
     dispatch: DispatchPolicy
     created_at: Annotated[Instant, about("When it was created.")]
 
@@ -77,10 +79,10 @@ class Topic(AnswerRecord, frozen=True):
     name: Annotated[str, about("The topic's name.")]
     created_at: Annotated[Instant, about("When it was created.")]
     published: Annotated[int, about("How many events were published.")]
-    unmatched: Annotated[int, about("How many of them no subscription matched.")]
+    unmatched: Annotated[int, about("How many of them matched no subscription.")]
     subscriptions: Annotated[
         list[Subscription] | UnsetType,
-        about("Its subscriptions, by name; left out in lists of topics."),
+        about("Its subscriptions, by name. Absent in lists."),
     ] = UNSET
 
     @classmethod
@@ -117,7 +119,7 @@ class Event(Draft, kw_only=True):
 
 
 class Events(RequestRecord):
-    events: Annotated[list[Draft], about("The events, in their order.")]
+    events: Annotated[list[Draft], about("The events, in order.")]
     node: Node = None
 
     @property
@@ -129,7 +131,7 @@ class Published(AnswerRecord, frozen=True):
     id: Annotated[Id, about("The event's id; its messages have ids of their own.")]
     messages: Annotated[int, about("How many messages were sent for it.")]
     duplicates: Annotated[
-        int, about("How many were not sent because their dedup key was held already.")
+        int, about("How many were not sent because their dedup key was already held.")
     ]
 
     @classmethod
@@ -138,7 +140,7 @@ class Published(AnswerRecord, frozen=True):
 
 
 class AllPublished(AnswerRecord, frozen=True):
-    events: Annotated[list[Published], about("One result per event, in their order.")]
+    events: Annotated[list[Published], about("One result per event, in the same order.")]
 
 
 class ListTopics(QueryRecord):

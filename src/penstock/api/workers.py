@@ -34,7 +34,7 @@ class Lease(AnswerRecord, frozen=True, omit_defaults=True):
 
     id: Annotated[Id, about("The message's id.")]
     queue: Annotated[str, about("The queue's name.")]
-    attempts: Annotated[int, about("Claims that count.")]
+    attempts: Annotated[int, about("How many claims counted as attempts.")]
     leased_until: Annotated[Instant, about("When the lease expires.")]
     leased_at: Annotated[Instant | None, about("When it was claimed.")] = None
     kind: Annotated[str | None, about("The kind of the message.")] = None
@@ -58,9 +58,9 @@ class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
     state: Annotated[WorkerState, about("Active, draining, left or lost.")]
     slots: Annotated[int, about("How many messages it handles at a time.")]
     registered_at: Annotated[Instant, about("When it registered.")]
-    beat_at: Annotated[Instant, about("When its last beat came.")]
-    alive_until: Annotated[Instant, about("When it counts as lost without another beat.")]
-    name: Annotated[str | None, about("Its name, which other workers may share.")] = None
+    beat_at: Annotated[Instant, about("When its last beat arrived.")]
+    alive_until: Annotated[Instant, about("When it counts as lost unless another beat arrives.")]
+    name: Annotated[str | None, about("Its name, which is not necessarily unique.")] = None
     host: Annotated[str | None, about("The machine it runs on.")] = None
     pid: Annotated[int | None, about("The id of its process.")] = None
     queues: Annotated[tuple[str, ...], about("The queues it claims from; empty: any.")] = ()
@@ -68,9 +68,7 @@ class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
     labels: Annotated[dict[str, str], about("Its labels.")] = msgspec.field(default_factory=dict)
     ended_at: Annotated[Instant | None, about("When it left or was lost.")] = None
     holding: Annotated[int | None, about("How many leases it holds.")] = None
-    leases: Annotated[
-        list[Lease] | None, about("The leases it holds, in the answer for one worker.")
-    ] = None
+    leases: Annotated[list[Lease] | None, about("The leases it holds. Absent in lists.")] = None
 
     @property
     def is_draining(self) -> bool:
@@ -114,13 +112,13 @@ class Registered(Worker, frozen=True, kw_only=True):
 
 
 class Workers(AnswerRecord, frozen=True):
-    workers: Annotated[list[Worker], about("The workers, in the order in which they registered.")]
+    workers: Annotated[list[Worker], about("The workers, in the order of their registration.")]
     next: Next
 
 
 class PageOfWorkers(QueryRecord):
     gone: Annotated[
-        bool, Meta(description="Also those that have left or were lost.", examples=[True])
+        bool, Meta(description="Include workers that have left or were lost.", examples=[True])
     ] = False
     limit: Limit = 100
     cursor: Cursor = None

@@ -1,1 +1,1 @@
-"""How programs use us."""
+"""The Python client: the API that applications use."""

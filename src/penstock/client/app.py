@@ -1,7 +1,7 @@
 """The job API: `app = Penstock(url)`, `@app.job()`, `job.enqueue(…)`.
 
-The same API on a store in the same process (sqlite:///…, postgresql://…) and on a server (http://…).
-Nothing is opened before it is needed, so that modules with an app in them can be imported freely.
+The API is the same on an in-process store (sqlite:///…, postgresql://…) and on a server (http://…).
+Nothing is opened before it is needed, so importing a module that creates an app opens nothing.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ W = TypeVar("W", bound=Callable[[], Any])
 
 
 class Penstock(BusPart, Application):
-    """Safe to share between threads; a forked child opens its own.
+    """Safe to share between threads; a forked child opens its own backend.
 
-    `settings` are those of a store in this process, with the same names as those of a server:
+    `settings` configure a store in this process and have the same names as on a server:
     `{"limits.max_body_bytes": "20MiB"}`.  They override the environment and the config file.
     """
 
@@ -78,7 +78,7 @@ class Penstock(BusPart, Application):
         settings: Mapping[str, object] | None = None,
         name: str | None = None,
     ) -> None:
-        """`name`: the owner of recurring work; by default the module that calls this."""
+        """`name`: the owner of recurring work; by default the module that creates the app."""
         super().__init__()
         self._module = naming.caller(1)
         self._name = name
@@ -102,9 +102,9 @@ class Penstock(BusPart, Application):
     def job(self, **about: Unpack[JobSettings]) -> Callable[[Callable[P, R]], Job[P, R]]: ...
 
     def job(self, function: Callable[..., Any] | None = None, **given: Any) -> Any:
-        """Make a function a job, sync or async.  Raises InvalidRequest if it cannot be one.
+        """Turn a function, sync or async, into a job.  Raises InvalidRequest if it cannot be one.
 
-        `JobSettings` lists its options.
+        `JobSettings` lists the options.
         """
         about: JobSettings = given  # type: ignore[assignment]
         resolved = resolve(about)
@@ -119,13 +119,13 @@ class Penstock(BusPart, Application):
 
     @property
     def jobs(self) -> Jobs:
-        """Look at enqueued jobs and control them; those declared here are `handlers.jobs`."""
+        """Inspect and control enqueued jobs; the jobs declared here are in `handlers.jobs`."""
         return Jobs(self)
 
     def around(self, hook: H) -> H:
-        """Surround every call of a handler: a generator that yields once, or a context manager.
+        """Wrap every handler call: takes a generator that yields once, or a context manager.
 
-        Async ones surround async handlers only.  Raises InvalidRequest for other functions.
+        Async hooks wrap async handlers only.  Raises InvalidRequest for other functions.
         """
         self.handlers.add_hook(hook)
         return hook
@@ -145,7 +145,7 @@ class Penstock(BusPart, Application):
     def enqueue(
         self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
     ) -> Enqueued:
-        """By kind, without the function.  If the kind is declared here, arguments are checked."""
+        """Enqueue by kind.  If the kind is declared here, the arguments are checked."""
         resolved, draft = self._named(kind, arguments, options)
         return self.put(resolved, [draft])[0]
 
@@ -158,28 +158,28 @@ class Penstock(BusPart, Application):
     # --- queues ---
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
-        """Declare settings of a queue.  Applied at its first use here; see docs/jobs.md."""
+        """Declare a queue's settings, to be applied at its first use here; see docs/jobs.md."""
         self._declared.add(name, settings_of(name, options))
 
     def declared(self, backend: Backend, queue: str) -> Mapping[str, Any]:
-        """The settings that this application declares for a queue; raises InvalidRequest."""
+        """Return the settings that this application declares for a queue; raises InvalidRequest."""
         return self._declared.checked(backend, queue)
 
     def queue_at_least(self, name: str, *, max_attempts: int | None) -> None:
-        """Raise its declared or default limit; never lower it."""
+        """Raise the queue's declared or default attempt limit; never lowers it."""
         if max_attempts is not None:
             self._declared.raise_attempts(name, max_attempts)
 
     def notifications(self, queue: str, **options: Unpack[QueueOptions]) -> NotificationQueue:
-        """Messages for a set time in a queue; see docs/notifications.md."""
+        """Messages due at a set time, in one queue; see docs/notifications.md."""
         if options:
             self.queue(queue, **options)
         return NotificationQueue(self, check_name(queue))
 
     def breaker(self, route: str | None = None, /, **changes: object) -> BreakerSettings:
-        """Change some settings of the circuit breaker now, for every process that shares the store.
+        """Change settings of the circuit breaker now, for every process that shares the store.
 
-        With a route only those of its circuit.  Their names are those of `BreakerSettings`; see
+        With a route, only those of its circuit.  The names are those of `BreakerSettings`; see
         docs/circuits.md.  Raises InvalidRequest.
         """
         circuits = CircuitClient(self._lazy_backend.get().channel)
@@ -190,12 +190,12 @@ class Penstock(BusPart, Application):
     # --- opening and closing ---
 
     def open(self) -> Self:
-        """Open the store or the server now instead of at the first use."""
+        """Open the store or the connection to the server now instead of at the first use."""
         self._lazy_backend.get()
         return self
 
     def close(self) -> None:
-        """The next use opens it again."""
+        """Close the store or the connection; the next use opens it again."""
         self._lazy_backend.close()
 
     async def open_async(self) -> Self:
@@ -220,11 +220,11 @@ class Penstock(BusPart, Application):
         await self.close_async()
 
     def substitute(self, backend: Backend) -> AbstractContextManager[None]:
-        """For tests: inside this context everything goes to another backend."""
+        """For tests: use another backend inside this context."""
         return self._lazy_backend.substitute(backend)
 
     def use(self, url: str, *, key: str | None = None) -> None:
-        """Switch to another store or server; the current one is closed."""
+        """Switch to another store or server; closes the current one."""
         self.url = check_url(url)
         self._key = key or self._key
         self.close()
@@ -238,16 +238,16 @@ class Penstock(BusPart, Application):
         return [done.name for done in migrate(self.settings(self.url))]
 
     def settings(self, url: str) -> Settings:
-        """The settings of a store at this URL, opened in this process; see docs/jobs.md."""
+        """The settings for an in-process store at this URL; see docs/jobs.md."""
         given = {"queues.auto_create": True, **self._given, "store.url": url}
-        # Variables that are not settings may belong to commands.
+        # Variables with our prefix that are not settings may belong to commands.
         return load(program=given, other_env=os.environ).settings
 
     # --- for workers ---
 
     @property
     def name(self) -> str | None:
-        """None if its module creates several applications and this one has no name."""
+        """None if its module creates several applications and this one was not named."""
         if self._name is None and naming.is_ambiguous(self._module):
             return None
         return self._name or self._module
@@ -266,7 +266,7 @@ class Penstock(BusPart, Application):
         return self._lazy_backend.get()
 
     def backend_for(self, tx: object) -> Backend:
-        """The backend, opened; raises InvalidRequest where opening would wait for `tx`."""
+        """The opened backend; raises InvalidRequest if opening it would wait for `tx`."""
         self._refuse_to_open(tx)
         return self._lazy_backend.get()
 
@@ -276,16 +276,16 @@ class Penstock(BusPart, Application):
 
     @property
     def clock(self) -> Clock:
-        """The clock of the store; for a server, that of this machine."""
+        """The clock of the store; for a server, the clock of this machine."""
         return self._lazy_backend.get().clock
 
     @property
     def queues(self) -> list[str]:
-        """Those of its jobs and those that it declares."""
+        """The queues of its jobs and the queues that it declares."""
         return sorted({*self._declared, *self.handlers.queues})
 
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
-        """Of the queues that exist, in their order."""
+        """Return the names of the existing queues, in order."""
         page = QueueClient(self._lazy_backend.get().channel).page(prefix=prefix, limit=limit)
         return [queue.name for queue in page.queues]
 
@@ -300,7 +300,7 @@ class Penstock(BusPart, Application):
         return self._with_own(backend.source())
 
     def registry(self, about: NewWorker) -> WorkerRegistry:
-        """Where a worker registers; recurring work that is no longer declared is retired."""
+        """Where a worker registers; retires recurring work that is no longer declared."""
         channel, owner = self._lazy_backend.get().channel, self.name
         if owner is None:
             return ChannelRegistry(channel, about)
@@ -313,15 +313,15 @@ class Penstock(BusPart, Application):
     def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:
         """A worker in this process: `run()` it in any thread, `drain()` ends it.
 
-        Without processes of its own: a sync job past its time limit is asked to stop but cannot be
-        killed, and a crash ends this process.  `penstock worker` has neither limitation.
+        It has no processes of its own: a sync job past its time limit is asked to stop but cannot
+        be killed, and a crash ends this process.  `penstock worker` has neither limitation.
         """
         from penstock.worker.worker import in_process
 
         return in_process(self, **options)
 
     def run_worker(self, **options: Unpack[WorkerOptions]) -> None:
-        """The same, run here until Ctrl-C, together with the duties of a local store."""
+        """Run such a worker here until Ctrl-C, together with the duties of a local store."""
         worker = self.worker(**options)
         self.start_duties()
         try:
@@ -331,7 +331,7 @@ class Penstock(BusPart, Application):
             worker.run()
 
     def start_duties(self) -> None:
-        """Run the background duties of a local store that has no server beside it."""
+        """Run the background duties of a local store that no server serves."""
         self._lazy_backend.get().start_duties()
 
     # --- the outbox ---
@@ -376,7 +376,7 @@ class Penstock(BusPart, Application):
         return LocalBackend(self.settings(self.url), clock=self._clock)
 
     def _refuse_to_open(self, tx: object) -> None:
-        """Opening a file writes to it, which would wait for the caller's own transaction."""
+        """Raise if opening, which writes to the file, would wait for the caller's transaction."""
         if tx is not None and self.url.startswith(SQLITE) and not self._lazy_backend.is_open:
             raise InvalidRequest("call app.open() before the transaction that is given as tx=")
 

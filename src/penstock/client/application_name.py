@@ -1,4 +1,4 @@
-"""What an application is called if it was not given a name: the module that made it.
+"""The default name of an application: the module that creates it.
 
 The name must be the same after every restart, because recurring work belongs to it.
 """
@@ -15,7 +15,7 @@ _unnamed: dict[str, WeakSet[Any]] = {}
 
 
 def module_of(variables: Mapping[str, Any]) -> str:
-    """The name of the module with these variables; of a program that is run, as it is imported."""
+    """The module with these globals; for a program being run, the name it is imported by."""
     name = str(variables.get("__name__", "__main__"))
     if name != "__main__":
         return name
@@ -31,10 +31,10 @@ def caller(depth: int) -> str:
 
 
 def note(app: object, module: str) -> None:
-    """This module has made an application and not named it."""
+    """Record that this module has created an application without a name."""
     _unnamed.setdefault(module, WeakSet()).add(app)
 
 
 def is_ambiguous(module: str) -> bool:
-    """Has it made several?  Then its name says not which of them is meant."""
+    """Whether it has created several, so that its name does not identify one of them."""
     return len(_unnamed.get(module, ())) > 1

@@ -1,4 +1,4 @@
-"""What an application runs on: a store opened in its own process, or a server."""
+"""What an application runs on: an in-process store, or a server."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Backend(Protocol):
     """Safe to share between threads.
 
     Most requests go through the channel.  The methods here exist because the two backends differ:
-    a store takes drafts as they are and takes part in the caller's transaction (`tx`), a server
-    gets them as JSON and rejects `tx`.
+    a store takes drafts as objects and can join the caller's transaction (`tx`); a server takes
+    them as JSON and rejects `tx`.
     """
 
     @property
@@ -33,7 +33,7 @@ class Backend(Protocol):
 
     @property
     def limits(self) -> Limits | None:
-        """Limits of the store; None: a server checks its own."""
+        """The limits of the store; None for a server, which checks its own."""
         ...
 
     def send(
@@ -44,7 +44,7 @@ class Backend(Protocol):
         tx: object = None,
         settings: Mapping[str, Any] | None = None,
     ) -> list[SendResult]:
-        """Create the queue if it is missing; `settings` are those of a queue created in `tx`."""
+        """Send drafts; creates a missing queue, with `settings` if it is created in `tx`."""
         ...
 
     async def send_async(
@@ -65,7 +65,7 @@ class Backend(Protocol):
         tx: object = None,
         subscriptions: Sequence[DeclaredSubscription] = (),
     ) -> list[Published]:
-        """Create the topic if it is missing, and in `tx` also these subscriptions."""
+        """Publish events; creates a missing topic, and in `tx` also these subscriptions."""
         ...
 
     async def publish_async(
@@ -87,7 +87,7 @@ class Backend(Protocol):
     def source(self) -> JobSource: ...
 
     def start_duties(self) -> None:
-        """Run the background duties of a store that has no server beside it."""
+        """Run the background duties of a store that no server serves."""
         ...
 
     def close(self) -> None: ...

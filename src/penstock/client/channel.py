@@ -26,7 +26,7 @@ class Channel(Protocol):
         tx: object = None,
         **path: str,
     ) -> Answer:
-        """Raises the error that the broker answered with, or Unreachable.
+        """Return the broker's answer; raises its error, or Unreachable.
 
         With `only_new` a PUT must not change what exists.  `tx` is the caller's own transaction, in
         which everything is read and written.
@@ -43,5 +43,5 @@ class Channel(Protocol):
         tx: object = None,
         **path: str,
     ) -> Answer:
-        """The same on an event loop, which is not blocked."""
+        """The same without blocking the event loop."""
         ...

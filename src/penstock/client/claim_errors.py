@@ -1,4 +1,4 @@
-"""Queues that cannot be claimed from, among several."""
+"""Errors of single queues when a worker claims from several."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _log = logging.getLogger("penstock.client")
 
 
 def log_failed_claim(queue: str, error: PenstockError) -> None:
-    """Outages are logged at debug level: the worker's next claim reports them once for all."""
+    """Log a failed claim; outages at debug level, because the worker's next claim reports them."""
     level = logging.DEBUG if isinstance(error, StoreUnavailable) else logging.WARNING
     _log.log(level, "cannot claim from %r: %s", queue, error)
 
 
 class DamagedQueues:
-    """Logs each damaged queue once; the worker claims from the others."""
+    """Logs each damaged queue once; the worker keeps claiming from the others."""
 
     def __init__(self) -> None:
         self._logged: set[str] = set()

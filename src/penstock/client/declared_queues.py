@@ -1,4 +1,4 @@
-"""Queue settings that an application declares, and which of them its store has been given."""
+"""Queue settings that an application declares, and which of them have been applied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger("penstock.client")
 
 
 class DeclaredQueues:
-    """Safe to share between threads: applying a declaration twice does no harm."""
+    """Safe to share between threads: applying a declaration twice is harmless."""
 
     def __init__(self) -> None:
         self._settings: dict[str, dict[str, Any]] = {}
@@ -37,14 +37,14 @@ class DeclaredQueues:
         self._settings.setdefault(check_name(queue), {}).update(settings)
 
     def raise_attempts(self, queue: str, max_attempts: int) -> None:
-        """Raise what a queue is declared with, or what it has by default; never lower it."""
+        """Raise the queue's declared or default attempt limit; never lowers it."""
         settings = self._settings.setdefault(check_name(queue), {})
         limit = settings.get("max_attempts", QueueSettings().max_attempts)
         if limit is not None and limit < max_attempts:
             settings["max_attempts"] = max_attempts
 
     def add_window(self, job: Job[..., Any]) -> None:
-        """Of a unique job; raises InvalidRequest if another job of its queue has another one."""
+        """Add a unique job's dedup window; raises InvalidRequest if its queue has another one."""
         window_ms = None if job.unique is None else job.unique.window_ms
         if window_ms is None:
             return
@@ -56,7 +56,7 @@ class DeclaredQueues:
             )
 
     def apply(self, backend: Backend, queue: str) -> None:
-        """Create the queue or change its settings, once for each backend."""
+        """Create the queue or change its settings, once per backend."""
         applied = self._applied_to(backend)
         if queue not in applied:
             settings = self.checked(backend, queue)
@@ -71,7 +71,7 @@ class DeclaredQueues:
             applied.add(queue)
 
     def checked(self, backend: Backend, queue: str) -> Mapping[str, Any]:
-        """The declared settings; raises InvalidRequest if a limit of the store overrides them."""
+        """The declared settings; raises InvalidRequest if the store's limits override them."""
         settings = self.of(queue)
         size, limits = settings.get("max_body_bytes"), backend.limits
         if size is not None and limits is not None and size > limits.max_body_bytes:

@@ -1,4 +1,4 @@
-"""What can go wrong for a caller: refusals by the server, and no answer at all."""
+"""Errors that a caller sees: rejections by the server, and missing answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.domain.errors import InvalidRequest, PenstockError, all_errors
 
 
 class Unreachable(ConnectionError):
-    """No answer came.  With `was_sent`, the server may have done what it was asked to do."""
+    """No answer arrived.  With `was_sent`, the server may have executed the request."""
 
     code = "unreachable"
 
@@ -16,9 +16,9 @@ class Unreachable(ConnectionError):
 
 
 def refusal(code: str, text: str) -> PenstockError:
-    """The error that the server raised, as far as its code is known here."""
+    """Build the error that the server raised, if its code is known here."""
     kind = {known.code: known for known in all_errors()}.get(code, PenstockError)
-    # Some classes word their text themselves; here the words are the server's.
+    # Some classes compose their own text; here the server's text is used.
     error = kind.__new__(kind)
     Exception.__init__(error, text if kind.code == code else f"{text} ({code})")
     return error

@@ -1,4 +1,4 @@
-"""Run blocking functions that are called on an event loop."""
+"""Run blocking functions from code that may be on an event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def run_off_loop(do: Callable[[], T]) -> T:
-    """Run it here, or on another thread if an event loop runs here, which waits meanwhile."""
+    """Run it here, or on another thread if an event loop runs here; the loop is blocked."""
     if not _is_on_loop():
         return do()
     with ThreadPoolExecutor(1) as thread:

@@ -1,4 +1,4 @@
-"""The settings of a queue as a program says them: durations as "5m", back-offs as lists."""
+"""Queue settings as programs write them: durations as "5m", back-offs as lists."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from penstock.domain.queue.rate import Rate
 
 
 class RateOptions(TypedDict, total=False):
-    """At most `limit` in the time `per`, `burst` of them at once."""
+    """At most `limit` messages per period `per`, of which `burst` may come at once."""
 
     limit: Required[int]
-    per: Duration  # a second
-    burst: int  # one
+    per: Duration  # default: a second
+    burst: int  # default: one
 
 
 RateLike = Rate | RateOptions | str  # "100/1m", or "100/1m,10" with a burst of 10
 
 
 class QueueOptions(TypedDict, total=False):
-    """As `QueueSettings`; what ends in `_ms` there is a duration here."""
+    """Like `QueueSettings`, but fields that end in `_ms` there are durations here."""
 
     lease: Duration
     delay: Duration
@@ -60,7 +60,7 @@ class QueueOptions(TypedDict, total=False):
 
 
 def settings_of(name: str, given: QueueOptions) -> dict[str, Any]:
-    """In the form of `QueueSettings`, as plain values; raises InvalidRequest."""
+    """Convert to plain values in the form of `QueueSettings`; raises InvalidRequest."""
     known = QueueSettings.__struct_fields__
     plain: dict[str, Any] = {}
     for option, value in given.items():
@@ -83,7 +83,7 @@ def settings_of(name: str, given: QueueOptions) -> dict[str, Any]:
 
 
 def _rate_of(name: str, given: object) -> object:
-    """As `Rate` has it; raises InvalidRequest."""
+    """Convert to the form of `Rate`; raises InvalidRequest."""
     if isinstance(given, str):
         pace, comma, burst = given.partition(",")
         limit, slash, per = pace.partition("/")

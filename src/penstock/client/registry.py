@@ -1,4 +1,4 @@
-"""The registry of workers, as the workers of an application use it."""
+"""The worker registry, as seen by the workers of an application."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ChannelRegistry:
 class RetiringRegistry:
     """Also retires recurring work that the application no longer declares.
 
-    Checks after registering and with each beat: a worker of another version may have left.
+    It checks after registering and with each beat: a worker of another version may have left.
     """
 
     def __init__(
@@ -72,6 +72,6 @@ class RetiringRegistry:
                 )
         except (StoreUnavailable, OSError):
             pass  # the next beat tries again
-        except PenstockError as error:  # a key without the role, or an older server
+        except PenstockError as error:  # the key lacks the role, or the server is older
             self._is_rejected = True
             _log.warning("recurring work that is no longer declared is not removed: %s", error)

@@ -1,6 +1,6 @@
-"""Several requests in a row, written once for blocking callers and for event loops.
+"""Sequences of requests, written once for blocking and for async callers.
 
-A flow is a generator: it yields requests and pauses, and is sent the answers or the errors.
+A flow is a generator: it yields requests and pauses, and receives the answers or errors.
 """
 
 from __future__ import annotations

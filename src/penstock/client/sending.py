@@ -1,4 +1,4 @@
-"""Batches of drafts on their way to a store, and what came of them."""
+"""Batches of drafts to send, and their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.domain.message.draft import Draft
 def draft_by_kind(
     kind: str, arguments: Mapping[str, object], options: JobOptions
 ) -> tuple[ResolvedOptions, Draft]:
-    """A job whose function is not known here.  Raises InvalidRequest for what is not JSON."""
+    """A draft for a job whose function is not known here.  Raises InvalidRequest if not JSON."""
     resolved = ResolvedOptions().merged(options)
     try:
         body = msgspec.json.encode(arguments).decode()
@@ -26,7 +26,7 @@ def draft_by_kind(
 
 
 def with_trace(drafts: Sequence[Draft], trace: str | None) -> list[Draft]:
-    """With this trace context, where a draft has none of its own."""
+    """Add this trace context to drafts that have none of their own."""
     if trace is None:
         return list(drafts)
     return [d if d.trace else msgspec.structs.replace(d, trace=trace) for d in drafts]
@@ -37,7 +37,7 @@ def batches(drafts: Sequence[Draft], *, most: int) -> list[Sequence[Draft]]:
 
 
 def check_sent(answers: Sequence[Sent | PenstockError]) -> list[Enqueued]:
-    """Raises the first refusal, with a note on how many jobs were enqueued."""
+    """Raise the first rejection, with a note on how many jobs were enqueued."""
     sent = [Enqueued(a.id, a.is_duplicate) for a in answers if isinstance(a, Sent)]
     for answer in answers:
         if isinstance(answer, PenstockError):

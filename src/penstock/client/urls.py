@@ -1,4 +1,4 @@
-"""The URLs that an application opens: those of stores and of servers."""
+"""The URLs of stores and servers that an application can open."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SERVER = ("http://", "https://")
 
 
 def check_url(url: object) -> str:
-    """Raises InvalidRequest for what is neither a store nor a server."""
+    """Raise InvalidRequest for a URL of neither a store nor a server."""
     if not isinstance(url, str) or not url.startswith((SQLITE, *POSTGRES, *SERVER)):
         hint = "; is the variable set?" if url is None or url == "" else ""
         raise InvalidRequest(

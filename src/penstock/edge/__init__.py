@@ -1,1 +1,1 @@
-"""How the world comes in: parse, call a service, render."""
+"""The edges: protocols and commands that parse input, call a service and render the result."""

@@ -6,6 +6,6 @@ from penstock.services.queues import CHUNK, QueueService
 
 
 async def bring_all_back(queues: QueueService, name: str) -> None:
-    """Make everything claimable that has become due, without waiting for the reaper."""
+    """Make all due messages claimable now, without waiting for the reaper."""
     while await queues.bring_back_some(name) == CHUNK:
         pass

@@ -78,12 +78,12 @@ class EmbeddedWorkers:
         if self._is_draining:
             return
         self._supervisors[name] = supervisor = make(name)
-        if self._is_draining:  # since the question above
+        if self._is_draining:  # added since the check above
             supervisor.drain(self._drain_ms)
         if supervisor.run():
             _log.error("cannot start embedded workers; the server runs without them")
 
 
 def processes_of(workers: WorkersSettings, *, cores: int) -> int:
-    """For each module."""
+    """The number of processes for each module."""
     return max(cores // 4, 1) if workers.embedded is None else workers.embedded

@@ -1,6 +1,6 @@
-"""The live feed: one read of the store per second serves all listeners; none without listeners.
+"""The live feed: while there are listeners, one read of the store per second serves all of them.
 
-A listener with a key for some queues gets only those, and no totals.
+A listener with a key for some queues gets only their updates, and no totals.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LiveListener:
 
     def __init__(self, caller: Caller, left: int | None) -> None:
         self.caller = caller
-        self.left = left  # events until the stream ends; None: it does not end
+        self.left = left  # events left until the stream ends; None: it does not end
 
 
 class LiveFeed:
@@ -50,7 +50,7 @@ class LiveFeed:
         self._most = most
         self._listeners: dict[Stream, LiveListener] = {}
         self._looks: tuple[OverviewLook, OverviewLook | None] | None = (
-            None  # the last one and the previous one
+            None  # the latest snapshot and the one before
         )
         self._task: asyncio.Task[None] | None = None
 
@@ -59,7 +59,7 @@ class LiveFeed:
         return len(self._listeners)
 
     def listen(self, caller: Caller, *, events: int | None = None) -> Stream:
-        """Raises TooManyWaiting."""
+        """Add a listener; raises TooManyWaiting."""
         if len(self._listeners) >= self._most:
             raise TooManyWaiting(f"{self._most} clients listen already; poll /v1/stats instead")
         stream = Stream(on_lost=self._lost)
@@ -78,7 +78,7 @@ class LiveFeed:
 
     def _ended(self, _: asyncio.Task[None]) -> None:
         self._task = None
-        if self._listeners:  # a listener arrived meanwhile
+        if self._listeners:  # a listener arrived in the meantime
             self._start()
 
     def _start(self) -> None:
@@ -92,7 +92,7 @@ class LiveFeed:
         try:
             async with asyncio.timeout(_PATIENCE_S):  # do not let listeners wait for a slow store
                 look = await self._watch.look(before)
-        except Exception as error:  # of any kind; try again in a second
+        except Exception as error:  # any error; try again in a second
             _log.warning("live feed cannot read the store: %s", str(error) or type(error).__name__)
             for stream in list(self._listeners):
                 stream.send(_NOTHING)
@@ -103,7 +103,7 @@ class LiveFeed:
             self._send(stream, look, before, made)
 
     def _end_without_key(self) -> None:
-        """Their keys were revoked, or the first key was created while they listened."""
+        """End streams whose key was revoked, and keyless ones once the first key exists."""
         for stream, listener in list(self._listeners.items()):
             if not self._is_let_in(listener.caller):
                 del self._listeners[stream]

@@ -22,6 +22,6 @@ def push_routes(broker: Broker) -> list[HttpRoute]:
 
 
 def takes_coded(broker: Broker, target: bytes) -> bool:
-    """Compressed bodies are accepted only where they are forwarded unchanged."""
+    """Whether a compressed body is accepted: only where it is forwarded unchanged."""
     settings = broker.settings.push
     return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")

@@ -53,7 +53,7 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
     sys.setswitchinterval(_SWITCH_SECONDS)
     return_large_blocks()
     broker = open_broker(settings)
-    gc.freeze()  # modules and tables stay: the collector need not visit them
+    gc.freeze()  # existing objects stay: the collector need not visit them
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         broker.refuse_open_door()

@@ -1,4 +1,4 @@
-"""Handlers of the operations in the contract, one file per noun: records in, records out.
+"""Handlers of the contract's operations, one file per resource: records in, records out.
 
 The HTTP API and the in-process client both call them.
 """

@@ -59,7 +59,7 @@ class BulkOperations:
         return self._messages.due_at(due_at, wanted.delay_ms)
 
     def _ids(self, queue: str, pick: Pick) -> Steps[tuple[list[str], bool]]:
-        """The ids of all matches, read first, because an act changes the order of the pages."""
+        """Collect the ids of all matches first, because an act changes the order of the pages."""
         ids: list[str] = []
         after: Place | None = None
         while True:
@@ -78,7 +78,7 @@ class BulkOperations:
             )
             for answer in answers:
                 if isinstance(answer, PenstockError):
-                    # Claimed, finished or moved in the meantime: count it as refused.
+                    # Claimed, finished or moved in the meantime: counts as refused.
                     if not isinstance(answer, (WrongState, MessageNotFound)):
                         raise answer
                 else:

@@ -20,18 +20,18 @@ class Call(msgspec.Struct, Generic[Body, Query], frozen=True, kw_only=True):
     body: Body
     query: Query
     caller: Caller = ANYONE
-    only_new: bool = False  # a PUT must not replace an existing thing (HTTP: If-None-Match: *)
+    only_new: bool = False  # a PUT must not replace an existing resource (HTTP: If-None-Match: *)
     instant: Callable[[int], Instant]  # renders instants: text for HTTP, datetimes in process
     json_value: Callable[[str], Any]  # renders stored JSON: raw for HTTP, decoded in process
 
 
 class StatusAnswer(msgspec.Struct, Generic[Body], frozen=True):
-    """An answer with another status of success than the operation's first."""
+    """An answer whose success status is not the operation's first one."""
 
     answer: Body
     status: int
 
 
-# A handler returns work for the store, several steps, or the answer itself.
+# A handler returns work for the store, a sequence of steps, or the answer itself.
 Handler = Callable[[Call[Any, Any]], Work[Any] | Steps[Any] | msgspec.Struct]
 Handlers = Mapping[Operation[Any], Handler]

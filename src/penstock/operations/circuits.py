@@ -109,7 +109,7 @@ class CircuitOperations:
     def _visible(self, call: Call[None, None]) -> Steps[tuple[CircuitView, Sequence[str] | None]]:
         """The circuit, and for a limited key those of its queues that the circuit holds.
 
-        Raises CircuitNotFound, also for a limited key if the circuit holds none of its queues.
+        Raises CircuitNotFound, also if the key is limited and the circuit holds none of its queues.
         """
         found = yield from self._existing(call.path["circuit"])
         if not is_limited(call.caller):
@@ -122,7 +122,7 @@ class CircuitOperations:
 
 
 def _limited(views: Iterable[CircuitView], own: Mapping[str, Sequence[str]]) -> list[CircuitView]:
-    """The circuits that hold queues of a limited key, and how many of them."""
+    """The circuits that hold queues of a limited key, and how many of its queues each holds."""
     return [
         replace(view, held=len(own[view.hash]), awaiting_unhold=0)
         for view in views

@@ -1,4 +1,4 @@
-"""Cursors: opaque text with the position at which a page ended."""
+"""Cursors: opaque text that encodes where a page ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def to_cursor(*place: int) -> str:
 
 
 def from_cursor(text: str | None, size: int) -> tuple[int, ...] | None:
-    """The position in a cursor; raises InvalidRequest for text that is not a cursor."""
+    """Decode a cursor; raises InvalidRequest for text that is not a cursor."""
     if not text:
         return None
     try:

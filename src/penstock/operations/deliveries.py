@@ -51,7 +51,7 @@ class DeliveryOperations:
 
 
 def _delivery(wanted: deliveries.Delivery, *, now: int) -> Delivery:
-    """Raises InvalidRequest."""
+    """Build the delivery; raises InvalidRequest."""
     if wanted.method not in METHODS:
         raise InvalidRequest(
             f"method {wanted.method[:20]!r} cannot be queued; use one of {', '.join(METHODS)}"

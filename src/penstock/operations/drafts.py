@@ -1,4 +1,4 @@
-"""Drafts as clients send them, turned into those of the domain."""
+"""Convert drafts as clients send them into domain drafts."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def draft_of(given: sends.Draft) -> Draft:
 
 
 def text_of(raw: msgspec.Raw) -> str:
-    """JSON as the text it was sent as; raises InvalidRequest if it cannot be decoded again."""
+    """Return JSON as the text sent; raises InvalidRequest if it cannot be decoded again."""
     try:
         text = str(raw, "utf-8")
         if text[0] != '"':
-            # A number out of range would make the response it is put into unreadable.
+            # A number out of range would make every response that contains it unreadable.
             _anything.decode(text)
     except UnicodeDecodeError:
         raise InvalidRequest("the body is not valid UTF-8") from None

@@ -1,9 +1,9 @@
 """The circuits of jobs.
 
 A circuit is named after the route of the jobs and shared by all queues.  A key for all queues may
-ask for any route and report any outcome.  A key for some queues must show that jobs of its queues
-have the route: by the ids of claimed jobs when it asks, by the job itself when it reports.  It has
-no access to the circuits of deliveries, whose outcomes the server reports.
+ask about any route and report any outcome.  A key for some queues must prove that jobs of its
+queues name the route: by the ids of claimed jobs when it asks, by the job itself when it reports.
+It has no access to the circuits of deliveries, whose outcomes the server reports.
 """
 
 from __future__ import annotations

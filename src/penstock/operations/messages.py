@@ -1,4 +1,4 @@
-"""Messages: looked up, browsed, and changed by an operator."""
+"""Look up, browse and change messages, as an operator does."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class MessageOperations:
         yield from self._messages.bury(
             call.path["id"], reason=call.body.reason, is_running_ok=call.body.is_running_ok
         )
-        # In a dead-letter queue its state is ready, but to the caller it is dead.
+        # In a dead-letter queue its state is ready, but the caller sees it as dead.
         return Buried(call.path["id"], State.DEAD)
 
     def redrive(self, call: Call[None, None]) -> Steps[Acted]:
@@ -99,14 +99,14 @@ class MessageOperations:
         return acted_of(redriven, call.instant)
 
     def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """Raises Forbidden unless the caller has the role for the queue of this message."""
+        """Raise Forbidden unless the caller has the role for the message's queue."""
         if "*" not in call.caller.queues:
             view = yield from self._messages.get(call.path["id"])
             allow(call.caller, Role.OPERATE, view.queue)
 
 
 def browsable_state(state: str) -> State:
-    """Raises InvalidRequest for states of finished messages."""
+    """Raise InvalidRequest for states of finished messages."""
     if state not in SHOWN:
         raise InvalidRequest("state is ready, waiting, leased or dead")
     return State(state)

@@ -137,7 +137,7 @@ class NotificationOperations:
         return acted_of(removed, call.instant)
 
     def remove_all(self, call: Call[None, ByTags]) -> Steps[Cancelled]:
-        """In several transactions, so that other requests do not have to wait."""
+        """Cancel in several transactions, so that other requests do not have to wait."""
         _allow_some(call.caller, call.query, Role.OPERATE)
         wanted, total = _wanted(call.query), 0
         while not (removed := (yield from self._notifications.remove_some(wanted))).is_done:
@@ -160,7 +160,7 @@ class NotificationOperations:
         )
 
     def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """Raises Forbidden unless the caller has the role for the queue of this notification."""
+        """Raise Forbidden unless the caller has the role for the notification's queue."""
         if "*" not in call.caller.queues:
             view = yield from self._messages.get(call.path["id"])
             allow(call.caller, Role.OPERATE, view.queue)

@@ -91,7 +91,7 @@ class OverviewOperations:
         ]
         if (
             "*" not in call.caller.queues
-        ):  # routes belong to no queue, and damage may name queues of others
+        ):  # routes belong to no queue, and damage may name queues that the caller may not see
             return Problems(problems=found[:limit], is_cut=len(found) > limit)
         hanging = yield from self._watch.hanging()
         old = yield from self._watch.old_transactions()
@@ -130,7 +130,7 @@ class OverviewOperations:
 
 
 def visible(caller: Caller, views: Iterable[QueueView]) -> list[QueueView]:
-    """The queues that the caller's key is for."""
+    """The queues that the caller's key covers."""
     return [view for view in views if sees(caller, view.queue.name)]
 
 

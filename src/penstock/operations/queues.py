@@ -105,7 +105,7 @@ class QueueOperations:
 
 
 def allow_dead_letters(caller: Caller, queue: Any) -> None:
-    """Dead letters are sent to that queue, so the caller needs the role for it, too."""
+    """Check the role for the dead-letter queue too, because dead letters are sent to it."""
     if isinstance(queue, str):
         allow(caller, Role.OPERATE, queue)
 

@@ -1,7 +1,7 @@
 """Fleets: readings and decisions of their autoscalers, and the wanted number of workers.
 
-A key for some queues sees only the fleets of those.  Keys do not cover queues of other brokers, so
-their fleets are visible only to callers that may see everything.
+A key for some queues sees only their fleets.  Keys do not cover queues of other brokers, so the
+fleets of those are visible only to callers that may see everything.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ScalingOperations:
         return Wanted(value=(yield from self._scaling.wanted(status.name)))
 
     def _visible(self, call: Call[None, Any]) -> Steps[FleetStatus]:
-        """Raises FleetNotFound, also for a fleet that the caller may not see."""
+        """The fleet; raises FleetNotFound, also if the caller may not see it."""
         status = yield from self._scaling.one(call.path["fleet"])
         if not _sees(call.caller, status):
             raise FleetNotFound(status.name)

@@ -1,4 +1,4 @@
-"""Topics, their subscriptions, and the events that are published to them."""
+"""Topics, their subscriptions, and the events published to them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TopicOperations:
 
 
 def _name(call: Call[Any, Any], role: Role) -> str:
-    """The name of the topic; the queue patterns of a key apply to topics, too."""
+    """The name of the topic; a key's queue patterns apply to topics, too."""
     name = check_topic(call.path["topic"])
     allow(call.caller, role, name)
     return name

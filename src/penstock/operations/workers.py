@@ -39,7 +39,7 @@ class WorkerOperations:
     def register(self, call: Call[NewWorker, None]) -> Work[Registered]:
         wanted = call.body
         if not wanted.queues and is_limited(call.caller):
-            # A worker of Izenda's protocol names no queues: it gets tasks only.
+            # A worker of Izenda's protocol names no queues: it only gets tasks.
             wanted = replace(wanted, queues=(self._task_leases.queue,))
         for queue in wanted.queues:
             allow(call.caller, Role.CONSUME, queue)
@@ -107,7 +107,7 @@ class WorkerOperations:
 
 
 def _allow(caller: Caller, role: Role, worker: domain.Worker) -> None:
-    """A key for some queues covers only workers that named no other queues."""
+    """Check access: a key for some queues covers only workers that name no other queues."""
     if not worker.queues and is_limited(caller):
         raise Forbidden("this key is for some queues only, and this worker for all")
     for queue in worker.queues:

@@ -1,4 +1,4 @@
-"""The settings of a process: one frozen value, and where each part of it came from."""
+"""The settings of a process: one frozen value, and the origin of each part."""
 
 from penstock.settings.load import Flag, Loaded, Origin, Place, check_given, load
 from penstock.settings.values import Settings, is_loopback

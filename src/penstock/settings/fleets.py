@@ -59,8 +59,8 @@ class FleetsFile:
         self._seen: tuple[int, ...] | None = None
 
     def read(self) -> Fleets:
-        """Raises FleetsRefused, DefaultProfileMissing and SourceUnknown."""
-        self._seen = self._fingerprint()  # taken first, so that a change during the read is noticed
+        """Parse the file; raises FleetsRefused, DefaultProfileMissing and SourceUnknown."""
+        self._seen = self._fingerprint()  # noted first, so that a change during the read is noticed
         return read_fleets(self._path)
 
     def is_changed(self) -> bool:
@@ -76,7 +76,7 @@ class FleetsFile:
 
 
 def read_fleets(path: Path) -> Fleets:
-    """Raises FleetsRefused, DefaultProfileMissing and SourceUnknown."""
+    """Parse the text; raises FleetsRefused, DefaultProfileMissing and SourceUnknown."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -120,7 +120,7 @@ def _convert(given: object, kind: type[T], place: str) -> T:
 
 
 def _refuse_unknown_kinds(given: dict[str, Any]) -> None:
-    """Check the kinds of sources first: they have an error of their own."""
+    """Check the kinds of sources first, because they have an error of their own."""
     sources = given.get("sources", {})
     for name, source in sources.items() if isinstance(sources, dict) else ():
         kind = source.get("kind") if isinstance(source, dict) else None
@@ -204,7 +204,7 @@ def _check_goals(name: str, fleet: Fleet, fleets: Fleets) -> None:
 
 
 def _check_url(place: str, url: str, *, has_query: bool, schemes: Sequence[str] = _HTTP) -> None:
-    """Raise FleetsRefused, with a text that omits the URL: it may contain a secret."""
+    """Raise FleetsRefused with a text that omits the URL, which may contain a secret."""
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
@@ -260,7 +260,7 @@ def _with_durations(given: Any, place: tuple[str, ...]) -> Any:
 
 
 def _error_text(text: str, place: str) -> str:
-    """msgspec's error with the place in front and the closest known key as a hint."""
+    """msgspec's error, preceded by the place and followed by the closest known key as a hint."""
     inside = _PLACE.search(text)
     where = ".".join(filter(None, (place, inside[1].lstrip(".") if inside else "")))
     what = _PLACE.sub("", text)

@@ -1,6 +1,6 @@
 """Load the settings: defaults, then a TOML file, the environment, and flags or a program's values.
 
-Later places override earlier ones.  An invalid value raises an error that names the key, the place
+Later sources override earlier ones.  An invalid value raises an error that names the key, the place
 and the allowed values.
 """
 
@@ -33,7 +33,7 @@ class Place(StrEnum):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a value came from: the kind of place, and its name there."""
+    """Where a value came from: the kind of source, and the value's name there."""
 
     place: Place
     name: str = ""

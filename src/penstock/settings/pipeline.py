@@ -187,7 +187,7 @@ class PipelineSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_pipeline(pipeline: PipelineSection) -> None:
-    """Raises InvalidRequest."""
+    """Raise InvalidRequest for an invalid value."""
     read_targets(pipeline.targets)
     try:
         is_cost = float(pipeline.cost_per_gib) >= 0

@@ -72,7 +72,7 @@ class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive_ms: Annotated[
         int,
         Meta(ge=1, le=HOUR, description="how long an idle connection to an endpoint is kept open"),
-    ] = 1_500  # less than gunicorn's 2 s, the shortest among the usual servers
+    ] = 1_500  # less than gunicorn's 2 s, the shortest among common servers
     deny: Annotated[
         str | None,
         Meta(
@@ -89,7 +89,7 @@ class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_push(push: PushSettings) -> None:
-    """Raises InvalidRequest."""
+    """Raise InvalidRequest for invalid or contradictory values."""
     _check_networks(push.deny or "")
     checked: dict[str, str] = {}
     for name, path in push.paths.items():

@@ -33,12 +33,12 @@ def check_store_url(url: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """A setting's text with the password of a URL masked."""
+    """Mask the password of a URL in a setting's text."""
     return _NAMED.sub(r"\1…", _IN_URL.sub(r"\1…\2", text))
 
 
 def quoted_url(url: object) -> str:
-    """An invalid URL for an error message; everything before its last @ may be a password."""
+    """Quote an invalid URL in an error message; everything before its last @ may be a password."""
     if not isinstance(url, str):
         return repr(url)
     before, at, after = url.rpartition("@")

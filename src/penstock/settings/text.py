@@ -1,4 +1,4 @@
-"""Settings as text: parsing values, rendering them, the TOML template and the table of the docs."""
+"""Settings as text: parsing, rendering, the TOML template and the table in the docs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Value = int | bool | str | None
 
 
 def size_bytes(text: str) -> int:
-    """Raises ValueError."""
+    """Parse a size; raises ValueError."""
     return measure(text, SIZES, "B", SIZE_FORM)
 
 
@@ -56,7 +56,7 @@ def parse(setting: Setting, given: object) -> Value:
 
 
 def allowed_values(setting: Setting) -> str:
-    """The values that a setting accepts, in words."""
+    """Describe the values that a setting accepts."""
     if setting.type is bool:
         return "true or false"
     if setting.choices:
@@ -72,7 +72,7 @@ def allowed_values(setting: Setting) -> str:
 
 
 def render(setting: Setting, value: Value) -> str:
-    """A value in the form in which a config file has it."""
+    """Render a value as a config file would have it."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -85,7 +85,7 @@ def render(setting: Setting, value: Value) -> str:
 
 
 def masked_value(settings: Settings, setting: Setting) -> Value:
-    """The value in force, with passwords masked."""
+    """Render the value in force, with passwords masked."""
     value: object = settings
     for name in setting.key.split("."):
         value = getattr(value, name)
@@ -94,7 +94,7 @@ def masked_value(settings: Settings, setting: Setting) -> Value:
 
 
 def toml_template() -> str:
-    """A config file with every setting and its default, commented out."""
+    """Render a config file with every setting and its default, commented out."""
     lines = ["# Penstock's settings with their defaults; uncomment the ones to change."]
     section = ""
     for setting in catalogue().values():
@@ -107,7 +107,7 @@ def toml_template() -> str:
 
 
 def markdown_table() -> str:
-    """The table of docs/configuration.md; a test compares the two."""
+    """Render the table of docs/configuration.md; a test compares the two."""
     return "\n".join(_rows()) + "\n"
 
 
@@ -142,7 +142,7 @@ def _convert(setting: Setting, given: object) -> Value:
         given = _number(setting, given)
     if setting.is_duration and isinstance(given, timedelta):
         given = given // timedelta(milliseconds=1)
-    # To Python a bool is an int, but `port = true` is a mistake.
+    # In Python a bool is an int, but `port = true` is a mistake.
     if type(given) is not setting.type:
         raise ValueError(allowed_values(setting))
     return given

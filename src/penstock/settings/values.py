@@ -1,7 +1,7 @@
 """Every setting with its default.
 
-Each range and description is declared beside its value: the loader, the error texts, the TOML
-template and the documentation derive from it.
+Each range and description is declared next to its value; the loader, the error texts, the TOML
+template and the documentation are derived from it.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class WorkersSettings(msgspec.Struct, frozen=True, kw_only=True):
     def grace_ms(self) -> int:
         """How long a worker keeps its task leases after it stops counting as alive.
 
-        The loss of the worker is therefore noticed, and counted, before its leases expire.
+        So the loss of the worker is noticed, and counted, before its leases expire.
         """
         return 2 * self.reap_interval_ms + 10 * SECOND
 
@@ -99,7 +99,7 @@ class ScalingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_workers(workers: WorkersSettings, tasks: TasksSettings) -> None:
-    """Raises InvalidRequest."""
+    """Raise InvalidRequest for invalid or contradictory values."""
     check_name(tasks.queue)
     if workers.beat_ms >= workers.valid_ms:
         raise InvalidRequest(

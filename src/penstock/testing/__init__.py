@@ -1,4 +1,4 @@
-"""For tests of applications: a manual clock, and jobs that run at once.
+"""Test support for applications: a manual clock, and jobs that run immediately.
 
     def test_a_welcome_is_sent(penstock_kit):
         kit = penstock_kit(app)
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.testing.runs import Run as Run
     from penstock.testing.views import JobView as JobView
 
-# pytest loads the plugin in every test run, whether it has jobs or not: that must cost nothing.
+# pytest loads the plugin in every test run, with or without jobs: loading must cost nothing.
 _HOMES = {
     "Kit": "kit",
     "ManualClock": "clock",

@@ -7,11 +7,11 @@ from datetime import datetime
 from penstock.domain.datetimes import moment_of
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
-NOON = 1_899_720_000_000  # 2030-03-14, 12:00 UTC: far from both ends of its day
+NOON = 1_899_720_000_000  # 2030-03-14, 12:00 UTC: far from both ends of the day
 
 
 class ManualClock:
-    """`clock.advance(minutes=5)` in place of waiting."""
+    """`clock.advance(minutes=5)` instead of waiting."""
 
     def __init__(self, start: int = NOON) -> None:
         self._now = start
@@ -21,12 +21,12 @@ class ManualClock:
 
     @property
     def moment(self) -> datetime:
-        """The same instant as a datetime."""
+        """The current instant as a datetime."""
         return moment_of(self._now)
 
     def advance(
         self, *, days: int = 0, hours: int = 0, minutes: int = 0, seconds: int = 0, ms: int = 0
     ) -> int:
-        """Returns the new instant."""
+        """Advance the clock; returns the new instant."""
         self._now += days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + ms
         return self._now

@@ -1,4 +1,4 @@
-"""A local store that reports when something was sent to it."""
+"""A local store that calls back when messages are sent to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.settings import Settings
 
 
 class Inline(LocalBackend):
-    """Sends in the caller's own transaction are not reported: they are not committed yet."""
+    """Sends in the caller's own transaction are not reported, because it has not committed yet."""
 
     def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
         super().__init__(settings, clock=clock)

@@ -34,7 +34,7 @@ _WORKER = "penstock.testing"
 
 
 class JobMatch(TypedDict, total=False):
-    """What else a job must match."""
+    """Further fields that a job must match."""
 
     queue: str
     group: str
@@ -47,8 +47,8 @@ class JobMatch(TypedDict, total=False):
 class Kit:
     """While it is open, everything that the application enqueues goes to the kit's store.
 
-    Without a `url` the kit creates a SQLite store, in memory where the machine has such a folder;
-    with one it uses that store, for tests that enqueue in transactions of their own.
+    Without a `url` the kit creates a SQLite store, in a memory-backed folder if there is one; with
+    a `url` it uses that store, for tests that enqueue in transactions of their own.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Kit:
     # --- running ---
 
     def run(self, *, raises: bool = True, at_most: int = 1_000) -> list[Run]:
-        """Run all jobs that are due, and those that they enqueue, until none is due.
+        """Run all due jobs, and the due jobs that they enqueue, until none is due.
 
-        With `raises` the first error of a handler is raised, after its job was failed as in
-        production; without it the errors are in the runs.  Raises AssertionError after `at_most`
-        runs, because jobs seem to enqueue each other for ever.
+        With `raises`, the first error of a handler is raised, after its job was failed as in
+        production; without it, errors are in the runs.  Raises AssertionError after `at_most` runs,
+        because jobs then seem to enqueue each other forever.
         """
         runs: list[Run] = []
         self._is_running = True
@@ -111,7 +111,7 @@ class Kit:
         return runs
 
     def perform(self, job: Job[P, Any], *args: P.args, **kwargs: P.kwargs) -> Run:
-        """Enqueue this job and run only it; errors are in the run."""
+        """Enqueue this job and run only this one; errors are in the run."""
         self._is_running = True
         try:
             enqueued = job.enqueue(*args, **kwargs)
@@ -124,13 +124,13 @@ class Kit:
         return run
 
     def advance(self, by: Duration) -> None:
-        """Let time pass: messages fall due, leases expire, and recurring work is sent."""
+        """Advance the clock: messages become due, leases expire, and recurring work is sent."""
         self.clock.advance(ms=as_ms("by", by))
         run_off_loop(self._inline.broker.run_duties)
 
     @contextmanager
     def inline(self) -> Iterator[None]:
-        """Inside this context, jobs that are due run as soon as they are enqueued."""
+        """Inside this context, due jobs run as soon as they are enqueued."""
         before, self._is_inline = self._is_inline, True
         try:
             yield
@@ -145,7 +145,7 @@ class Kit:
         arguments: Mapping[str, object] | None = None,
         **match: Unpack[JobMatch],
     ) -> list[JobView]:
-        """Jobs that have not ended, due or not, including dead ones."""
+        """Jobs that have not ended, due or not, and dead jobs."""
         wanted = _wanted(job, arguments, match)
         return [
             one for one in run_off_loop(lambda: views.live(self._inline.broker)) if wanted.fits(one)
@@ -173,7 +173,7 @@ class Kit:
         count: int | None = None,
         **match: Unpack[JobMatch],
     ) -> list[JobView]:
-        """At least one such job, or exactly `count`; only the given `arguments` are compared."""
+        """Assert at least one such job, or exactly `count`; compares only the given `arguments`."""
         found = self.enqueued(job, arguments, **match)
         if found if count is None else len(found) == count:
             return found
@@ -218,10 +218,10 @@ class Kit:
             raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")
 
     def _act(self, act: JobAct) -> None:
-        self._source.act([act])  # it may be rejected: a handler may have completed its own job
+        self._source.act([act])  # may be rejected, because a handler may have completed its own job
 
     def _sent(self) -> None:
-        """Jobs that a handler enqueues run when the handler is done."""
+        """Run jobs that a handler enqueues once the handler is done."""
         if self._is_inline and not self._is_running:
             self.run()
 
@@ -240,7 +240,7 @@ def _wanted(
 
 @contextmanager
 def _folder() -> Iterator[str]:
-    """In memory where the machine has such a folder: the files need not survive a power cut."""
+    """A memory-backed folder if there is one: the files need not survive a power cut."""
     where = str(_MEMORY) if _MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="penstock-", dir=where) as folder:
         yield folder

@@ -1,4 +1,4 @@
-"""The pytest plugin: installed with Penstock, loaded by pytest."""
+"""The pytest plugin, installed with Penstock and loaded by pytest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def penstock_clock() -> ManualClock:
 
 @pytest.fixture
 def penstock_kit(penstock_clock: ManualClock) -> Iterator[Callable[..., Kit]]:
-    """`kit = penstock_kit(app)`: closed when the test ends."""
+    """`kit = penstock_kit(app)`; the kit is closed when the test ends."""
     from penstock.testing.kit import Kit
 
     with ExitStack() as stack:

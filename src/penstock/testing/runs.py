@@ -1,4 +1,4 @@
-"""Run claimed jobs at once, through the same code as a worker."""
+"""Run claimed jobs immediately, through the same code as a worker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     BURIED = "buried"
     TIMED_OUT = "timed_out"
-    PARKED = "parked"  # without a handler, or with arguments that do not match
+    PARKED = "parked"  # no handler, or arguments that do not match
 
 
 _OUTCOMES = {
@@ -47,7 +47,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     result: object = None  # what the handler returned
     error: BaseException | None = None  # what it raised
-    text: str | None = None  # what is kept with the job: the error, the reason
+    text: str | None = None  # the text stored with the job: the error or the reason
 
 
 class RecordingHandlers:
@@ -109,14 +109,14 @@ class KitRunner:
         self._dice = dice
 
     def run(self, job: ClaimedJob) -> tuple[Run, JobAct]:
-        """With a handler that is not async."""
+        """Run a handler that is not async."""
         parked = self._prepare(job)
         if parked is not None:
             return parked
         return self._end(job, handling.run(job, self._handlers, self._dice))
 
     async def run_async(self, job: ClaimedJob) -> tuple[Run, JobAct]:
-        """With any handler, on the loop of the caller."""
+        """Run any handler, on the caller's loop."""
         parked = self._prepare(job)
         if parked is not None:
             return parked
@@ -138,12 +138,12 @@ class KitRunner:
         return None
 
     def _extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
-        if self._is_overdue(job):  # a worker would have stopped it, and reports the time-out
+        if self._is_overdue(job):  # a worker would have stopped it and reported the time-out
             return
         act = JobAct(receipt=job.receipt, verb=Verb.EXTEND, delay_ms=lease_ms, progress=progress)
         [error] = run_off_loop(
             lambda: self._source.act([act])
-        )  # async handlers call it on their loop
+        )  # async handlers call it on their own loop
         if error is not None:
             raise error
 
@@ -151,7 +151,7 @@ class KitRunner:
         return job.deadline is not None and self._clock.now() >= job.deadline
 
     def _end(self, job: ClaimedJob, act: JobAct) -> tuple[Run, JobAct]:
-        # Time passes only when the clock is moved: a handler that took too long has moved it.
+        # Time passes only when the clock is advanced: a handler that took too long has advanced it.
         if self._is_overdue(job):
             act = outcomes.time_out(job)
         seen = self._handlers

@@ -23,7 +23,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     queue: str
     kind: str | None
-    arguments: Any  # as they are stored: JSON values
+    arguments: Any  # as stored: JSON values
     state: State
     attempts: int
     failures: int
@@ -37,7 +37,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test looks for; None means any."""
+    """The fields that a test looks for; None matches anything."""
 
     kind: str | None = None
     arguments: Mapping[str, object] | None = None
@@ -68,7 +68,7 @@ def kind_of(job: Job[..., Any] | str | None) -> str | None:
 
 
 def live(broker: Broker) -> list[JobView]:
-    """Of all queues, in the order in which they were enqueued, including dead ones."""
+    """Jobs of all queues, in the order they were enqueued, including dead ones."""
     found: list[MessageView] = []
     for view in broker.queues.page(prefix="", after="", limit=_PAGE).result():
         for state in _NOT_ENDED:
@@ -86,7 +86,7 @@ def _browsed(broker: Broker, queue: str, state: State) -> list[MessageView]:
 
 
 def ended(broker: Broker) -> list[JobView]:
-    """Oldest first."""
+    """Ended jobs, oldest first."""
     endings = broker.insight.history(HistoryFilter(limit=_PAGE)).result()
     return [_job(broker.messages.get(ending.id).result()) for ending in reversed(endings)]
 
@@ -114,7 +114,7 @@ def _job(view: MessageView) -> JobView:
 
 
 def _includes(found: object, wanted: Mapping[str, object]) -> bool:
-    """Whether all of these are there, compared as the JSON that is stored."""
+    """Whether all of these are present, compared as the stored JSON."""
     if not isinstance(found, dict):
         return False
     asked = msgspec.json.decode(msgspec.json.encode(wanted))

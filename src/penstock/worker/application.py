@@ -1,7 +1,7 @@
-"""What a worker needs from an application: handlers, a source of jobs, a registry.
+"""What a worker needs from an application: handlers, a job source and a registry.
 
-The worker does not know the client: the same worker runs on a store in its own process and on a
-server.
+The worker does not import the client: the same worker code runs against an in-process store and
+against a server.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from penstock.worker.slots.lifespan import WorkerHooks
 
 
 class Unanswered(Exception):
-    """The store did not answer for this act: send it again."""
+    """The store did not answer this act; send it again."""
 
 
-ActAnswer = PenstockError | Unanswered | None  # rejected; to be sent again; done
+ActAnswer = PenstockError | Unanswered | None  # rejected; unanswered, so send it again; done
 
 
 class Running(Protocol):
@@ -33,11 +33,11 @@ class Running(Protocol):
 
     @property
     def is_completed(self) -> bool:
-        """The handler completed its job itself, in a transaction of its own."""
+        """Whether the handler completed its own job, in a transaction of its own."""
         ...
 
     def note_result(self, result: object) -> None:
-        """Takes what the handler returned; what it raises passes through."""
+        """Record what the handler returned; exceptions from the handler pass through."""
         ...
 
 
@@ -48,20 +48,20 @@ class Handlers(Protocol):
     def worker_hooks(self) -> WorkerHooks: ...
     def find(self, kind: str) -> Handler | None: ...
     def handler_of(self, job: ClaimedJob) -> Handler | None:
-        """By its queue, if that has handlers of its own; otherwise by its kind."""
+        """Look up the handler by queue if the queue has its own handlers, otherwise by kind."""
         ...
 
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
-        """Surrounds each call of a sync handler, on the thread that it runs on."""
+        """Wrap each call of a sync handler, on the thread that runs it."""
         ...
 
     def around_async(self, job: ClaimedJob) -> AbstractAsyncContextManager[Running]:
-        """Surrounds each call of an async handler, in the task that it runs in."""
+        """Wrap each call of an async handler, in the task that runs it."""
         ...
 
 
 class JobSource(Protocol):
-    """Where jobs are claimed; safe to share between threads."""
+    """Where a worker claims jobs; safe to share between threads."""
 
     def claim(
         self,
@@ -72,39 +72,39 @@ class JobSource(Protocol):
         worker_id: str,
         finishing: Sequence[JobAct] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
-        """Jobs of the queues in their order, and an answer for each act; does not wait.
+        """Claim jobs from the queues in order, and answer each act; does not wait for jobs.
 
-        Raises only if no act was answered and nothing was claimed.
+        Raises only if no act was answered and no job was claimed.
         """
         ...
 
     def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:
-        """An answer for each; raises only if no act was answered."""
+        """Return an answer for each act; raises only if no act was answered."""
         ...
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back, from any thread, when there may be jobs; returns what ends it.
+        """Call back, from any thread, when there may be jobs; returns a function that stops it.
 
-        A source may begin only after the next claim that returns fewer jobs than its limit.
+        A source may start only after the next claim that returns fewer jobs than its limit.
         """
         ...
 
     def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
-        """Whether jobs of these routes may be run now; None: no circuit is watched.
+        """Return whether jobs of these routes may run now; None if no circuit is watched.
 
-        `jobs`: by route, the id of a claimed job that has it.  A probe is for one job, and is taken
-        with this call.
+        `jobs` maps each route to the id of a claimed job that names it.  A probe permit is for one
+        job, and this call consumes it.
         """
         ...
 
     def report(self, reports: Sequence[Reported]) -> None:
-        """The outcomes of jobs that had a permit."""
+        """Report the outcomes of jobs that had a permit."""
         ...
 
 
 class RegistryStatus(Enum):
     ALIVE = auto()
-    DRAINING = auto()  # an operator wants it to end
+    DRAINING = auto()  # an operator has asked it to drain
     UNKNOWN = auto()  # never registered, or given up as lost
 
 
@@ -112,7 +112,7 @@ class WorkerRegistry(Protocol):
     """Where workers register; safe to share between threads."""
 
     def register(self) -> str:
-        """Returns the worker's id."""
+        """Register a worker and return its id."""
         ...
 
     def beat(self, worker_id: str) -> RegistryStatus: ...
@@ -120,7 +120,7 @@ class WorkerRegistry(Protocol):
 
 
 class Application(ABC):
-    """Names in a module that are instances of this class can be run by `penstock worker`."""
+    """An application that `penstock worker` can run, if a module has one as a global name."""
 
     @property
     @abstractmethod
@@ -129,13 +129,13 @@ class Application(ABC):
     @property
     @abstractmethod
     def queues(self) -> list[str]:
-        """Those of its handlers and those that it declares."""
+        """The queues of its handlers and the queues that it declares."""
         ...
 
     @property
     @abstractmethod
     def running_job(self) -> Callable[[], tuple[str, str | None] | None]:
-        """Returns the id and the kind of the job that runs in the current context."""
+        """Return the id and kind of the job that runs in the current context."""
         ...
 
     @property
@@ -149,7 +149,7 @@ class Application(ABC):
 
     @abstractmethod
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
-        """Of the queues that exist, in their order."""
+        """Return the names of the existing queues, in order."""
         ...
 
     @abstractmethod
@@ -160,7 +160,7 @@ class Application(ABC):
 
     @abstractmethod
     def start_duties(self) -> None:
-        """Run the background duties of a store that has no server beside it."""
+        """Run the background duties of the store, for one that no server serves."""
         ...
 
     @abstractmethod

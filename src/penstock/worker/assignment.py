@@ -14,28 +14,28 @@ from penstock.domain.queue.queue import check_name
 from penstock.domain.worker import BEAT_MS
 from penstock.worker.prefetch import MOST
 
-LEAST_MEMORY_BYTES = 16 * 1024**2  # an interpreter alone takes more
+LEAST_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
 _SHORTEST_LEASE_MS = 1_000
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...]
     slots: int = 10
-    prefetch: int | None = None  # claimed beyond the free slots; None: adapted to short jobs
+    prefetch: int | None = None  # claimed beyond the free slots; None: adapts to job length
     lease_ms: int = 30 * SECOND
-    drain_ms: int = 30 * SECOND  # how long running jobs may take at the end
+    drain_ms: int = 30 * SECOND  # how long running jobs may take at shutdown
     beat_ms: int = BEAT_MS
-    is_burst: bool = False  # end when no job is left and none can be claimed
-    max_jobs: int | None = None  # finished by one process, which is then replaced
-    max_memory_bytes: int | None = None  # resident after a job; above it a process is replaced
+    is_burst: bool = False  # exit when no job is left and none can be claimed
+    max_jobs: int | None = None  # jobs after which a process is replaced
+    max_memory_bytes: int | None = None  # resident after a job; a process above it is replaced
 
     @property
     def places(self) -> int:
-        """For the jobs that a process has at most, and as many whose end is being reported."""
+        """Table entries: for the most jobs a process can have, and as many ends being reported."""
         return 2 * (self.slots + (MOST if self.prefetch is None else self.prefetch))
 
     def with_queues(self, known: Sequence[str]) -> Assignment:
-        """Checked, and with these queues if it names none.  Raises InvalidRequest."""
+        """Return a checked copy, with these queues if it names none.  Raises InvalidRequest."""
         queues = self.queues or tuple(known)
         if not queues:
             raise InvalidRequest("the application has no jobs, and no queues were named")
@@ -56,16 +56,16 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerOptions(TypedDict, total=False):
-    """The keywords of `Penstock.worker`."""
+    """The keyword arguments of `Penstock.worker`."""
 
     queues: Sequence[str]  # default: those of the application's jobs
     slots: int
     prefetch: int | None
     lease: Duration
     drain_for: Duration
-    name: str | None  # in the registry
+    name: str | None  # the name in the registry
     is_registered: bool
-    burst: bool  # end when there is nothing to do
+    burst: bool  # exit when there is nothing to do
 
 
 def assignment_of(options: WorkerOptions) -> Assignment:

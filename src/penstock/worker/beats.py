@@ -18,7 +18,7 @@ _AFTER_ERROR_MS = 5_000
 
 
 class Beats:
-    """A duty: `tick` does what is due and returns when it is due next."""
+    """A duty: `tick` does what is due and returns when it is next due."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ def describe_worker(
     name: str | None = None,
     labels: dict[str, str] | None = None,
 ) -> NewWorker:
-    """What a worker registers; it names no kinds or queues if it has more than the limit."""
+    """Build a worker's registration; a list of kinds or queues above the limit is omitted."""
     return NewWorker(
         name=name,
         host=socket.gethostname()[:200] or None,

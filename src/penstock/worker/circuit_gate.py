@@ -1,10 +1,10 @@
-"""Circuits of jobs that name a route: consulted before a job runs, informed of its outcome.
+"""Circuits of jobs that name a route: asked before a job runs, and given its outcome.
 
     claimed ──▶ admit ──▶ run ──▶ end ──▶ report
                   └──▶ snoozed: the circuit is open, no attempt is spent
 
-One request for all jobs of a claim, and one for all that have ended.  Jobs without a route do not
-come here.
+One request covers all jobs of a claim, and one covers all ended jobs.  Jobs without a route bypass
+the gate.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from penstock.worker.outcomes import NOT_COMMITTED
 
 _log = logging.getLogger("penstock.worker")
 
-_RECHECK_MS = 1_000  # until the next request while no circuit is watched
-_UNKNOWN_MS = 1_000  # how long jobs wait while the state of circuits is unavailable
+_RECHECK_MS = 1_000  # time until the next request while no circuit is watched
+_UNKNOWN_MS = 1_000  # how long jobs wait while the circuit state is unavailable
 _MOST_UNREPORTED = 10_000
 
 
 class CircuitGate:
     def __init__(self, source: JobSource) -> None:
         self._source = source
-        self._permits: dict[str, Permitted] = {}  # by receipt, of jobs that were let through
+        self._permits: dict[str, Permitted] = {}  # by receipt, for admitted jobs
         self._outcomes: list[Reported] = []  # not reported yet
-        self._held: set[str] = set()  # routes that were logged as held
+        self._held: set[str] = set()  # routes logged as held
         self._ask_at = 0
         self._is_rejected = False
 
     def admit(self, jobs: Sequence[ClaimedJob], now: int) -> tuple[list[ClaimedJob], list[JobAct]]:
-        """The jobs that may run, and what to do with the others."""
+        """Return the jobs that may run, and an act for each of the others."""
         if now < self._ask_at:
             return list(jobs), []
         routes = {job.route: job.id for job in jobs if job.route is not None}
@@ -66,13 +66,13 @@ class CircuitGate:
         return act
 
     def lose(self, job: ClaimedJob) -> None:
-        """Its outcome is unknown."""
+        """Drop the permit of a job whose outcome is unknown."""
         permitted = self._permits.pop(job.receipt, None)
         if permitted is not None:
             self._outcomes.append(Reported(permitted, job.id, None))
 
     def report(self) -> None:
-        """Report outcomes; those that cannot be reported are kept for the next step."""
+        """Report outcomes; those that the store does not take are kept for the next step."""
         if not self._outcomes:
             return
         outcomes, self._outcomes = self._outcomes, []
@@ -99,14 +99,14 @@ class CircuitGate:
                 snoozed.append(_snooze(job.receipt, permitted.wait_ms, text))
             else:
                 if permitted.permit is Permit.PROBE:
-                    probed.add(permitted.pattern)  # the others wait for the outcome of this one
+                    probed.add(permitted.pattern)  # the others wait for the outcome of the probe
                 self._permits[job.receipt] = permitted
                 admitted.append(job)
         self._log_held_routes(permits.values())
         return admitted, snoozed
 
     def _log_held_routes(self, permits: Iterable[Permitted]) -> None:
-        """Once when a route is held and once when it is released, not for every job."""
+        """Log once when a route is held and once when it is released, not for every job."""
         for one in permits:
             is_held = one.permit is Permit.HOLD
             if is_held and one.pattern not in self._held:
@@ -125,12 +125,12 @@ class CircuitGate:
 def outcome_of(act: JobAct) -> RequestOutcome | None:
     """What the end of a job says about its route.
 
-    None if its handler postponed, cancelled or buried it: that says nothing about the route.
+    None if the handler snoozed, cancelled or buried the job, which says nothing about the route.
     """
     match act.verb:
         case Verb.COMPLETE:
             return RequestOutcome.SUCCESS
-        case Verb.FAIL if act.text == NOT_COMMITTED:  # the handler was done with the route
+        case Verb.FAIL if act.text == NOT_COMMITTED:  # the handler had finished with the route
             return RequestOutcome.SUCCESS
         case Verb.FAIL | Verb.TIME_OUT | Verb.CRASH:
             return RequestOutcome.FAILURE
@@ -141,7 +141,7 @@ def _snooze_routed(
     jobs: Sequence[ClaimedJob], error: Exception
 ) -> tuple[list[ClaimedJob], list[JobAct]]:
     _log.warning("circuit state unavailable; snoozing jobs that have a route: %s", error)
-    # Not the error's own text, which may name the database's address: readers see `last_error`.
+    # Not the error text itself, which may contain the database address: readers see `last_error`.
     text = "the state of its route's circuit is unavailable"
     admitted = [job for job in jobs if job.route is None]
     return admitted, [

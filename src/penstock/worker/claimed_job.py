@@ -13,14 +13,14 @@ from penstock.worker.handler import Handler
 
 LATE_START_MS = 20  # a shorter wait is not worth an act
 
-_starting = threading.Lock()  # whether a job with a time limit begins is decided once
+_starting = threading.Lock()  # decides once whether a job with a time limit begins
 
 
 class RunsIn(Enum):
     """Where a job runs."""
 
     THREAD = auto()
-    EVENT_LOOP = auto()  # shared by all async handlers
+    EVENT_LOOP = auto()  # one loop for all async handlers
     SANDBOX = auto()  # a process of its own, which can be killed and may crash
 
 
@@ -29,11 +29,11 @@ class StopReason(Enum):
 
     TIMED_OUT = auto()
     LEASE_LOST = auto()
-    GIVEN_BACK = auto()  # the worker ends, and has released it
+    GIVEN_BACK = auto()  # the worker is shutting down, and has released the job
 
 
 class JobMessage(msgspec.Struct, kw_only=True, eq=False):
-    """What a claim returns; this part of a job also travels to sandboxes."""
+    """What a claim returns; this part of a job is also sent to sandboxes."""
 
     id: str
     queue: str
@@ -43,8 +43,8 @@ class JobMessage(msgspec.Struct, kw_only=True, eq=False):
     leased_until: int
     attempts: int = 1  # including this one
     failures: int = 0
-    crashes: int = 0  # of worker processes that ran it
-    max_attempts: int | None = None  # its own; None: the queue's
+    crashes: int = 0  # worker processes that crashed while running it
+    max_attempts: int | None = None  # the job's own; None: the queue's
     timeout_ms: int | None = None
     kind: str | None = None
     entity_id: str | None = None
@@ -53,20 +53,20 @@ class JobMessage(msgspec.Struct, kw_only=True, eq=False):
     priority: int = 0
     attributes: dict[str, str] | None = None
     trace: str | None = None
-    route: str | None = None  # the worker asks its circuit before it runs the job
-    deadline: int | None = None  # when it will be stopped; set when it begins
+    route: str | None = None  # the worker asks its circuit before running the job
+    deadline: int | None = None  # when the job will be stopped; set when it begins
 
 
 class JobAct(msgspec.Struct, frozen=True, kw_only=True):
-    """What the holder of a receipt wants the store to do with the message."""
+    """What the lease holder asks the store to do with the message."""
 
     receipt: str
     verb: Verb
     delay_ms: int | None = None  # fail: own back-off; release, snooze: delay; extend: new lease
-    text: str | None = None  # fail: the error; bury, cancel: the reason; crash: what is known
+    text: str | None = None  # fail: the error; bury, cancel: the reason; crash: known details
     progress: str | None = None  # extend: as JSON text
-    is_start: bool = False  # extend: handling begins only now; the time limit counts from here
-    queue: str | None = None  # complete: of the message; it may be sent with a claim from there
+    is_start: bool = False  # extend: handling begins only now, and the time limit counts from now
+    queue: str | None = None  # complete: where the message is; the act may go with a claim from it
 
 
 Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, progress
@@ -77,7 +77,7 @@ def _ignore(job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None
 
 
 class ClaimedJob(JobMessage, kw_only=True, eq=False):
-    """One record from the claim to the act that ends it: few objects per job.
+    """One record from the claim to the act that ends it, to keep objects per job few.
 
     The source creates it, `handling.prepare` finds its handler, the pump gives it a place.
     """
@@ -86,27 +86,27 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
     call: Callable[[], object] | None = None  # the handler with its arguments
     runs_in: RunsIn = RunsIn.THREAD
     place: int = -1  # in the table that outlives this process; -1: none
-    time_limit_ms: int | None = None  # its own, or its handler's
+    time_limit_ms: int | None = None  # the job's own, or its handler's
     lease_ms: int = 0
     taken_at: int = 0
     renewed_at: int = 0  # when its lease was last extended
-    started_at: int = 0  # 0: not yet
+    started_at: int = 0  # 0: not begun
     stop_reason: StopReason | None = None
-    has_slot: bool = False  # in which it waits for its sandbox
-    is_stopping: bool = False  # the worker wants to end; a long job may stop early
-    is_late_start: bool = False  # it waited for a slot, and its time limit must count from now
+    has_slot: bool = False  # the slot in which it waits for a sandbox
+    is_stopping: bool = False  # the worker is shutting down; a long job may stop early
+    is_late_start: bool = False  # it waited for a slot, so its time limit must count from now
     progress: str | None = None
     on_extend: Extend = _ignore
-    stop_handler: Callable[[], None] | None = None  # where the handler can be stopped
-    request_stop: Callable[[], None] | None = None  # where it cannot see `is_stopping`
+    stop_handler: Callable[[], None] | None = None  # set where the handler can be stopped
+    request_stop: Callable[[], None] | None = None  # set where the handler cannot see `is_stopping`
 
     @property
     def message(self) -> JobMessage:
-        """The part that a sandbox needs."""
+        """The part of the job that a sandbox needs."""
         return JobMessage(**{name: getattr(self, name) for name in JobMessage.__struct_fields__})
 
     def begin(self, now: int) -> bool:
-        """False: it was given back in the meantime."""
+        """Mark it as begun; False if it was given back in the meantime."""
         if self.time_limit_ms is None:
             self.started_at = now
             return self.stop_reason is None
@@ -122,8 +122,8 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
     def start_by(self) -> int | None:
         """When a job that has not begun is given back, so that it does not time out unstarted.
 
-        A job that has a slot is next as soon as a sandbox has started.  It can wait for as long as
-        its lease needs no extension, because an extension past the time limit times it out.
+        A job that has a slot runs as soon as a sandbox has started.  It can wait until its lease
+        needs an extension, because an extension past the time limit would time the job out.
         """
         if self.started_at or self.time_limit_ms is None or self.stop_reason is not None:
             return None
@@ -131,7 +131,7 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
         return self.taken_at + (max(wait_ms, self.lease_ms // 3) if self.has_slot else wait_ms)
 
     def give_up(self) -> bool:
-        """Keep it from beginning; False: it has begun."""
+        """Keep it from beginning; False if it has begun already."""
         with _starting:
             if not self.started_at and self.stop_reason is None:
                 self.stop_reason = StopReason.GIVEN_BACK
@@ -140,7 +140,7 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
 
     @property
     def owes_time_out(self) -> bool:
-        """Stopped at its limit, which is reported when it has ended; for a thread, at once."""
+        """It was stopped at its limit; that is reported when it ends, or at once for a thread."""
         return self.stop_reason is StopReason.TIMED_OUT and self.runs_in is not RunsIn.THREAD
 
     def ask_to_stop(self) -> None:
@@ -149,12 +149,12 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
             self.request_stop()
 
     def stop(self, reason: StopReason) -> None:
-        """Discard its result; stop it if possible, otherwise ask it to stop."""
+        """Discard its result, and stop it, or ask it to stop where it cannot be stopped."""
         self.stop_reason = self.stop_reason or reason
         self.ask_to_stop()
         if self.stop_handler is not None:
             self.stop_handler()
 
     def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
-        """Called by its handler, on the handler's thread or loop; raises LeaseLost."""
+        """Extend the lease; called on the handler's thread or loop.  Raises LeaseLost."""
         self.on_extend(self, lease_ms, progress)

@@ -1,4 +1,4 @@
-"""An exception as the text that is kept with a job: short, and enough to find the mistake.
+"""The text stored for an exception: short, but enough to find the bug.
 
     RuntimeError: no invoice for 17
       at shop/jobs.py:31 in bill: raise RuntimeError(f"no invoice for {customer}") from error
@@ -6,8 +6,8 @@
       at shop/books.py:12 in find: return self._rows[customer]
       at shop/jobs.py:29 in bill: row = find(customer)
 
-Frames are innermost first.  Those of the application are kept; of a run of library frames only the
-two ends are.  What is still too long loses frames of the application in the middle.
+Frames are innermost first.  Application frames are kept; of a run of library frames, only the first
+and the last are.  If the text is still too long, application frames in the middle are dropped.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-
 _STANDARD = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
 _IMPORTING = ("<frozen importlib", importlib.__file__)
 
-_MOST_FRAMES = (40, 12, 6, 2)  # of one exception; the first that fits
+_MOST_FRAMES = (40, 12, 6, 2)  # frames of one exception; the first number that fits is used
 _MOST_SOURCE = 120
-_MOST_MEMBERS = 5  # of a group
-_MOST_LINKS = 8  # exceptions described in all
+_MOST_MEMBERS = 5  # members of an exception group
+_MOST_LINKS = 8  # exceptions described in total
 
 
 def error_text(error: BaseException) -> str:
-    """The exception in a line, its frames, its causes and the members of its group."""
+    """The exception in one line, then its frames, causes and group members."""
     limit = DEFAULT_LIMITS.max_error_chars
     if isinstance(error, HandlerOutcome):
         return shortened(str(error))
@@ -51,7 +51,7 @@ def error_text(error: BaseException) -> str:
 
 
 def shortened(text: str) -> str:
-    """No more than is kept: an error may have a whole document in it, and has a way to go."""
+    """Cut a text to the stored length: an error may quote a whole document."""
     return sanitize(text[: DEFAULT_LIMITS.max_error_chars])
 
 
@@ -92,13 +92,13 @@ def _headline(error: BaseException, most: int) -> str:
     name = kind.__qualname__ if is_plain else f"{kind.__module__}.{kind.__qualname__}"
     try:
         text = (error.msg if isinstance(error, SyntaxError) else str(error)).strip()
-    except BaseException:  # a broken __str__ must not replace the error by its own
+    except BaseException:  # a broken __str__ must not replace the error with its own
         text = "<exception str() failed>"
     return f"{name}: {text[:most]}" if text else name
 
 
 def _notes(error: BaseException) -> list[str]:
-    with suppress(Exception):  # any object can be put there
+    with suppress(Exception):  # `__notes__` may hold any object
         return [str(note) for note in error.__notes__]
     return []
 
@@ -115,7 +115,7 @@ def _frames(error: BaseException, most: int) -> Iterator[str]:
 
 
 def _without_our_call(frames: list[FrameSummary]) -> list[FrameSummary]:
-    """Without how we called the application; that explains only an error of our own."""
+    """Drop our own frames around the call; they matter only for an error of our own."""
     shown = [frame for frame in frames if not frame.filename.startswith(_IMPORTING)]
     theirs = list(dropwhile(lambda frame: frame.filename.startswith(_OURS), shown))
     is_ours = bool(frames) and frames[-1].filename.startswith(_OURS)
@@ -123,7 +123,7 @@ def _without_our_call(frames: list[FrameSummary]) -> list[FrameSummary]:
 
 
 def _trimmed(frames: list[FrameSummary]) -> Iterator[str]:
-    """Outermost first.  Of libraries: what the application called, and where it ended."""
+    """Frames, outermost first.  Of libraries: the one that the application called, and the last."""
     home = _package(frames[0].filename) if frames else None
 
     def is_model(frame: FrameSummary) -> bool:
@@ -153,7 +153,7 @@ def _is_library(filename: str) -> bool:
 
 
 def _package(filename: str) -> str | None:
-    """Where an installed package is: an application may be installed beside its libraries."""
+    """The directory of an installed package: the application may be installed next to libraries."""
     for part in _PACKAGES:
         before, found, rest = filename.rpartition(part)
         if found:

@@ -19,13 +19,13 @@ class Handler(Protocol):
     def retries_timeouts(self) -> bool: ...
     @property
     def backoff(self) -> Backoff | None:
-        """None: that of the queue."""
+        """None: use the queue's back-off."""
         ...
 
     def bind(self, body: str) -> Callable[[], object]:
-        """The call with its arguments; raises InvalidRequest if the body does not match them.
+        """Return the call with its arguments; raises InvalidRequest if the body does not match.
 
-        If the result, or that of a returned coroutine, is an Outcome, it decides what happens to
-        the job; any other result completes it.
+        If the result, or the result of a returned coroutine, is an Outcome, it decides what happens
+        to the job; any other result completes it.
         """
         ...

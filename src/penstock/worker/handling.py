@@ -1,4 +1,4 @@
-"""From a claimed message to the act that follows: the guard around every call of a handler.
+"""Turn a claimed message into the act that follows: the guard around every handler call.
 
 Threads, event loops, sandboxes and the testing kit run handlers through here.  Whatever a handler,
 its hooks or its argument types raise, the caller gets an act and keeps running.
@@ -29,7 +29,7 @@ Wait = Callable[[Awaitable[object]], object]
 
 
 def prepare(handlers: Handlers, job: ClaimedJob, clock: Clock) -> JobAct | None:
-    """Find the handler and read the arguments; returns what to do with a job that cannot run."""
+    """Find the handler and decode the arguments; returns an act for a job that cannot run."""
     try:
         handler = handlers.handler_of(job)
         if handler is None:
@@ -39,12 +39,12 @@ def prepare(handlers: Handlers, job: ClaimedJob, clock: Clock) -> JobAct | None:
         return None
     except InvalidRequest as error:
         return outcomes.park_unfit_arguments(job, error, now=clock.now())
-    except (Exception, SystemExit) as error:  # types of the application may raise anything
+    except (Exception, SystemExit) as error:  # argument types of the application may raise anything
         return fail(job, error)
 
 
 def run(job: ClaimedJob, handlers: Handlers, dice: Dice, wait: Wait = run_here) -> JobAct:
-    """For sync handlers; `wait` awaits a result that is awaitable."""
+    """Run a sync handler; `wait` awaits a result that is awaitable."""
     assert job.call is not None
     call = _Call()
     try:
@@ -58,7 +58,7 @@ def run(job: ClaimedJob, handlers: Handlers, dice: Dice, wait: Wait = run_here) 
 
 
 async def run_async(job: ClaimedJob, handlers: Handlers, dice: Dice) -> JobAct:
-    """For all handlers.  Raises CancelledError if the task was cancelled from outside."""
+    """Run any handler.  Raises CancelledError if the task was cancelled from outside."""
     assert job.call is not None
     call = _Call()
     task = asyncio.current_task()
@@ -67,7 +67,7 @@ async def run_async(job: ClaimedJob, handlers: Handlers, dice: Dice) -> JobAct:
             call.running = running
             result = job.call()
             call.note_result(await result if _is_awaitable(result) else result)
-    except BaseException as error:  # SystemExit too: asyncio would end the loop with it
+    except BaseException as error:  # SystemExit too: it would end asyncio's loop
         if _is_stopped(task, error):
             raise
         call.result = error
@@ -75,7 +75,7 @@ async def run_async(job: ClaimedJob, handlers: Handlers, dice: Dice) -> JobAct:
 
 
 def fail(job: ClaimedJob, error: BaseException) -> JobAct:
-    """For an exception that the handler itself did not raise."""
+    """Return the act for an exception that the handler itself did not raise."""
     _log_traceback(job, error)
     return JobAct(receipt=job.receipt, verb=Verb.FAIL, text=error_text(error))
 
@@ -93,11 +93,11 @@ def _act_after(job: ClaimedJob, call: _Call, dice: Dice) -> JobAct:
 
 
 def _is_awaitable(result: object) -> TypeGuard[Awaitable[object]]:
-    return result is not None and inspect.isawaitable(result)  # slow, and most return nothing
+    return result is not None and inspect.isawaitable(result)  # slow, and most return None
 
 
 def _is_stopped(task: asyncio.Task[object] | None, error: BaseException) -> bool:
-    """Whether it was cancelled from outside, or is destroyed because its loop is gone."""
+    """Whether the call was cancelled from outside, or destroyed because its loop is gone."""
     if isinstance(error, asyncio.CancelledError):
         return task is not None and task.cancelling() > 0
     try:
@@ -107,7 +107,7 @@ def _is_stopped(task: asyncio.Task[object] | None, error: BaseException) -> bool
 
 
 class _Call:
-    """The state of a call.  A hook that swallows an exception leaves no result."""
+    """The state of one call.  A hook that swallows an exception leaves no result."""
 
     __slots__ = ("result", "running")
 
@@ -122,14 +122,14 @@ class _Call:
 
 
 def _log_traceback(job: ClaimedJob, result: object) -> None:
-    """Log it in full when it is raised: what is stored with the job is shortened, or nothing.
+    """Log the full traceback now: the text stored with the job is shortened, or missing.
 
-    An outcome is not an error, but may have been raised because of one.
+    An outcome is not an error, but one may have caused it.
     """
     error = result.__cause__ if isinstance(result, HandlerOutcome) else result
     if not isinstance(error, BaseException):
         return
     fields = {"job": job.id, "kind": job.kind, "queue": job.queue, "attempt": job.attempts}
     line = " ".join(f"{name}={value}" for name, value in fields.items())
-    with suppress(Exception):  # of a log handler of the application
+    with suppress(Exception):  # raised by a log handler of the application
         _log.warning("job raised %s", line, exc_info=error, extra={"fields": fields})

@@ -1,4 +1,4 @@
-"""Extending the leases of jobs: together, at a third of the lease's length or sooner."""
+"""Extends the leases of running jobs: together, after a third of the lease or sooner."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class LeaseKeeper:
         self.next_at = 0
 
     def due(self, jobs: Iterable[ClaimedJob], *, now: int) -> list[ClaimedJob]:
-        """Those whose lease is to be extended now; those claimed a moment ago can wait.
+        """The jobs whose leases are due for extension; recently claimed ones can wait.
 
-        Also those past their time limit that still run, although there is nothing to extend.
+        Includes jobs that still run past their time limit, although there is nothing to extend.
         """
         if now < self.next_at:
             return []
@@ -29,16 +29,16 @@ class LeaseKeeper:
 
     def _is_due(self, job: ClaimedJob, *, now: int) -> bool:
         if job.start_by is not None or job.owes_time_out:
-            # As late as its lease allows: an extension past its time limit is a time-out.  One that
-            # has not begun may still begin, one that was stopped may clean up first.
+            # As late as the lease allows: an extension past the limit times the job out.  One that
+            # has not begun may still begin, and one that was stopped may clean up first.
             return job.renewed_at <= now - self._renew_ms
         return job.stop_reason is None and job.renewed_at <= now - self._every_ms // 3
 
 
 def extension(job: ClaimedJob, *, now: int) -> JobAct:
-    """Extend its lease; the progress that its handler reported is sent once.
+    """Extend the lease; progress that the handler reported is sent once.
 
-    The time limit of a job that began later than it was claimed counts from now on.
+    If the job began later than it was claimed, its time limit counts from now on.
     """
     is_start, job.is_late_start = job.is_late_start, False
     progress, job.progress = job.progress, None
@@ -53,7 +53,7 @@ def extension(job: ClaimedJob, *, now: int) -> JobAct:
 
 
 def restore(job: ClaimedJob, act: JobAct) -> None:
-    """The store has not answered an extension: the next one repeats what it said."""
+    """Restore what an unanswered extension carried, so that the next one repeats it."""
     job.is_late_start = job.is_late_start or act.is_start
     if job.progress is None:
         job.progress = act.progress

@@ -1,4 +1,4 @@
-"""One log line for each event of a job; `extra` has the same fields for programs."""
+"""One log line per job event; `extra` has the same fields for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.worker.outcomes import NOT_COMMITTED
 
 _log = logging.getLogger("penstock.worker.jobs")
 
-# What does not end well, or not yet, is worth a line in any log.
+# Routine events are logged at DEBUG; failures, and jobs given back, at INFO or above.
 _EVENTS: dict[Verb, tuple[int, str]] = {
     Verb.COMPLETE: (logging.DEBUG, "done"),
     Verb.FAIL: (logging.WARNING, "failed"),
@@ -25,7 +25,7 @@ _EVENTS: dict[Verb, tuple[int, str]] = {
 
 
 class JobLog:
-    """Checks the level before it formats a line: that costs as much as a short job."""
+    """Checks the level before formatting a line, which costs as much as a short job."""
 
     def __init__(self) -> None:
         self._parked: set[str | None] = set()
@@ -33,15 +33,15 @@ class JobLog:
     def ended(self, job: ClaimedJob, act: JobAct, *, now: int) -> None:
         level, event = _EVENTS[act.verb]
         if act.verb is Verb.RELEASE and not job.started_at:
-            level = logging.DEBUG  # it keeps its place, and nothing has happened
+            level = logging.DEBUG  # the job keeps its place, and nothing has happened
         if _log.isEnabledFor(level):
             ms = now - job.started_at if job.started_at else 0
-            # Of an exception the headline: its traceback was logged when it was raised.
+            # The headline of the exception: its traceback was logged when it was raised.
             headline = act.text and act.text.partition("\n")[0]
             _write(level, event, job, text=headline, ms=ms)
 
     def parked(self, job: ClaimedJob, act: JobAct) -> None:
-        """Without a handler, or with arguments that do not match: a warning once for each kind."""
+        """Log that a job has no handler or unfit arguments: a warning once for each kind."""
         is_new = job.kind not in self._parked
         self._parked.add(job.kind)
         event = "parked" if act.verb is Verb.SNOOZE else _EVENTS[act.verb][1]
@@ -52,7 +52,7 @@ class JobLog:
             _write(logging.WARNING, "stopped: its lease was lost", job)
 
     def rejected(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
-        """The store rejected an act: another worker has the job now, or it has ended."""
+        """Log that the store rejected an act: another worker has the job now, or it has ended."""
         is_expected = act.text == NOT_COMMITTED or act.verb is Verb.TIME_OUT
         is_late = isinstance(error, LeaseLost)
         level = logging.DEBUG if is_expected and is_late else logging.WARNING

@@ -18,7 +18,7 @@ def log_outage(error: str | None) -> None:
 
 
 class OutageReporter:
-    """Several parts of a worker ask the store; an outage ends when all of them are answered."""
+    """Several parts of a worker ask the store; an outage ends when all of them get answers."""
 
     def __init__(self, report: Report = log_outage) -> None:
         self._report = report

@@ -1,8 +1,8 @@
-"""Which act follows when a handler was called, or could not be.  Pure.
+"""Which act follows a handler call, or a failure to make one.  Pure.
 
 returned anything, or nothing   complete
 Retry, any other exception      fail, with the job's back-off
-Snooze, Cancel, Bury            that
+Snooze, Cancel, Bury            as returned or raised
 it took too long                timed out: dead, or failed if the job retries time-outs
 no handler for its kind         parked: snoozed until a worker that has one claims it
 arguments that do not match     parked while they may come from a newer release, then buried
@@ -34,10 +34,11 @@ def act_for(
     dice: float = 0.5,
     is_completed: bool = False,
 ) -> JobAct:
-    """`result` is what the handler returned or raised.
+    """The act for `result`, which the handler returned or raised.
 
-    If the handler completed the job itself, in a transaction of its own, then either that was
-    committed and every further act is rejected with LeaseLost, or it was not and the job failed.
+    If the handler completed the job itself, in a transaction of its own, there are two cases: the
+    transaction committed and every further act is rejected with LeaseLost, or it did not and the
+    job failed.
     """
     result = instance_of(result)
     match result:
@@ -55,7 +56,7 @@ def act_for(
 
 
 def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:
-    """It was stopped at its time limit; the message says whether it is retried."""
+    """The act for a job stopped at its time limit; the message decides whether it is retried."""
     handler = job.handler
     assert handler is not None
     limit = duration_text(job.timeout_ms or handler.timeout_ms or 0)
@@ -65,13 +66,13 @@ def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:
 
 
 def park_unknown_kind(job: ClaimedJob, *, now: int) -> JobAct:
-    """It waits, longer each time, and loses no attempt."""
+    """Park a job without a handler; it waits longer each time, and loses no attempt."""
     text = f"no handler is known for the kind {job.kind!r}" if job.kind else "it has no kind"
     return _park(job, text, now)
 
 
 def park_unfit_arguments(job: ClaimedJob, error: Exception, *, now: int) -> JobAct:
-    """Its arguments do not match its handler: the sender may be newer than this worker."""
+    """Park or bury a job with unfit arguments: the sender may be newer than this worker."""
     if now - job.sent_at < _ROLLOUT_MS:
         return _park(job, str(error), now)
     return JobAct(receipt=job.receipt, verb=Verb.BURY, text=str(error))
@@ -94,14 +95,14 @@ def _fail(
 
 
 def _backoff_ms(job: ClaimedJob, handler: Handler, dice: float) -> int | None:
-    """None: that of the queue."""
+    """None: use the queue's back-off."""
     if handler.backoff is None:
         return None
     return retry.delay_ms(handler.backoff, failures=job.failures + 1, dice=dice)
 
 
 def _park(job: ClaimedJob, text: str, now: int) -> JobAct:
-    # Nothing counts how often it was parked; delays equal to its age double each time.
+    # Parking is not counted; delays equal to the job's age double each time.
     shortest, longest = _PARKED_MS
     delay_ms = min(max(now - job.sent_at, shortest), longest)
     return JobAct(receipt=job.receipt, verb=Verb.SNOOZE, delay_ms=delay_ms, text=text)

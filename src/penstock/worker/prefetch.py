@@ -1,7 +1,7 @@
-"""How many jobs to claim ahead without a setting: as many as end within 50 ms.
+"""How many jobs to claim ahead by default: as many as finish within 50 ms.
 
-Short jobs are claimed by the hundred, so that many share a commit; long ones do not wait here while
-another worker could run them.
+Short jobs are claimed by the hundred, so that many share a commit; long ones are left to other
+workers that could run them at once.
 """
 
 from __future__ import annotations

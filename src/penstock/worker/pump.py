@@ -1,8 +1,8 @@
 """The pump: one thread that claims jobs, hands them to slots and reports how they ended.
 
-A step takes what the slots have finished, reports it and claims as much as there is room for, all
-in one transaction, and hands out the claimed jobs.  It also extends leases and checks time limits.
-`tick` does all of it; nothing here waits.
+A step collects finished jobs from the slots, reports them and claims as many as there is room for,
+all in one transaction, and hands out the claimed jobs.  It also extends leases and checks time
+limits.  `tick` does all of it; nothing here waits.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from penstock.worker.prefetch import Prefetch
 from penstock.worker.processes.job_table import JobTable
 from penstock.worker.slots.slots import Slots
 
-_POLL_MS = 1_000  # without a wake-up
+_POLL_MS = 1_000  # between claims without a wake-up
 _BURST_POLL_MS = 200  # in a burst there are no wake-ups
 _AFTER_ERROR_MS = (200, 10_000)
 _MOST_PER_CLAIM = 500
-_LARGE_CHARS = 512 * 1024  # of all bodies: the claim may have ended early, with a full answer
+_LARGE_CHARS = 512 * 1024  # all bodies: the claim may have been cut short by the size limit
 _CLAIMS = "claims"
 _CANCELLED = "it was cancelled, and not by the worker"
 
-_Reports = list[tuple[ClaimedJob | None, JobAct]]  # None: the job was never handed to a slot
+_Reports = list[tuple[ClaimedJob | None, JobAct]]  # None: the job never reached a slot
 
 
 class Pump:
-    """`tick` and `drain` belong to one thread; other threads note what happens, and wake it."""
+    """`tick` and `drain` belong to one thread; other threads record events and wake it."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Pump:
         self.worker_id = "unregistered"
         self.is_draining = False
         self.is_woken = True  # there may be jobs to claim
-        self.ended = 0  # jobs that ran in this process
+        self.ended = 0  # number of jobs that ran in this process
         self.finished: deque[tuple[ClaimedJob, JobAct | None]] = deque()
-        self._to_extend: deque[ClaimedJob] = deque()  # on request
+        self._to_extend: deque[ClaimedJob] = deque()  # on request of a handler
         self._assignment = assignment
         self._source = source
         self._handlers = handlers
@@ -89,22 +89,22 @@ class Pump:
 
     @property
     def is_empty(self) -> bool:
-        """No job is left, and every end was reported."""
+        """Whether no job is left and every end was reported."""
         left = (j for j in self._jobs.values() if j.stop_reason is not StopReason.GIVEN_BACK)
         return not self._unsent and not self.finished and next(left, None) is None
 
     @property
     def holds_any(self) -> bool:
-        """Including jobs that were given back and still run."""
+        """Whether any job is left, including jobs that were given back but still run."""
         return bool(self._jobs)
 
     @property
     def is_dry(self) -> bool:
-        """No job is left, and the last claim found none."""
+        """Whether no job is left and the last claim found none."""
         return self._found_nothing and not (self._jobs or self.is_woken) and self.is_empty
 
     def tick(self, now: int) -> int:
-        """One step; returns when the next one is due if nothing happens before."""
+        """Do one step; returns when the next one is due if nothing wakes the pump before."""
         self._stop_overdue(now)
         self._give_up_unstarted(now)
         self._gather(now)
@@ -118,18 +118,18 @@ class Pump:
         return self._next_at(now)
 
     def extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
-        """Sent with the next step: a handler may call it as often as it likes."""
+        """Extend with the next step, so that a handler may call it as often as it likes."""
         if job.stop_reason is StopReason.LEASE_LOST:
             raise LeaseLost(job.id)
         if lease_ms is not None:
-            # The keeper extends at a third of the worker's lease, too late for a shorter one.
+            # The keeper extends at a third of the worker's lease, too late for a shorter lease.
             job.lease_ms = max(lease_ms, job.lease_ms)
         if progress is not None:
             job.progress = progress
         self.note_extension(job)
 
     def note_extension(self, job: ClaimedJob) -> None:
-        """From any thread: extend its lease with the next step."""
+        """Extend the job's lease with the next step; callable from any thread."""
         self._to_extend.append(job)
         self._wake()
 
@@ -142,7 +142,7 @@ class Pump:
             job.ask_to_stop()
 
     def give_back(self) -> None:
-        """The time is over: stop running jobs.  They are run again, and lose no attempt."""
+        """Stop the running jobs when the drain time is over; they run again and lose no attempt."""
         for job in list(self._jobs.values()):
             if job.stop_reason is None:
                 job.stop(StopReason.GIVEN_BACK)
@@ -156,11 +156,11 @@ class Pump:
         for job in list(self._timed.values()):
             if job.stop_reason is None and job.deadline is not None and job.deadline <= now:
                 job.stop(StopReason.TIMED_OUT)
-                if job.runs_in is RunsIn.THREAD:  # which cannot be stopped: reported at once
+                if job.runs_in is RunsIn.THREAD:  # threads cannot be stopped: reported at once
                     self._report(job, self._time_out(job))
 
     def _give_up_unstarted(self, now: int) -> None:
-        """A job that waits too long for a slot or a sandbox is given back and loses no attempt."""
+        """Give back jobs that wait too long for a slot or a sandbox; they lose no attempt."""
         for job in list(self._timed.values()):
             start_by = job.start_by
             if start_by is None or start_by > now or not job.give_up():
@@ -175,7 +175,7 @@ class Pump:
                 self._end(job, _release(job))
 
     def _gather(self, now: int) -> None:
-        """Take what the slots have finished."""
+        """Collect finished jobs from the slots."""
         count = 0
         while self.finished:
             job, act = self.finished.popleft()
@@ -206,7 +206,7 @@ class Pump:
         return time_out(job, dice=self._dice.share())
 
     def _forget(self, job: ClaimedJob) -> None:
-        """Its end was reported already, or is not to be."""
+        """Forget a job whose end was reported already, or must not be."""
         if self._jobs.pop(job.receipt, None) is not None:
             self._timed.pop(job.receipt, None)
             self._gate.lose(job)
@@ -226,7 +226,7 @@ class Pump:
                 wanted[job.receipt] = job
         for job in self._keeper.due(self._jobs.values(), now=now):
             if job.owes_time_out:
-                # It does not stop.  If its lease expired, another worker would run it.
+                # It has not stopped.  If its lease expired, another worker would run it.
                 self._report(job, self._time_out(job))
                 job.stop_reason = StopReason.LEASE_LOST
             else:
@@ -250,7 +250,7 @@ class Pump:
         ends, self._unsent = self._unsent, []
         reports: _Reports = [*extensions, *ends]
         acts = [act for _, act in reports]
-        self.is_woken = False  # before the store is asked, so that no wake-up is lost
+        self.is_woken = False  # cleared before the store is asked, so that no wake-up is lost
         try:
             if room:
                 jobs, answers = self._source.claim(
@@ -271,7 +271,7 @@ class Pump:
             self._outage.end(_CLAIMS)
         if room:
             self._poll_at = now + self._poll_ms
-            # A claim with acts may return nothing because a queue could not be asked.
+            # A claim with acts may return nothing because a queue could not be reached.
             self._found_nothing = not jobs and not acts
             is_unsure = self._assignment.is_burst and not jobs and bool(acts)
             is_full = len(jobs) == room or sum(len(job.body) for job in jobs) > _LARGE_CHARS
@@ -282,7 +282,7 @@ class Pump:
             self._take(jobs, now)
 
     def _back_off(self, error: Exception, now: int) -> None:
-        """The store does not answer: unsent reports are sent later."""
+        """Wait after an unanswered request; unsent reports are sent later."""
         first, most = _AFTER_ERROR_MS
         pause_ms = min(first << min(self._errors, 10), most)
         self._outage.begin(_CLAIMS, error)
@@ -311,7 +311,7 @@ class Pump:
             self._back_off(next(e for e in answers if isinstance(e, Unanswered)), now)
 
     def _send_again(self, reports: _Reports) -> None:
-        """The store did not answer for these."""
+        """Queue the acts that the store did not answer, to be sent again."""
         ends = [(job, act) for job, act in reports if act.verb is not Verb.EXTEND]
         self._unsent = ends + self._unsent
         for job, act in reports:
@@ -324,7 +324,7 @@ class Pump:
             job.stop(StopReason.LEASE_LOST)
             self._log.stopped(job)
             return
-        # The values that its handler gave are invalid, but the job is ours: extend without them.
+        # The handler passed invalid values, but the lease is ours: extend without them.
         self._log.rejected(job, act, error)
         job.lease_ms = self._assignment.lease_ms
         job.is_late_start = act.is_start

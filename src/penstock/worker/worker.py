@@ -3,7 +3,7 @@
     worker = JobWorker(Assignment(queues=("mail",)), source, handlers, clock, dice)
     worker.run()  # until worker.drain() is called, from any thread
 
-It consists of threads; whatever needs processes is passed in (`Sandboxes`, `JobTable`).
+It has threads only; parts that need processes are passed in (`Sandboxes`, `JobTable`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from penstock.worker.slots.slots import Slots
 
 _log = logging.getLogger("penstock.worker")
 
-FINAL_REPORT_MS = 10_000  # how long to wait for the store when all jobs have ended
+FINAL_REPORT_MS = 10_000  # how long to wait for the store once all jobs have ended
 _GATHER_S = 0.005  # how long, at most, ended jobs wait to be reported together
 _GATHER = 200
 _UNLIMITED_MS = 366 * DAY  # a process that is replaced lets its jobs finish
@@ -59,7 +59,7 @@ class JobWorker:
     ) -> None:
         """`on_dry`: in a burst, called when it runs out of jobs; it ends only after `finish`.
 
-        `crash` ends the process, for one that has a supervisor.
+        `crash` ends the process, if it has a supervisor.
         """
         outage = OutageReporter(on_outage)
         self._assignment = assignment
@@ -104,8 +104,8 @@ class JobWorker:
         self._on_dry = on_dry
         self._is_dry = False
         self._is_finishing = on_dry is None
-        self._drain_ms: int | None = None  # requested
-        self._drain_until: int | None = None  # once it has begun
+        self._drain_ms: int | None = None  # the drain time that was requested
+        self._drain_until: int | None = None  # once the drain has begun
         self._is_out_of_patience = False
         self._bell = threading.Lock()
         self._bell.acquire()
@@ -114,15 +114,15 @@ class JobWorker:
         self._wakes_for_any = False  # each ended job wakes it
 
     def drain(self, within_ms: int | None = None) -> None:
-        """End: claim nothing more, finish running jobs within this time, give the others back.
+        """Claim nothing more, finish running jobs within this time, and give the others back.
 
-        From any thread or signal handler; the shortest time counts.
+        Callable from any thread or signal handler; of several calls the shortest time counts.
         """
         self.is_retired = False
         self._drain_within(self._assignment.drain_ms if within_ms is None else within_ms)
 
     def finish(self) -> None:
-        """End a burst as soon as there are no jobs.  From any thread."""
+        """End a burst as soon as there are no jobs.  Callable from any thread."""
         self._is_finishing = True
         self._wake()
 
@@ -135,7 +135,7 @@ class JobWorker:
             raise
 
     def run(self) -> bool:
-        """Run until drained; returns whether all jobs ended by themselves.  Raises StartFailed."""
+        """Run until drained; returns whether every job ended by itself.  Raises StartFailed."""
         self.start()
         end_listening = self._listen()
         try:
@@ -149,7 +149,7 @@ class JobWorker:
         return self._close()
 
     def step(self) -> int:
-        """Do what is due; returns in how many milliseconds there is more to do."""
+        """Do what is due; returns the milliseconds until there is more to do."""
         self._is_rung = False
         now = self._clock.now()
         dues = []
@@ -167,7 +167,7 @@ class JobWorker:
         return self.pump.is_draining and (self.pump.is_empty or self._is_out_of_patience)
 
     def _retire_if_due(self) -> None:
-        """Jobs have ended: check whether this process has reached a limit."""
+        """After jobs have ended, check whether this process has reached a limit."""
         if self._drain_ms is not None or not has_limits(self._assignment):
             return
         reason = reason_to_retire(
@@ -200,7 +200,7 @@ class JobWorker:
         if now < self._drain_until:
             return self._drain_until
         self.pump.give_back()
-        # A store that does not answer must not keep us for ever: leases expire by themselves.
+        # Do not wait for ever for a store that does not answer: leases expire by themselves.
         self._is_out_of_patience = now >= self._drain_until + FINAL_REPORT_MS
         return self._drain_until + FINAL_REPORT_MS
 
@@ -224,7 +224,7 @@ class JobWorker:
         if ms <= 0 or self._is_rung:
             return
         if self.slots.waiting:
-            # Short jobs: let some gather.  The last waiting job, or many ended ones, wake us.
+            # Short jobs: let some gather.  The last waiting job, or many ended ones, wake it.
             self._sleep(min(ms / 1000, _GATHER_S))
             if self.pump.finished or self._is_rung:
                 return
@@ -243,11 +243,11 @@ class JobWorker:
         self._is_rung = True
         if self._is_asleep:
             self._is_asleep = False
-            with suppress(RuntimeError):  # another thread has rung
+            with suppress(RuntimeError):  # another thread has woken it already
                 self._bell.release()
 
     def _listen(self) -> Callable[[], None]:
-        """Not in a burst: a server announces jobs by leasing them, even when the burst is over."""
+        """Not in a burst: a server announces jobs by leasing them, even after the burst is over."""
         if self._assignment.is_burst:
             return lambda: None
         return self._source.listen(self._assignment.queues, self._wake_up)
@@ -286,7 +286,7 @@ class JobWorker:
         return await run_async(job, self._handlers, self._dice)
 
     def _loop_failed(self, error: BaseException, running: list[ClaimedJob]) -> None:
-        """One of the jobs on the event loop has broken it; jobs elsewhere are not to blame."""
+        """Handle a broken event loop: one of its jobs is to blame, jobs elsewhere are not."""
         named = ", ".join(f"{job.kind} {job.id}" for job in running)
         _log.critical("the event loop failed; jobs on it: %s", named or "none", exc_info=error)
         if self._crash is not None:
@@ -319,7 +319,7 @@ class JobWorker:
 
 
 def in_process(app: Application, **options: Unpack[WorkerOptions]) -> JobWorker:
-    """A worker in this process, without a supervisor or sandboxes; see `Penstock.worker`."""
+    """Create a worker in this process, without supervisor or sandboxes; see `Penstock.worker`."""
     assignment = assignment_of(options).with_queues(app.queues)
     for text in unknown_queues(app, assignment.queues):
         _log.warning("%s", text)

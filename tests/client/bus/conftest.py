@@ -1,4 +1,4 @@
-"""A registered worker; names and times of the test's own, because tests share their stores."""
+"""A registered worker, and names and times for each test, because tests share their stores."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def tenant() -> str:
 
 @pytest.fixture
 def start(clock: ManualClock) -> int:
-    """When the test began."""
+    """The instant at which the test began."""
     return clock.now()
 
 
 @pytest.fixture
 def moment(start: int) -> Moment:
-    """A time counted from the beginning of the test."""
+    """An instant relative to the beginning of the test."""
     return lambda **after: EPOCH + timedelta(milliseconds=start) + timedelta(**after)

@@ -1,4 +1,4 @@
-"""The driver of a worker of all queues of an application."""
+"""A driver for a worker of all queues of an application."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def broker_of(app: Penstock) -> Broker:
 
 
 class HandWorker(WorkerDriver):
-    """Registered, so that it can be lost."""
+    """A worker that is registered, so that it can be lost."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class HandWorker(WorkerDriver):
         return self.id
 
     def round(self) -> list[str]:
-        """Handle what is due; the ids in the order in which they were handled."""
+        """Handle what is due; returns the ids in the order of handling."""
         work = self.claim()
         for one in work:
             assert self.act(self.handle(one)) == [None]

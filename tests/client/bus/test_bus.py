@@ -1,4 +1,4 @@
-"""The bus: one message for each subscription, each with its own life."""
+"""The bus: one message per subscription, each handled independently."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_unsubscribed_the_queue_stays_or_goes_as_one_says(app, broker, topic, qu
     assert ending.outcome is State.CANCELLED
 
 
-# --- refusals ---
+# --- rejections ---
 
 
 @pytest.mark.no_store("declaring")

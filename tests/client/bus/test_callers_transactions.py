@@ -16,7 +16,7 @@ pytestmark = pytest.mark.ways("own transaction", "sync connection")
 
 
 class Own:
-    """A connection of the application's own, to the same database."""
+    """The application's own connection to the same database."""
 
     def __init__(self, url: str) -> None:
         self.connection: sqlite3.Connection | psycopg.Connection
@@ -31,7 +31,7 @@ class Own:
         return self.connection
 
     def write(self) -> object:
-        """Begin, and hold what a writer holds until its end."""
+        """Begin a transaction and hold the write lock until it ends."""
         self.connection.execute("CREATE TABLE IF NOT EXISTS own_order (id INTEGER)")
         tx = self.begin()
         self.connection.execute("INSERT INTO own_order VALUES (1)")

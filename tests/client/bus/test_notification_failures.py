@@ -1,4 +1,4 @@
-"""Notifications whose handler or worker fails: retried, given up, brought back, never lost."""
+"""Notifications whose handler or worker fails: retried, given up, redelivered, never lost."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_i
 def test_scheduled_retries_come_at_the_original_date_plus_each_duration(
     app, worker, clock, queue, account, start, moment
 ):
-    """As killbill has it: offsets from the original date, which are not added up."""
+    """As in killbill: offsets from the original date, which are not added up."""
     at: list[int] = []
     billing = app.notifications(queue)
 
@@ -137,7 +137,7 @@ def test_a_hook_that_fails_does_not_bring_back_what_was_given_up(
 
 
 def test_a_notification_without_a_handler_waits_and_is_not_lost(app, worker, clock, queue, account):
-    """Killbill claims and then forgets these until its reaper comes by."""
+    """Killbill claims these and forgets them until its reaper runs."""
     billing = app.notifications(queue)
 
     @billing.handler("known")
@@ -154,7 +154,7 @@ def test_a_notification_without_a_handler_waits_and_is_not_lost(app, worker, clo
 def test_what_a_lost_worker_held_comes_back_to_others(
     app, worker, clock, broker, queue, account, tenant
 ):
-    """The story of killbill's reaper, with the thresholds of workers in place of its own."""
+    """As killbill's reaper does, but with the thresholds of workers."""
     handled: list[str] = []
     billing = app.notifications(queue)
 
@@ -178,7 +178,7 @@ def test_what_a_lost_worker_held_comes_back_to_others(
     [done] = billing.past(tag1=account)
     assert (done.user_token, done.future_user_token) == ("u-1", recorded.future_user_token)
     [refused] = lost.act(lost.handle(held))
-    assert refused is not None  # too late: the other one has done it
+    assert refused is not None  # too late: the other worker has completed it
     [attempt] = broker.insight.past(recorded.id).result().attempts
     assert attempt.outcome == "crashed"
 
@@ -186,7 +186,7 @@ def test_what_a_lost_worker_held_comes_back_to_others(
 def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(
     app, worker, clock, broker, queue, account
 ):
-    """To the next worker that claims, which may be the same one."""
+    """They go to the next worker that claims, which may be the same one."""
     billing = app.notifications(queue)
 
     @billing.handler()

@@ -116,7 +116,7 @@ def test_every_way_to_look_one_up_finds_the_right_ones(
     def ids(found):
         return [one.id for one in found]
 
-    # Also what is due and not claimed yet lies in the future.
+    # Unclaimed notifications count as future even if they are due.
     assert ids(billing.find(tag1=account, tag2=tenant)) == [due.id, future.id]
     assert ids(billing.find(tag1=account, tag2=tenant, which="future")) == [due.id, future.id]
     assert ids(billing.find(tag2=tenant)) == [due.id, future.id, neighbour.id]
@@ -135,7 +135,7 @@ def test_every_way_to_look_one_up_finds_the_right_ones(
     assert ids(billing.find(tag1=account, tag2=tenant, which="leased")) == [due.id]
     assert ids(billing.find(tag1=account, tag2=tenant, which="future")) == [future.id]
     assert ids(billing.find(tag1=account, tag2=tenant)) == [due.id, future.id]
-    # Of one that is held, the date it was recorded for counts, not the end of its lease.
+    # For a leased one, the date it was recorded for counts, not the end of its lease.
     assert ids(billing.find(tag2=tenant, which="leased", due_before=due.due_at)) == []
     assert ids(billing.find(tag2=tenant, which="leased", due_from=due.due_at)) == [due.id]
 

@@ -1,4 +1,4 @@
-"""What only a server has: its resources as objects, and no part in the caller's transactions."""
+"""What only a server has: its resources as objects; and it cannot join the caller's transaction."""
 
 from __future__ import annotations
 

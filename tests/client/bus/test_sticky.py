@@ -1,4 +1,4 @@
-"""Sticky subscriptions: what a worker has published it handles itself."""
+"""Sticky subscriptions: a worker handles the events that it published itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, t
 
 
 def other_claims(app: Penstock, other: HandWorker) -> list[str]:
-    """What another worker, elsewhere, finds in the queues it knows."""
+    """What another worker, elsewhere, claims from the queues it knows."""
     source, queues = app.backend.source(), app.queues
     work, _ = beside(
         lambda: source.claim(queues, limit=9, lease_ms=60_000, worker_id=other.worker_id)
@@ -66,7 +66,7 @@ def test_when_the_worker_is_gone_its_events_go_to_the_others(
         app.publish(topic, n, node=node)
 
     node_queues.tick(clock.now())
-    assert counts(broker, own).ready == 3  # as long as it is there, they are its own
+    assert counts(broker, own).ready == 3  # while the worker is alive, they are its own
 
     match end:
         case "lost":
@@ -96,7 +96,7 @@ def test_what_a_lost_worker_held_of_its_own_follows_when_it_is_back_in_line(
     clock.advance(ms=broker.settings.workers.valid_ms)
 
     node_queues.tick(clock.now())
-    assert exists(broker, own.name)  # one is leased still, one is not due
+    assert exists(broker, own.name)  # one is still leased, one is not due
 
     broker.queues.bring_back_some(own.name).result()
     node_queues.tick(clock.now())

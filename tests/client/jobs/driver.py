@@ -1,4 +1,4 @@
-"""The driver of a worker that has one queue of jobs, and dice that always fall alike."""
+"""A driver for a worker with one queue of jobs and fixed random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments go through JSON and come back as they were, or are refused with their name."""
+"""Arguments survive JSON unchanged, or are rejected by name."""
 
 from __future__ import annotations
 

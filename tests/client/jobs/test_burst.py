@@ -1,4 +1,4 @@
-"""A worker that runs what is due and ends, on every backend."""
+"""A worker that runs what is due and exits, on every backend."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_burst_waits_for_jobs_that_still_run(app, queue, burst):
 
 @pytest.mark.ways("unreachable server")
 def test_a_burst_does_not_end_on_a_queue_that_could_not_be_asked(app, burst, monkeypatch):
-    """The completion of the first job is answered, and the claim of the other queue fails once."""
+    """The completion of the first job is answered, and a claim from the other queue fails once."""
     first, second = a_name(), a_name()
     done: list[str] = []
 

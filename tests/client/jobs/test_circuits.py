@@ -1,4 +1,4 @@
-"""Jobs that name a route: their circuit is asked before they run, on every store."""
+"""Jobs that name a route: the worker asks its circuit before it runs them, on every store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OFF = {"circuit_check_enabled": False, "statistics_update_enabled": False}
 
 
 class Backend:
-    """What the jobs of a route talk to."""
+    """The backend that jobs of a route call."""
 
     def __init__(self) -> None:
         self.is_down = False
@@ -45,7 +45,7 @@ class Backend:
 
 
 class Circuits:
-    """A job with a route, a worker turned by hand, and its circuit."""
+    """A job with a route, a worker that the test steps, and its circuit."""
 
     def __init__(self, app: Penstock, clock: ManualClock, queue: str, broker: Broker) -> None:
         self.app, self.clock, self.broker = app, clock, broker
@@ -64,12 +64,12 @@ class Circuits:
         return self.broker.circuits.status(circuit_hash(self.route)).result()
 
     def half_open(self, *, seconds: int | None = None) -> None:
-        # Tests share a database and its duties: each has a time of its own.
+        # Tests share a database and its duties, so each has its own time.
         now = self.clock.advance(seconds=seconds or 60 * next(_minutes))
         assert self.broker.circuits.half_open_all(now=now).result().done
 
     def work(self) -> None:
-        """Until nothing is due."""
+        """Step until nothing is due."""
         self.driver.pump.is_woken = True
         for _ in range(4):
             self.driver.turn()
@@ -77,7 +77,7 @@ class Circuits:
         self.driver.turn()
 
     def break_down(self) -> None:
-        """Three jobs fail, which is enough."""
+        """Let three jobs fail, which is enough to open the circuit."""
         self.backend.is_down = True
         self.pay.enqueue_many([{"n": n} for n in range(3)])
         self.driver.pump.is_woken = True
@@ -145,7 +145,7 @@ def test_a_job_that_was_tried_and_failed_loses_no_attempt_and_leaves_the_next_tr
 ):
     circuits.break_down()
     tried = []
-    for number in range(6):  # more than they have attempts
+    for number in range(6):  # more often than they have attempts
         circuits.half_open(seconds=120 if number else None)
         circuits.work()
         tried.append(circuits.backend.asked[-1])

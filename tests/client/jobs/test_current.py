@@ -1,4 +1,4 @@
-"""What a running job knows of itself, and what surrounds it."""
+"""What a running job can see of itself, and the hooks around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be a job, and what is said of it and of its queue."""
+"""Which functions can be jobs, and how jobs and their queues are declared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.client.jobs.driver import JobDriver
 
 @pytest.fixture
 def idle() -> Penstock:
-    """Nothing is opened by declaring."""
+    """Declaring opens nothing."""
     return Penstock("postgresql://unknown@127.0.0.1:1/nowhere")
 
 
@@ -221,7 +221,7 @@ def test_a_declared_queue_is_made_as_it_was_said(app, queue, driver, clock):
     driver.run_due()
     clock.advance(minutes=1)
 
-    assert driver.claim() == []  # one attempt, and that is over
+    assert driver.claim() == []  # its only attempt is over
 
 
 def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):

@@ -1,4 +1,4 @@
-"""Jobs in the transactions of Django, with real Django on both databases."""
+"""Jobs in Django's transactions, with real Django on both databases."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def alias(url: str, app: Penstock) -> Iterator[str]:
 
 @pytest.fixture
 def connection(alias: str) -> Any:
-    """As `django.db.connection` is for the default database."""
+    """Like `django.db.connection` for the default database."""
     return ConnectionProxy(connections, alias)
 
 

@@ -1,4 +1,4 @@
-"""What the client promises a caller that enqueues, on every way in."""
+"""What enqueuing guarantees the caller, in every environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first use of an application inside a running event loop, whatever it is."""
+"""The first use of an application inside a running event loop, of any kind."""
 
 from __future__ import annotations
 

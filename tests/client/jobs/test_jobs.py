@@ -1,4 +1,4 @@
-"""`app.jobs`: looking at jobs and steering them, the same over all three backings."""
+"""`app.jobs`: inspecting and controlling jobs, the same on all three backends."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_waiting_for_a_job_that_moves_to_a_dead_letter_queue_ends_too(
     def broken() -> None:
         raise Bury("no")
 
-    app.job_source()  # makes both queues
+    app.job_source()  # creates both queues
     sent = broken.enqueue()
     driver.run_due()
 

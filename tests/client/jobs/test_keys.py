@@ -1,4 +1,4 @@
-"""What an application with a limited key may do at a server."""
+"""What an application with a limited key may do on a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def server(make_server):  # noqa: F811
 def key(server):
     roles = (Role.PRODUCE, Role.CONSUME)
     made = server.broker.keys.create("app", roles=roles, queues=("*",)).result()
-    eventually(lambda: server.broker.keyring.signer(made.key.key_id))  # read once a second
+    eventually(lambda: server.broker.keyring.signer(made.key.key_id))  # keys are read once a second
     return made.secret
 
 

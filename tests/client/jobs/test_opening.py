@@ -1,4 +1,4 @@
-"""Opened when it is needed, once, anew in a forked child, and closed."""
+"""An application is opened when needed, once, again in a forked child, and closed."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_database_without_our_schema_is_refused_until_it_is_migrated(postgres_
 @pytest.mark.no_store("embedded")
 def test_an_application_that_only_enqueues_starts_no_duties(tmp_path):
     with Penstock(f"sqlite:///{tmp_path / 'jobs.db'}") as app:
-        before = _duty_loops()  # others of this process may have theirs
+        before = _duty_loops()  # other applications of this process may run duties
         app.enqueue("mail", {})
         assert _duty_loops() == before
 

@@ -1,4 +1,4 @@
-"""Recurring work that was taken out of an application, over all three backings."""
+"""Recurring work that was removed from an application, on all three backends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def owner() -> str:
 
 @pytest.fixture
 def version(url: str, clock: ManualClock, queue: str, owner: str) -> Iterator[Version]:
-    """An application that declares these, as one version of it."""
+    """One version of an application, which declares these."""
     made: list[Penstock] = []
 
     def version(*names: str, name: str | None = None) -> Penstock:
@@ -50,7 +50,7 @@ def version(url: str, clock: ManualClock, queue: str, owner: str) -> Iterator[Ve
 
 
 def start(app: Penstock) -> tuple[WorkerRegistry, str]:
-    """As a worker starts: declare, then register."""
+    """Do what a worker does at its start: declare, then register."""
     app.job_source()
     registry = app.registry(NewWorker())
     return registry, registry.register()
@@ -124,7 +124,7 @@ def test_versions_side_by_side_keep_what_either_declares_until_one_of_them_is_go
 def test_a_worker_that_dies_holds_up_the_retirement_until_it_is_taken_for_lost(
     version: Version, clock: ManualClock, owner: str, a: str, b: str
 ) -> None:
-    start(version(a, b))  # and is never heard of again
+    start(version(a, b))  # and sends no more beats
     clock.advance(ms=YOUNG_MS)
     new = version(a)
     registry, worker = start(new)
@@ -173,7 +173,7 @@ def test_a_worker_of_another_version_that_is_just_starting_loses_nothing(
     registry, worker = start(version(a))
     clock.advance(ms=YOUNG_MS)
     starting = version(a, b)
-    starting.job_source()  # it has declared, and is not registered yet
+    starting.job_source()  # it has declared, but is not registered yet
 
     registry.beat(worker)
 

@@ -1,4 +1,4 @@
-"""What every store promises a worker."""
+"""What every source guarantees a worker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def act(work, verb, **more):
 
 
 def _refuse(source, queue, monkeypatch):
-    """Claims from that queue, as if the key were for others."""
+    """Make claims from that queue fail, as if the key did not cover it."""
     if isinstance(source, RemoteSource):
         home, verb = source._remote, "complete_and_claim_raw"
     else:
@@ -48,7 +48,7 @@ def _refuse(source, queue, monkeypatch):
 
 
 def _remove(queue, url, clock):
-    """By another process."""
+    """Remove it as another process would."""
     if url.startswith("http"):
         httpx.delete(f"{url}/v1/queues/{queue}?force=true").raise_for_status()
         return
@@ -151,7 +151,7 @@ def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue,
 
 @pytest.mark.parametrize("verb", [Verb.COMPLETE, Verb.EXTEND, Verb.FAIL])
 def test_as_many_acts_are_told_as_there_are(app, job, queue, driver, verb):
-    """A worker with a thousand slots may have that many to tell at once."""
+    """A worker with a thousand slots may have that many acts to report at once."""
     job.enqueue_many([{"n": n} for n in range(5)])
     works = driver.claim()
     finishing = [JobAct(receipt="forged", verb=verb)] * 1_000

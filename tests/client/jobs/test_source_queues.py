@@ -1,4 +1,4 @@
-"""A worker source over several queues: completions reach the queue that they belong to."""
+"""A job source with several queues: completions reach the queue they belong to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fill(app, names, *, count=1):
 
 
 def fail_claims_of(source, queue, monkeypatch, error):
-    """Claims from that queue raise; all else goes through."""
+    """Make claims from that queue raise; everything else passes through."""
     if isinstance(source, RemoteSource):
         home, verb = source._remote, "complete_and_claim_raw"
     else:

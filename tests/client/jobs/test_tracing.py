@@ -1,4 +1,4 @@
-"""Traces that go on in the job, with OpenTelemetry's own SDK."""
+"""Traces that continue in the job, with OpenTelemetry's own SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs in the caller's own transaction.  All ways to have one are tried in tests/store/callers."""
+"""Jobs in the caller's own transaction.  tests/store/callers covers all kinds of transactions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tx(app: Penstock, url: str, way: Way) -> Iterator[Any]:
     app.open()
     if way.backend is Backend.SQLITE:
         path = url.removeprefix("sqlite:///").partition("?")[0]
-        connection: Any = sqlite3.connect(path, check_same_thread=False)  # jobs use it, too
+        connection: Any = sqlite3.connect(path, check_same_thread=False)  # jobs also use it
     else:
         connection = psycopg.connect(url)
     yield connection
@@ -99,7 +99,7 @@ def test_a_job_completes_itself_exactly_if_its_transaction_is_committed(app, que
 
     assert [act.verb for act in acts] == [Verb.FAIL, Verb.FAIL]
     assert acts[1].text == NOT_COMMITTED
-    assert isinstance(done, LeaseLost)  # it was over already
+    assert isinstance(done, LeaseLost)  # it had ended already
     assert failed is None
     assert [work.id for work in driver.claim()] == [lost.id]
 

@@ -1,4 +1,4 @@
-"""Jobs of which there is one at a time."""
+"""Unique jobs: one at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues that a worker is started for, and that do not exist."""
+"""Workers that are started for queues that do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a type checker sees jobs.  Mypy reads it with all other files; nothing here is run."""
+"""How a type checker sees jobs.  Mypy checks it with all other files; nothing here is run."""
 
 from __future__ import annotations
 

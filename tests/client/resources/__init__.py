@@ -1,1 +1,1 @@
-"""Nouns as clients call them, over HTTP and in process."""
+"""Resources as clients use them, over HTTP and in process."""

@@ -27,7 +27,7 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
 
 @pytest.fixture(params=["over HTTP", "in process"])
 def connect(request: pytest.FixtureRequest, server: LiveServer) -> Connect:
-    """How a client reaches these handlers of the broker."""
+    """How a client reaches the broker's handlers."""
     if request.param == "over HTTP":
         return lambda handlers: Transport(server.url)
     return LocalChannel

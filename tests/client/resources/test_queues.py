@@ -73,7 +73,7 @@ def test_queues_are_listed_page_by_page(queues: QueueClient) -> None:
 
     page = queues.page(prefix="mail.", limit=2)
     assert ([queue.name for queue in page.queues], page.next) == (names[:2], names[1])
-    assert page.queues[0].oldest_ready_at is msgspec.UNSET  # not looked up for a list
+    assert page.queues[0].oldest_ready_at is msgspec.UNSET  # lists do not look it up
     assert [queue.name for queue in queues.page(limit=2, cursor=page.next).queues] == names[2:]
     assert [queue.name for queue in queues.list(contains="L.1")] == ["mail.1"]
     assert [queue.name for queue in queues.list(dead_letter_queue="dead")] == names

@@ -1,4 +1,4 @@
-"""Operations without a noun in the client: both channels give the same records."""
+"""Operations that no client class covers: both channels return the same records."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""AweQ's API: its document as tests, what was wrong with it, and what it must not do."""
+"""AweQ's API: its document as tests, its fixed defects, and its safety."""

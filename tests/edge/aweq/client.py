@@ -1,4 +1,4 @@
-"""A client of AweQ, as its document uses it."""
+"""An AweQ client, as used in AweQ's document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import httpx
 
 
 class AweqClient:
-    """`address` is where it comes from: all of 127.0.0.0/8 is this machine."""
+    """`address`: the client's own address; all of 127.0.0.0/8 is this machine."""
 
     def __init__(self, url: str, *, consumer: str = "", address: str = "127.0.0.1") -> None:
         headers = {"X-Aweq-Consumer": consumer} if consumer else {}
@@ -20,7 +20,7 @@ class AweqClient:
         )
 
     def send(self, message: Any) -> str:
-        """Returns the key."""
+        """Send a message; returns its key."""
         answer = self.http.post("/send-message", json={"message": message})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["key"])
@@ -35,7 +35,7 @@ class AweqClient:
         return [entry["message"] for entry in self.receive(count)["messages"]]
 
     def delete(self, key: str) -> bool:
-        """Did it end a checkout?  Whatever it did, it is answered the same way."""
+        """Whether it ended a checkout; the response is the same in either case."""
         answer = self.http.delete(f"/delete-message/{key}")
         assert (answer.status_code, answer.text) == (200, '{"status":"okay"}')
         return answer.headers["x-aweq-deleted"] == "true"
@@ -46,7 +46,7 @@ class AweqClient:
         return dict(answer.json())
 
     def lengths(self) -> tuple[int, int]:
-        """How many are queued, and how many are checked out."""
+        """How many messages are queued, and how many are checked out."""
         stats = self.stats()["stats"]
         return stats["queue_length"], stats["checkouts_count"]
 

@@ -1,4 +1,4 @@
-"""What was wrong with AweQ, and is not any more; docs/aweq.md lists the same."""
+"""Defects of AweQ that are fixed here; docs/aweq.md lists them too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of other sites: they do not get at AweQ's messages unless a setting names their site."""
+"""Pages of other sites cannot read AweQ's messages unless a setting names their site."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLS = [
 PAGES = [
     {"Origin": ELSEWHERE},
     {"Origin": "null"},
-    {"Sec-Fetch-Site": "cross-site"},  # a picture: it says no more
+    {"Sec-Fetch-Site": "cross-site"},  # an image request has no other headers
     {"Sec-Fetch-Site": "same-site"},  # another port of this machine
 ]
 

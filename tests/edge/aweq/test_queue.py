@@ -1,4 +1,4 @@
-"""AweQ's queue is an ordinary one: seen, limited and guarded like all others."""
+"""AweQ's queue is an ordinary one: visible, limited and guarded like all others."""
 
 from __future__ import annotations
 

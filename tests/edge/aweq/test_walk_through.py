@@ -57,7 +57,7 @@ def test_the_documents_walk_through(aweq: AweqClient, clock: ManualClock) -> Non
     # The document shows 6 and 0, and asks for a sum that is one less than before.
     assert aweq.stats() == stats_answer(6, 0)
 
-    # The others come back in their order, those with a second return behind those with one.
+    # The others return in order, those returned twice after those returned once.
     left = aweq.receive(32)
     assert left["message"] == FEWER
     found = [(entry["message"][-1], entry["retry_count"]) for entry in left["messages"]]
@@ -82,7 +82,7 @@ def received_answer(
     messages = [
         {
             "key": keys[number - 1],
-            "timestamp": started + (number - 1) * 2_000,  # of the sending, whatever happened since
+            "timestamp": started + (number - 1) * 2_000,  # time of the send, whatever came later
             "retry_count": retry_count,
             "message": f"job-details-0{number}",
         }

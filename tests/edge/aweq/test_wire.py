@@ -1,4 +1,4 @@
-"""The bytes on the wire: order of fields, headers, texts and statuses as in the document."""
+"""The bytes on the wire: field order, headers, texts and statuses as in the document."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def cli(run: Run, server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """As `run`, with the shared server as the default."""
+    """Like `run`, with the shared server as the default."""
     monkeypatch.setenv("PENSTOCK_SERVER", server.url)
     return run
 

@@ -1,1 +1,1 @@
-"""gateleen's faces, from outside: queued requests, resources, the circuit API."""
+"""gateleen's APIs over HTTP: queued requests, resources, circuits."""

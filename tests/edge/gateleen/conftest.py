@@ -1,4 +1,4 @@
-"""Rules and settings of the shared servers, as a test wants them, and gone after it."""
+"""Rules and settings for a test on the shared servers, removed after it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def put_rules(api: Api) -> Iterator[PutRules]:
     def put(rules: dict[str, Any]) -> None:
         assert api.call("PUT", RULES, rules).status_code == 200
 
-    assert api.call("POST", "/v1/circuits/unhold").status_code == 200  # what other tests have left
+    assert api.call("POST", "/v1/circuits/unhold").status_code == 200  # leftovers of other tests
     yield put
     for path in (RULES, BREAKER, LOGGING):
         assert api.call("DELETE", path).status_code == 200
@@ -36,7 +36,7 @@ def put_rules(api: Api) -> Iterator[PutRules]:
 
 @pytest.fixture
 def _forgets_circuits(server: LiveServer) -> Iterator[None]:
-    """Those of jobs do not go with any rules, and other tests have none."""
+    """Remove the circuits of jobs, which no rules remove, and which other tests do not expect."""
     yield
     found = server.broker.circuits.all().result()
     patterns = {one: view.circuit.pattern for one, view in found.items()}
@@ -64,7 +64,7 @@ def push(api: Api, uri: str, queue: str, *, method: str = "POST", **more: Any) -
 
 
 def pushed(api: Api, uri: str = "/shop/a", queue: str = "", **more: Any) -> dict[str, Any]:
-    """The message that was stored."""
+    """The stored message."""
     answer = push(api, uri, queue or a_name("push"), **more)
     assert (answer.status_code, answer.content) == (202, b""), answer.text
     return api.message(answer.headers["x-message-id"])
@@ -79,7 +79,7 @@ def names(server: LiveServer) -> set[str]:
 
 
 def of(response: httpx.Response) -> tuple[int, Any]:
-    """Status and JSON."""
+    """The status and the JSON of a response."""
     return response.status_code, response.json()
 
 

@@ -21,7 +21,7 @@ CLOSED = {"status": "closed"}
 
 @pytest.fixture
 def hashes(server: LiveServer, put_rules: PutRules) -> tuple[str, str]:
-    """Two circuits, of which the first is open."""
+    """Two circuits, the first of which is open."""
     put_rules({A: {"url": UNREACHABLE, "metricName": "a"}, B: {"url": UNREACHABLE}})
     first, second = circuit_hash(A), circuit_hash(B)
     circuits = server.broker.circuits

@@ -1,4 +1,4 @@
-"""The circuits of jobs as a worker in any language asks and tells them."""
+"""The circuits of jobs: how a worker in any language asks them and reports outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever comes: it is answered, and never with 500."""
+"""Every request is answered, and never with 500."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def ask(server: LiveServer, raw: bytes) -> int:
     with Raw(server.port) as wire:
         try:
             return wire.ask(raw).status
-        except ClosedError:  # what was sent was no request
+        except ClosedError:  # the bytes were not a request
             return 400
 
 

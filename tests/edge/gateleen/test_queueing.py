@@ -1,4 +1,4 @@
-"""A request with x-queue is stored as it came, and answered when it is."""
+"""A request with x-queue is stored as it arrived, and answered once it is stored."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_slow_pattern_does_not_block_the_server(api: Api, put_rules: PutRules)
 def test_a_method_that_its_route_does_not_take_is_refused(api: Api) -> None:
     text = assert_refused(push(api, "/post/a", "p", method="PUT"), 400, "invalid_request")
 
-    assert text == "the route of '/post/a' takes only POST"  # although a later one takes all
+    assert text == "the route of '/post/a' takes only POST"  # although a later rule takes all
     assert delivery_of(pushed(api, "/post/a")).method == "POST"
 
 
@@ -271,7 +271,7 @@ def test_deliveries_of_a_queue_come_one_after_the_other(api: Api) -> None:
     assert first["id"] == ids[0]
     assert api.claim(queue, limit=10) == []
     ok(api.act(first["receipt"], "fail", retry_in_ms=60_000))
-    assert api.claim(queue, limit=10) == []  # also while the first waits to be tried again
+    assert api.claim(queue, limit=10) == []  # also while the first waits for a retry
 
 
 def test_a_queue_that_is_full_is_answered_as_gateleen_does(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""The routing rules, the breaker's configuration, and what is logged of their changes."""
+"""The routing rules, the breaker's configuration, and the log of their changes."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_change_is_logged_without_its_payload(api: Api, caplog: pytest.LogCapt
     caplog.set_level("INFO", "penstock.changes")
     api.call("PUT", LOGGING, ALL_PUTS)
     api.call("PUT", BREAKER, EXAMPLE)
-    api.call("PUT", BREAKER, {})  # refused: nothing has changed
+    api.call("PUT", BREAKER, {})  # rejected: nothing has changed
     api.call("GET", BREAKER)
 
     assert logged(caplog) == [f"PUT {LOGGING} by anyone", f"PUT {BREAKER} by anyone"]

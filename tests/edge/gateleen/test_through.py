@@ -1,4 +1,4 @@
-"""From the door to the endpoint and back, over HTTP only, as an operator of gateleen would."""
+"""End to end: from a push to the endpoint and back, over HTTP only, as gateleen is operated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.waiting import eventually
 QUEUES = [f"orders-{number}" for number in range(5)]
 PATTERN = "/shop/(.*)"
 STATUS = f"{CIRCUITS}{circuit_hash(PATTERN)}/status"
-PATIENCE_S = 60.0  # each tick of a duty may take its time
+PATIENCE_S = 60.0  # each tick of a duty may take some time
 OFTEN = {"enabled": True, "interval": 50}
 QUICK = {
     "circuitCheckEnabled": True,
@@ -45,7 +45,7 @@ def shop() -> Iterator[HttpBackend]:
 
 @pytest.fixture(params=BACKENDS)
 def live(request: pytest.FixtureRequest, tmp_path: Path, shop: HttpBackend) -> Iterator[Api]:
-    """A server that pushes; its clock goes."""
+    """A server that pushes; its clock runs."""
     settings: dict[str, Any] = {"push": {"retry_ms": 20}}
     if request.param == "postgres":
         settings["store"] = {"url": request.getfixturevalue("postgres_url")}
@@ -95,8 +95,8 @@ def test_an_outage_opens_the_circuit_and_loses_nothing(live: Api, shop: HttpBack
     eventually(lambda: live.get(STATUS) == {"status": "closed"})
     for queue in QUEUES:
         arrived = [target for target in shop.targets if f"/{queue}/" in target]
-        assert arrived == sorted(arrived)  # in order, however often each was tried
-    eventually(lambda: delivered(live, "success") == 15)  # noted after it is done
+        assert arrived == sorted(arrived)  # in order, however often each was retried
+    eventually(lambda: delivered(live, "success") == 15)  # recorded after it is done
     assert delivered(live, "failure") >= 3
     assert scrape(live).value("penstock_circuit_state", circuit=circuit_hash(PATTERN)) == 0
 

@@ -1,4 +1,4 @@
-"""Workers of other programs on the servers that all tests share, with an empty queue of tasks."""
+"""External workers on the shared servers, with an empty queue of tasks."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def outsider(server: LiveServer, api: Api) -> Outsider:
 
 @pytest.fixture
 def reap(server: LiveServer, clock: ManualClock) -> Reap:
-    """The duty as the server runs it, at once."""
+    """Run the reaper's duty now, as the server does."""
     reaper = WorkerReaper(server.broker.workers, every_ms=1_000)
     return lambda: reaper.tick(clock.now())

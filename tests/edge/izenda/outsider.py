@@ -1,4 +1,4 @@
-"""Izenda's calls, short."""
+"""Short calls of Izenda's API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.edge.api import Api, ok
 
 
 class Outsider:
-    """A producer and workers that know nothing of Penstock but five calls."""
+    """A producer and workers that use only Izenda's five calls."""
 
     def __init__(self, api: Api) -> None:
         self.api = api

@@ -1,4 +1,4 @@
-"""Tasks stay with a worker as long as it is valid, and not a moment longer."""
+"""A worker keeps its tasks exactly as long as it is valid."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_task_that_takes_too_long_is_timed_out_however_alive_its_worker_is(
 
 
 def held_until_shortly_before(outsider: Outsider, clock: ManualClock) -> tuple[str, str]:
-    """A task and the worker that has it and pings, half a minute before the deadline."""
+    """A task and the worker that holds it and pings, half a minute before the deadline."""
     task, worker = outsider.enqueue(), outsider.register()
     outsider.take(worker)
     for _ in range(19):

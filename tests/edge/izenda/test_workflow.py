@@ -1,4 +1,4 @@
-"""The workflow of Izenda's document, call by call, and what becomes of tasks."""
+"""The workflow of Izenda's document, call by call, and how its tasks end."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_a_cancelled_task_says_so(outsider: Outsider) -> None:
 
 def test_what_others_send_to_the_queue_is_a_task_too(outsider: Outsider) -> None:
     worker = outsider.register()
-    outsider.dequeue(worker)  # makes the queue
+    outsider.dequeue(worker)  # creates the queue
     outsider.api.send("tasks", {"a": [1]}, kind="k")
     outsider.enqueue(entity=None, data=None)
 

@@ -1,4 +1,4 @@
-"""A server that asks for keys, and who holds which."""
+"""A server that requires keys, and clients with keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="session")
 def let_in(guarded: LiveServer) -> Iterator[LetIn]:
-    """A client with a key of its own: let_in(Role.READ, queues=("mail*",)); all roles if none."""
+    """A client with its own key: let_in(Role.READ, queues=("mail*",)); all roles if none."""
     with ExitStack() as stack:
 
         def make(*roles: Role, queues: tuple[str, ...] = ("*",)) -> Api:

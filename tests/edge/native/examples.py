@@ -1,4 +1,4 @@
-"""The curl commands of the docs page, played without curl."""
+"""The curl commands of the docs page, executed without curl."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Command(NamedTuple):
 
 
 def commands_of(page: str) -> dict[str, str]:
-    """By operation."""
+    """The commands by operation."""
     return {name: html.unescape(text) for name, text in _CARD.findall(page)}
 
 
@@ -52,7 +52,7 @@ def read(command: str, **variables: str) -> Command:
 
 
 def filled_in(command: str, variables: dict[str, str]) -> str:
-    """As a shell does it: not between single quotes."""
+    """Expand variables as a shell does, but not in single quotes."""
     parts = command.split("'")
     for name, value in variables.items():
         parts[::2] = [part.replace(f"${name}", value) for part in parts[::2]]
@@ -60,7 +60,7 @@ def filled_in(command: str, variables: dict[str, str]) -> str:
 
 
 def prepare(api: Api, operation: str) -> dict[str, str]:
-    """A queue "mail" with a ready message, a leased one, and one that fits the operation."""
+    """A queue "mail" with a ready message, a leased one, and one that suits the operation."""
     api.call("DELETE", "/v1/queues/mail", params={"force": "true"})
     if operation == "putQueue":
         return {}
@@ -92,7 +92,7 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
 
 
 def _prepare_topic(api: Api, operation: str) -> None:
-    """A topic "orders" with a subscription "mailer", unless that is what it makes."""
+    """A topic "orders" with a subscription "mailer", unless the operation creates it."""
     api.call("DELETE", "/v1/topics/orders", params={"force": "true"})
     api.call("DELETE", "/v1/queues/orders.mailer", params={"force": "true"})
     if operation not in ("putTopic", "putSubscription"):

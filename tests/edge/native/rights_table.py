@@ -1,4 +1,4 @@
-"""The table of docs/security.md that says who may do what, read, and made anew from the code.
+"""The access table of docs/security.md: read, and regenerated from the code.
 
 After a change of operations: python -m tests.edge.native.rights_table
 """
@@ -27,10 +27,10 @@ _HEAD = "| operation | role | queues |\n|---|---|---|\n"
 
 class Right(NamedTuple):
     role: Role | None
-    scope: Scope | None  # None: no key is asked for
+    scope: Scope | None  # None: no key is required
 
 
-Table = dict[tuple[str, str], Right]  # by method and path; of SQS by "SQS" and operation
+Table = dict[tuple[str, str], Right]  # by method and path; for SQS by "SQS" and operation
 
 
 def written() -> Table:

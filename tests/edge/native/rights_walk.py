@@ -1,4 +1,4 @@
-"""One operation, called as all who may not, and then as those who may."""
+"""Call one operation with every key that may not, and then with those that may."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Walk:
         self._served(name, right, command, may)
 
     def _may(self, role: Role | None) -> list[Role]:
-        """The one that is meant comes first."""
+        """The keys with access, the intended one first."""
         if role is None:
             return list(Role)
         return [role, Role.OPERATE] if role is Role.READ else [role]
@@ -67,7 +67,7 @@ class Walk:
             case Scope.NAMED if name == "POST /v1/leases/batch":
                 assert answer.json()["results"][0]["error"]["code"] == "forbidden"
             case Scope.NAMED:
-                # What is not for this key to know of is not there.
+                # What a key may not see does not exist for it.
                 assert answer.status_code in (403, 404), (name, role, answer.text)
             case Scope.FILTERED:
                 assert answer.is_success, (name, role, answer.text)
@@ -86,7 +86,7 @@ class Walk:
         answer = self.call(command, first[may[0]])
         assert answer.is_success, (name, answer.text)
         assert not answer.text.startswith('{"results":[{"error"'), (name, answer.text)
-        # It has been done already, which others may learn; but they are authorised.
+        # It has been done already, which others may see; but they are authorised.
         for role in may:
             again = self.call(command, self._keys.everywhere[role])
             assert again.status_code not in (401, 403), (name, role, again.text)

@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 MIB = 1024 * 1024
 BODY = "x" * (400 * 1024)
-PER_ANSWER = 2  # such bodies
+PER_ANSWER = 2  # bodies of this size
 COUNT = 5
 
 
@@ -127,14 +127,14 @@ def test_clients_that_do_not_read_cannot_fill_the_memory_together(
 
 
 def quiet(port: int) -> Raw:
-    """The kernel keeps little for a client that does not read."""
+    """Limit what the kernel buffers for a client that does not read."""
     wire = Raw(port)
     wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     return wire
 
 
 def is_cut(wire: Raw) -> bool:
-    """Without reading: a connection that was aborted refuses what is sent."""
+    """Check without reading: an aborted connection rejects writes."""
     return wire.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0 or _is_reset(wire)
 
 
@@ -163,7 +163,7 @@ def test_many_large_answers_at_once_take_little_memory(
     assert [len(look.result()["messages"]) for look in looks] == [8] * 5
     assert sum(len(api.claim(queue, limit=100)) for _ in range(5)) == 40
 
-    assert peak_mib(server.pid) - before < 300  # all of it five times, copied once, is 600
+    assert peak_mib(server.pid) - before < 300  # all of it five times, plus one copy, is 600
 
 
 def peak_mib(pid: int) -> int:

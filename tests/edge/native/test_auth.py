@@ -1,4 +1,4 @@
-"""Who is let in, and for how long; with which role: test_rights.py."""
+"""Which callers are admitted, and for how long; roles are in test_rights.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.edge.native.conftest import new_key
 from tests.edge.raw import Raw, request
 from tests.support.waiting import eventually
 
-REVOKED_WITHIN_S = 15.0  # the keys are read once a second, or as soon as a busy machine can
+REVOKED_WITHIN_S = 15.0  # keys are read once a second, or later on a busy machine
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_new_key_opens_the_door_after_a_second_or_so(make_server: MakeServer) 
     server = make_server()
     made = server.broker.keys.create("new", roles=tuple(Role)).result()
 
-    # The first key also shuts the door to those who have none.
+    # The first key also locks out callers without one.
     stranger, holder = Api(server.url), Api(server.url, key=made.secret)
     eventually(
         lambda: stranger.call("GET", "/v1/stats").status_code == 401, within_s=REVOKED_WITHIN_S

@@ -1,4 +1,4 @@
-"""Keys for some queues only: on every kind of route, what belongs to others is out of reach."""
+"""Keys for some queues: on every kind of route, other queues are inaccessible."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_only_its_own_queues_are_listed_and_pages_are_full(
 ) -> None:
     own = sorted([ours, *(admin.make_queue("mail") for _ in range(4))])
     for _ in range(3):
-        admin.make_queue("a")  # before them, between the pages of a reader who skips
+        admin.make_queue("a")  # before them, between the pages of a reader that skips them
 
     page = mailer.get("/v1/queues", limit=2)
     seen = [queue["name"] for queue in page["queues"]]

@@ -1,4 +1,4 @@
-"""Circuits of jobs and keys for some queues: they ask and report for jobs of these only."""
+"""Circuits of jobs and keys for some queues: they ask and report for jobs of those only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ON = {
 
 @pytest.fixture
 def admin(let_in: LetIn, guarded: LiveServer) -> Iterator[Api]:
-    """The breaker is on."""
+    """An operator; the breaker is on."""
     client = let_in()
     ok(client.call("PATCH", "/v1/breaker", ON))
     guarded.broker.circuits.refresh()
@@ -36,7 +36,7 @@ def admin(let_in: LetIn, guarded: LiveServer) -> Iterator[Api]:
 
 @pytest.fixture
 def worker(let_in: LetIn) -> Api:
-    """Its key is for the jobs of `mail-…` and for nothing else."""
+    """A worker whose key covers only the jobs of `mail-…`."""
     return let_in(Role.CONSUME, queues=("mail-*",))
 
 

@@ -1,4 +1,4 @@
-"""Keys: roles, and those that are for some queues only."""
+"""Access to deliveries, routes and circuits: roles, and keys for some queues."""
 
 from __future__ import annotations
 

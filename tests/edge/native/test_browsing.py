@@ -1,4 +1,4 @@
-"""Looking at the messages of a queue, state by state and page by page, without touching them."""
+"""Browsing the messages of a queue, by state and page by page, without changing them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pages(api: Api, path: str, what: str, **query: Any) -> list[list[dict[str, A
 
 
 def seven_in_state(api: Api, queue: str, state: str) -> list[str]:
-    """Their ids in the order in which that state is browsed."""
+    """Their ids in the order in which that state is listed."""
     if state == "waiting":
         return [api.send(queue, n, delay_ms=60_000 + n) for n in reversed(range(7))][::-1]
     ids = [api.send(queue, n) for n in range(7)]

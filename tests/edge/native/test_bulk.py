@@ -1,4 +1,4 @@
-"""Messages by what they are, over HTTP: looked at, counted, and changed many at a time."""
+"""Messages selected by their fields, over HTTP: listed, counted, and changed in bulk."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_messages_named_by_their_ids_must_be_in_this_queue(api: Api, queue: str)
     ids = [mine, mine, elsewhere, held, "no-such-id"]
     done = ok(bulk(api, queue, act="cancel", ids=ids))
 
-    # The held one is found and refused; the others are none of this queue's.
+    # The leased one matches and is refused, like the ids that are not in this queue.
     assert done == {"matched": 2, "changed": 1, "refused": 3, "is_cut": False}
     assert states(api, [mine, elsewhere, held]) == ["cancelled", "ready", "leased"]
 

@@ -1,4 +1,4 @@
-"""How many connections there may be, and what becomes of clients that do not read or dawdle."""
+"""The limit of connections, and what happens to clients that are slow or do not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.waiting import eventually
 
 HEALTH = request("GET", "/healthz")
 SHORT = {"receive_timeout_ms": 1_000, "idle_timeout_ms": 300}
-SWEPT_S = 15.0  # the sweep comes once a second
+SWEPT_S = 15.0  # the sweep runs once a second
 
 
 def test_one_connection_too_many_gets_an_error_and_is_closed(make_server: MakeServer) -> None:
@@ -37,7 +37,7 @@ def is_turned_away(port: int) -> bool:
     with Raw(port) as surplus:
         try:
             answer = surplus.ask(HEALTH)
-        except (ClosedError, OSError):  # refused before it was read
+        except (ClosedError, OSError):  # rejected before it was read
             return False
         if answer.status == 200:
             return False
@@ -181,7 +181,7 @@ def test_those_who_were_cut_off_while_waiting_wait_no_more(make_server: MakeServ
 
 
 def _is_cut_off(wire: Raw) -> bool:
-    """Seen by writing: reading would help the other side along."""
+    """Check by writing: reading would help the server to send."""
     try:
         wire.socket.send(b"\r\n")
     except OSError:

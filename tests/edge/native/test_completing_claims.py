@@ -1,4 +1,4 @@
-"""Claims that complete what was handled before, in the same request."""
+"""Claims that complete earlier messages in the same request."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_in_a_queue_ordered_by_group_the_next_of_the_group_is_free_at_once(api: 
 
 
 def test_a_claim_that_waits_has_completed_before(make_server: MakeServer) -> None:
-    api = Api(make_server().url)  # with a clock that goes by itself
+    api = Api(make_server().url)  # with a clock that runs by itself
     queue = api.make_queue()
     api.send(queue)
     held = api.claim_one(queue)

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as it goes over the wire: what stays open, what is answered, and in which order."""
+"""HTTP/1.1 on the wire: which connections stay open, what is answered, and in which order."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_who_is_pipelined_behind_a_waiting_claim_waits_too(wire: Raw, api: Api) 
 
 
 def test_many_may_be_pipelined_at_once(wire: Raw) -> None:
-    # The first takes a turn of the loop, the others are answered on the spot: all in one go.
+    # The first takes an iteration of the loop, the others are answered at once: all together.
     wire.send(HEALTH, *([request("GET", "/no")] * 900), HEALTH)
 
     statuses = [wire.answer().status for _ in range(902)]

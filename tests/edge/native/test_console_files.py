@@ -1,4 +1,4 @@
-"""The files of the console: whole, safe, and kept by browsers for as long as they are true."""
+"""The files of the console: complete, safe, and cached by browsers as long as they are valid."""
 
 from __future__ import annotations
 

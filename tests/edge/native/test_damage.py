@@ -1,4 +1,4 @@
-"""A page of the store is damaged: one queue is refused for good, the others are served."""
+"""A damaged page of the store: one queue is rejected permanently, the others are served."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 30
 
 @pytest.fixture
 def api(make_server: MakeServer, tmp_path: Path) -> Api:
-    """Of a server whose store has lost a page with bodies of the queue `broken`."""
+    """A client of a server whose store has lost a page with bodies of the queue `broken`."""
     first = make_server()
     before = Api(first.url)
     for queue in ("broken", "sound"):
@@ -29,7 +29,7 @@ def api(make_server: MakeServer, tmp_path: Path) -> Api:
     before.close()
     first.stop()
     store = tmp_path / "data" / FILE
-    ask(store, "PRAGMA wal_checkpoint(TRUNCATE)")  # a page is read from the file if it is there
+    ask(store, "PRAGMA wal_checkpoint(TRUNCATE)")  # so that pages are read from the file
     largest = (
         "SELECT name FROM dbstat WHERE name LIKE 'body_%' GROUP BY name ORDER BY count(*) DESC"
     )

@@ -1,4 +1,4 @@
-"""The page for people: whole, safe to open, and its commands work."""
+"""The docs page: complete, safe to open, and its commands work."""
 
 from __future__ import annotations
 

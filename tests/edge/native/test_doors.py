@@ -1,4 +1,4 @@
-"""Without keys, only this machine comes in, and no page of another site through its browser."""
+"""Without keys, only this machine has access, and pages of other sites in its browser do not."""
 
 from __future__ import annotations
 

@@ -80,6 +80,6 @@ def _lines(seen: Path) -> list[str]:
 
 
 def _children(pid: int) -> list[int]:
-    """Of all its threads."""
+    """The children of all its threads."""
     files = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for file in files for child in file.read_text().split()]

@@ -1,4 +1,4 @@
-"""Every refusal has a status and a stable code, and the documentation says the same."""
+"""Every error has a status and a stable code, and the documentation lists the same."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from penstock.store.database import Occupied
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 
-# No client ever sees them: the root of others, what keeps a program from starting, and what the
-# autoscaler and the archiver meet in their own processes.
+# No client ever sees these: base classes, errors that keep a program from starting, and errors
+# of the autoscaler and the archiver in their own processes.
 NEVER_SENT = {
     *("conflict", "store_refused", "transaction_busy"),
     *("fleets_refused", "default_profile_missing", "source_unknown"),

@@ -1,4 +1,4 @@
-"""A head that came before is not parsed again, and what comes out is the same."""
+"""A known request head is not parsed again, and the result is the same."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Answers(Enum):
 
 @st.composite
 def pieces(draw: st.DrawFn) -> list[bytes]:
-    """Requests in a row, cut anywhere; mostly each comes as a piece, as most clients do it."""
+    """Requests in sequence, cut anywhere; most arrive in one piece, as from most clients."""
     sent = draw(st.lists(st.sampled_from(REQUESTS), min_size=1, max_size=8))
     if draw(st.booleans()):
         return sent
@@ -163,7 +163,7 @@ class _NoHeads(Heads):
 
 
 class _Side:
-    """Connections one after the other, that share what they have learnt."""
+    """Connections, one after another, that share a cache of heads."""
 
     def __init__(self, answers: Answers, heads: Heads) -> None:
         self.seen: list[Any] = []

@@ -1,4 +1,4 @@
-"""/healthz names the parts that do not work, and /readyz says whether the store takes work."""
+"""/healthz names the parts that do not work, and /readyz reports whether the store accepts work."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def own_api(served: LiveServer) -> Api:
 
 @pytest.fixture
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part that fails stays down long enough to be seen."""
+    """A failed part stays down long enough to be seen."""
     monkeypatch.setattr("penstock.supervision.restarts.FIRST_PAUSE_S", 1.0)
 
 
 def failing_once(does: Callable[..., Any], *, per_object: bool = False) -> Callable[..., Any]:
-    """`per_object`: a function of a class, which other servers of this process call as well."""
+    """`per_object`: a method, which other servers of this process call as well."""
     failed: set[object] = set()
 
     def fail(*args: Any, **more: Any) -> Any:
@@ -62,7 +62,7 @@ def test_a_writer_that_fails_is_named_until_it_runs_again(
 ) -> None:
     queue = own_api.make_queue()
     [writer] = served.broker.store._commits._lanes  # type: ignore[attr-defined]
-    served.broker._loop.stop()  # its writes would meet the mistake first
+    served.broker._loop.stop()  # its writes would hit the error first
     monkeypatch.setattr(writer, "_commit", failing_once(writer._commit))
 
     refused = own_api.call("POST", f"/v1/queues/{queue}/messages", {"body": 1})
@@ -137,7 +137,7 @@ def test_a_store_that_hangs_is_not_ready_and_the_process_is_still_healthy(
     assert parts_in_trouble(own_api) == []
     store._watchdog.look(1 << 40)  # type: ignore[attr-defined]
     store._watchdog.look(1 << 41)  # type: ignore[attr-defined]
-    # Duties wait for the store as well, if their time has come.
+    # Duties also wait for the store, if they are due.
     assert ("writer", "stuck") in parts_in_trouble(own_api)
 
     may_go.set()

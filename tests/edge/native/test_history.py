@@ -1,4 +1,4 @@
-"""Finished messages: searched, paged, and one message's whole past."""
+"""Finished messages: search, paging, and the whole history of one message."""
 
 from __future__ import annotations
 

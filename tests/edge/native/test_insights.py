@@ -1,4 +1,4 @@
-"""The pipeline's tables over HTTP: listed, read newest first, and clear when there are none."""
+"""The pipeline's tables over HTTP: listed, read newest first, and reported if there are none."""
 
 from __future__ import annotations
 

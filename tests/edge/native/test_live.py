@@ -1,4 +1,4 @@
-"""News once a second: to all who listen, of what each may see, for as long as they listen."""
+"""Live updates once a second, to every listener, limited to what its key may see."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.waiting import eventually
 
 
 class Heard:
-    """The events of one listener, as they come."""
+    """The events that one listener receives."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
@@ -40,7 +40,7 @@ class Heard:
         raise AssertionError(f"no event had {queue}")
 
     def rest(self) -> list[str]:
-        """All that comes until it ends."""
+        """Everything that arrives until the stream ends."""
         return [line for line in self._lines if line]
 
 
@@ -64,7 +64,7 @@ def test_the_first_news_come_at_once_and_tell_the_whole(api: Api) -> None:
 def test_a_queue_is_in_the_feed_when_it_has_changed(api: Api, clock: ManualClock) -> None:
     name = api.make_queue()
     with listening(api) as heard:
-        heard.next()  # this may be what was seen before the queue was made
+        heard.next()  # this may be the state before the queue was created
         heard.next()
         api.send(name)
         first = heard.until(name)
@@ -166,7 +166,7 @@ def test_news_end_with_the_key_of_the_listener(guarded: LiveServer) -> None:
         guarded.broker.keys.revoke(lost_id).result()
         guarded.broker.refresh_keys()
 
-        leaving.rest()  # it ends
+        leaving.rest()  # the stream ends
         staying.next()
         assert staying.next()["queues"] is not None
     for client in (kept, lost):

@@ -1,4 +1,4 @@
-"""Logins of the console: a cookie that is worth nothing alone, and ends with its key."""
+"""Logins of the console: the cookie alone is not enough, and expires with its key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def locked(make_server: MakeServer, clock: ManualClock) -> LiveServer:
 
 @pytest.fixture
 def browser(locked: LiveServer) -> Iterator[Api]:
-    """It keeps cookies, as browsers do."""
+    """A client that keeps cookies, as browsers do."""
     client = Api(locked.url)
     yield client
     client.close()
@@ -212,7 +212,7 @@ def test_without_keys_there_is_no_login(make_server: MakeServer) -> None:
 
 
 def test_nothing_in_the_store_makes_a_login(locked: LiveServer, browser: Api) -> None:
-    """Everything that a reader of the database can know, tried as a cookie and as its token."""
+    """Everything that a reader of the database can see, tried as a cookie and as its token."""
     session = log_in(browser, new_key(locked))
     [(name, token)] = browser.http.cookies.items()
     found = everything_in(locked)

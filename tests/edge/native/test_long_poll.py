@@ -1,7 +1,7 @@
 """Claims that wait are answered as soon as there is something for them.
 
-The server under test never looks in passing (waking.poll_ms is a minute), so each answer here was
-caused by a wake-up.
+The server under test hardly ever polls (waking.poll_ms is a minute), so each answer here was caused
+by a wake-up.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def test_a_delay_that_is_over_answers_a_waiting_claim(
     api.send(queue, "x", delay_ms=300)
     [claim] = waiting.start()
 
-    # The claim sleeps until the due date that it knows of, by a clock of its own.
+    # The claim sleeps until the due date that it knows of, by its own clock.
     clock.advance(ms=300)
 
     assert body_of(claim.result(0.3 + SOON_S)) == ["x"]
@@ -228,7 +228,7 @@ def test_of_several_who_wait_one_gets_the_message_and_the_others_go_on_waiting(
 def test_who_has_waited_longest_is_served_first(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
-    """On SQLite: with several lanes the first look of a claim may come after that of the next."""
+    """On SQLite: with several lanes the first read of a claim may come after that of the next."""
     api = Api(make_server(**NEVER_LOOKS_IN_PASSING).url)
     queue = api.make_queue()
     waiting = Waiting(api, queue, in_background)
@@ -286,7 +286,7 @@ def test_a_client_that_goes_away_while_it_waits_takes_no_message_with_it(
     gone.reset() if rudely else gone.close()
     message_id = api.send(queue, "x")
 
-    # Either it is noticed before the claim is served, or the message is given back at once.
+    # Either it is noticed before the claim is served, or the message is released at once.
     [claimed] = eventually(lambda: api.claim(queue))
     assert (claimed["id"], claimed["attempts"]) == (message_id, 1)
 

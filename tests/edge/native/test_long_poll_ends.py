@@ -1,4 +1,4 @@
-"""Waiting has its bounds: how many may wait, until when, and what a stop does to them."""
+"""Limits of waiting claims: how many, until when, and what a shutdown does to them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_client_that_goes_while_its_claim_is_under_way_takes_no_message_with_i
 def test_without_a_wake_up_a_waiting_claim_looks_by_itself_once_in_a_while(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
-    """Another node may have sent something; here a second broker on the same store does."""
+    """Another node may have sent a message; here a second broker on the same store does."""
     server = make_server(waking={"poll_ms": 50})
     neighbour = make_server(waking={"poll_ms": 50})
     api, other = Api(server.url), Api(neighbour.url)

@@ -1,4 +1,4 @@
-"""One message by its id: looked at, moved, cancelled, buried, brought back."""
+"""One message by id: shown, rescheduled, cancelled, buried, redriven."""
 
 from __future__ import annotations
 

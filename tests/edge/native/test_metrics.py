@@ -32,7 +32,7 @@ class Metrics(NamedTuple):
 
 
 def parse(text: str) -> Metrics:
-    """Strictly: every line must be one of the three kinds."""
+    """Parse strictly: every line must be one of the three kinds."""
     found = Metrics({}, {}, [])
     assert text.endswith("\n")
     for line in text.splitlines():
@@ -60,7 +60,7 @@ def scrape(api: Api) -> Metrics:
 
 
 def _family(name: str, metrics: Metrics) -> str:
-    """A histogram is three kinds of samples."""
+    """The metric of a sample; a histogram has three kinds of samples."""
     whole = re.sub("_(bucket|sum|count)$", "", name)
     return whole if metrics.types.get(whole) == "histogram" else name
 

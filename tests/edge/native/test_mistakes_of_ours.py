@@ -23,7 +23,7 @@ PATIENCE_S = 60
 
 
 class Listener:
-    """With one handler behind it and nothing else."""
+    """A listener with one handler behind it."""
 
     def __init__(self, handle: Handle) -> None:
         self.port = 0
@@ -59,7 +59,7 @@ class Listener:
 
 @contextmanager
 def serving(handle: Handle) -> Iterator[int]:
-    """Gives the port."""
+    """Start it; yields the port."""
     listener = Listener(handle)
     yield listener.start()
     listener.stop()
@@ -106,7 +106,7 @@ def test_a_response_after_the_client_has_disconnected_is_not_an_error() -> None:
             answer.append(respond)
             asked_for.set()
             return None
-        answer[0](Response(200, b"{}"))  # on the loop, as all answers come
+        answer[0](Response(200, b"{}"))  # on the loop, like all answers
         respond(Response(200, b"{}"))
         return None
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, and true."""
+"""The OpenAPI document: valid, complete and accurate."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_refusals_are_as_the_document_says(
 
 
 def check(document: dict[str, Any], operation: dict[str, Any], status: int, answer: Any) -> None:
-    """The response is one that the document allows."""
+    """Check that the document allows the response."""
     response = operation["responses"][str(status)]
     contents = response.get("content", {"": None})
     [(media, content)] = contents.items()
@@ -229,7 +229,7 @@ def check(document: dict[str, Any], operation: dict[str, Any], status: int, answ
 
 
 def unknown_fields(document: dict[str, Any], schema: dict[str, Any], value: Any) -> None:
-    """The response has only documented fields."""
+    """Check that the response has only documented fields."""
     if "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if isinstance(value, dict) and "properties" in schema:

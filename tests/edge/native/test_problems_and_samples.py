@@ -1,4 +1,4 @@
-"""What is wrong, and what was: over HTTP."""
+"""Problems and samples over HTTP."""
 
 from __future__ import annotations
 

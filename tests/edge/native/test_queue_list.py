@@ -33,7 +33,7 @@ def test_a_queue_reads_the_same_in_the_list_and_alone(api: Api, names: list[str]
     [listed] = api.get("/v1/queues", prefix=names[0])["queues"]
     alone = api.queue(names[0])
 
-    # How long the oldest one has been ready is looked for only where one queue is asked for.
+    # The age of the oldest ready message is looked up only for a single queue.
     assert alone.pop("oldest_ready_at") is not None
     assert listed == alone
 

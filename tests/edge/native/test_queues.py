@@ -1,4 +1,4 @@
-"""Queues are made, changed, looked at, paused, emptied and removed."""
+"""Queues: created, changed, shown, paused, emptied and removed."""
 
 from __future__ import annotations
 

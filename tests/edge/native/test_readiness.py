@@ -1,4 +1,4 @@
-"""While the store fails, the process lives, says that it cannot work, and refuses."""
+"""While the store fails, the process runs, reports that it cannot work, and rejects requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_while_nothing_can_be_written_it_is_alive_but_not_ready(
 
     server.tell(set={trouble: True})
 
-    # What changes nothing may still be answered; it must not be a lie.
+    # Requests that change nothing may still be answered, but not wrongly.
     eventually(lambda: api.call("GET", "/readyz").status_code == 503)
     assert_refused(api.call("GET", "/readyz"), 503, "store_unavailable")
     assert api.call("GET", "/healthz").status_code == 200

@@ -1,4 +1,4 @@
-"""Bringing back the dead of a whole queue."""
+"""Redriving all dead messages of a queue."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may do what: every operation, called with no key, a wrong key, each role, other queues.
+"""Access: every operation, called without a key, with a wrong key, each role, and other queues.
 
-What is expected stands in docs/security.md, row by row; the requests are the examples of the docs
-page, which succeed for those who may.  A new operation needs a new row.
+The table in docs/security.md has the expected results; the requests are the examples of the docs
+page, which succeed for callers with access.  A new operation needs a new row.
 """
 
 from __future__ import annotations
@@ -104,14 +104,14 @@ def test_native_operations(
 
 
 def _looks_first(found: Mapping[str, tuple[str, str]]) -> list[str]:
-    """They change nothing, so what is prepared for one of them will do for all."""
+    """Reads first: they change nothing, so that one preparation serves all of them."""
     return sorted(found, key=lambda operation: found[operation][0] != "GET")
 
 
 def _adapted(
     server: LiveServer, admin: Api, operation: str, text: str, variables: dict[str, str]
 ) -> Command:
-    """The example, about things that are of the queue `mail` and no other."""
+    """The example, changed to use only things of the queue `mail`."""
     if "Worker" in operation and operation != "registerWorker":
         variables["WORKER"] = ok(admin.call("POST", "/v1/workers", {"queues": ["mail"]}))["id"]
     if operation in ("listCircuits", "getCircuit", "getCircuitSamples"):
@@ -142,7 +142,7 @@ CLOSE = '{"status": "closed"}'
 RULES = json.dumps({SHOP: {"url": "http://127.0.0.1:9/$1"}})
 PUSHED = {"x-queue": "orders.pushed"}
 JSON = {"content-type": "application/json"}
-# The other protocols and the pages: the path as it is called, the body, the headers.
+# Other protocols and the pages: the called path, the body, the headers.
 REQUESTS: dict[tuple[str, str], tuple[str, str | None, dict[str, str]]] = {
     ("GET", "/"): ("/", None, {}),
     ("GET", "/docs"): ("/docs", None, {}),
@@ -180,7 +180,7 @@ NOTHING = {("GET", "/push/{uri...}")} | {
     for path in (CIRCUITS, f"{CIRCUITS}/{{rest...}}")
     for method in ("DELETE", "OPTIONS", "PATCH", "POST")
 }
-# A login needs a key in its body, and is walked through in test_logins.py.
+# A login needs a key in its body; test_logins.py covers it.
 LOGIN = ("POST", "/console/session")
 
 

@@ -1,6 +1,6 @@
-"""Hot requests leave nothing behind that only Python's search for cycles would find.
+"""Hot requests leave no reference cycles for Python's garbage collector.
 
-The server searches seldom, and each ring would hold a request with its body until then.
+The server rarely collects, and each cycle would keep a request with its body in memory until then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOTHING_WAITS = {"limit": 1, "wait_ms": 0}
 
 
 class Door:
-    """The application without sockets: what is asked, and what it answers."""
+    """The application without sockets: takes requests and returns responses."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -95,7 +95,7 @@ def test_hot_requests_leave_no_rings(tmp_path, some_requests: Callable[[Door], A
             App(Router(routes(broker, room)), broker.keyring, broker.logins, hosts=frozenset())
         )
         await door.ask(MAIL, {}, method="PUT", content_type="application/json")
-        await some_requests(door)  # what is known from now on stays
+        await some_requests(door)  # fills the caches, which stay
         with garbage_kept() as garbage:
             for _ in range(TIMES):
                 await some_requests(door)

@@ -1,4 +1,4 @@
-"""Paths: which of them lead where."""
+"""Routing: which paths lead to which handlers."""
 
 from __future__ import annotations
 

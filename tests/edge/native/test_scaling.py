@@ -1,4 +1,4 @@
-"""Fleets in the native API, and what KEDA asks."""
+"""Fleets in the native API, and KEDA's request."""
 
 from __future__ import annotations
 

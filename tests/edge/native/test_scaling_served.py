@@ -1,4 +1,4 @@
-"""A server whose settings name a file of fleets looks after them."""
+"""A server whose settings name a fleets file scales those fleets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends, one by one."""
+"""Sending single messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is it there, can it work, how much is in it."""
+"""Liveness, readiness and stats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_stats_tell_how_many_claims_wait(api: Api) -> None:
 
 
 def _tidy_up(server: LiveServer) -> None:
-    """What other tests have left behind must not fall due while we count."""
+    """Leftovers of other tests must not become due while we count."""
     now = server.clock.now()
     for duty in (Reaper, Expirer):
         duty(server.broker.store, every_ms=1).tick(now)

@@ -1,4 +1,4 @@
-"""SIGTERM under load: it goes in good order, and all that was acknowledged is there again."""
+"""SIGTERM under load: an orderly exit, after which everything acknowledged is still there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXIT_WITHIN_S = 10.0
 
 
 class Producer:
-    """Sends until it is refused; remembers what was acknowledged."""
+    """Sends until it is rejected; remembers what was acknowledged."""
 
     def __init__(self, url: str, queue: str) -> None:
         self.acknowledged: list[str] = []
@@ -76,7 +76,7 @@ def test_what_was_acknowledged_is_there_after_a_restart(
 
 
 def test_begun_answers_are_finished_and_the_idle_are_sent_away(make_server: MakeServer) -> None:
-    """A big answer to a slow reader keeps the server from ending at once."""
+    """A large response to a slow reader keeps the server from exiting at once."""
     server = make_server(server={"drain_ms": 15_000})
     api = Api(server.url)
     queue = api.make_queue()

@@ -1,4 +1,4 @@
-"""An answer without an end: what a slow reader, one that is gone and a stop do to it."""
+"""Streamed responses: slow readers, lost readers, and a shutdown."""
 
 from __future__ import annotations
 

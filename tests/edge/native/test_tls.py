@@ -1,4 +1,4 @@
-"""The same API behind a certificate of one's own."""
+"""The same API over TLS, with a self-signed certificate."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_handshake_has_a_deadline(make_server: MakeServer, certificate: Certif
     server = make_server(server={**tls, "receive_timeout_ms": 1_000})
 
     with Raw(server.port) as silent, Raw(server.port) as slow:
-        slow.send(b"\x16\x03\x01")  # a handshake begins so
+        slow.send(b"\x16\x03\x01")  # the start of a handshake
         assert silent.is_closed()
         assert slow.is_closed()
 

@@ -1,4 +1,4 @@
-"""Workers over HTTP: they register, beat and leave; operators look and drain."""
+"""Workers over HTTP: they register, beat and leave; operators list and drain them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Reap = Callable[[], object]
 
 @pytest.fixture
 def reap(server: LiveServer, clock: ManualClock) -> Reap:
-    """The duty as the server runs it, at once."""
+    """Run the reaper's duty now, as the server does."""
     reaper = WorkerReaper(server.broker.workers, every_ms=1_000)
     return lambda: reaper.tick(clock.now())
 

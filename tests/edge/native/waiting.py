@@ -14,7 +14,7 @@ LONG_MS = 20_000
 
 
 class Waiting:
-    """Started claims of one queue; each is answered with the messages it got."""
+    """Started claims of one queue; each is answered with its messages."""
 
     def __init__(self, api: Api, queue: str, in_background: InBackground) -> None:
         self._api = api
@@ -22,7 +22,7 @@ class Waiting:
         self._in_background = in_background
 
     def start(self, count: int = 1, **wanted: Any) -> list[Future[list[dict[str, Any]]]]:
-        """Returns when all of them wait."""
+        """Start; returns when all of them wait."""
         before = waiting_claims(self._api)
         wanted = {"wait_ms": LONG_MS, **wanted}
         claims = [self._in_background(self._api.claim, self._queue, **wanted) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""The transport of a connection that has no network."""
+"""The transport of a connection without a network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Wire(asyncio.Transport):
-    """What a connection writes, and whether it is open and reads."""
+    """Records what a connection writes, and whether it is open and reading."""
 
     def __init__(self) -> None:
         super().__init__()

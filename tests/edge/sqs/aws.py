@@ -17,12 +17,12 @@ from tests.support.waiting import eventually
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
-# Requests must not find their way through a proxy that the environment names.
+# Requests must not go through a proxy named in the environment.
 _OPTIONS: dict[str, Any] = {"retries": {"total_max_attempts": 1}, "proxies": {}}
 
 
 class Aws:
-    """One client; `client` and `loose` are boto3's own, the latter checks nothing itself."""
+    """One client; `client` and `loose` are boto3's own; `loose` validates nothing itself."""
 
     def __init__(self, url: str, *, key: str = "anybody", secret: str = "anything") -> None:
         self.url = url
@@ -40,7 +40,7 @@ class Aws:
         return boto3.client("sqs", **self._options, config=config)
 
     def make(self, start: str = "queue", **attributes: Any) -> str:
-        """Makes a queue and returns its URL."""
+        """Create a queue and return its URL."""
         return self.make_named(a_name(start), **attributes)
 
     def make_fifo(self, **attributes: Any) -> str:
@@ -69,14 +69,14 @@ class Aws:
         return list(answer.get("Messages", []))
 
     def receive_one(self, queue: str, **wanted: Any) -> dict[str, Any]:
-        """Asks again while a duty of the server's has the row in hand."""
+        """Receive; asks again while a duty of the server has the row locked."""
         return eventually(lambda: self.receive(queue, 1, **wanted))[0]
 
     def bodies(self, queue: str, count: int = 10, **wanted: Any) -> list[str]:
         return [message["Body"] for message in self.receive(queue, count, **wanted)]
 
     def handle(self, queue: str, **wanted: Any) -> str:
-        """Receives a message; returns its receipt handle."""
+        """Receive a message; returns its receipt handle."""
         return str(self.receive_one(queue, **wanted)["ReceiptHandle"])
 
     def delete(self, queue: str, handle: str) -> None:
@@ -111,7 +111,7 @@ class Aws:
 
 
 def name_of(queue: str) -> str:
-    """Of a queue by its URL."""
+    """The name of a queue by its URL."""
     return queue.rpartition("/")[2]
 
 
@@ -120,13 +120,13 @@ def arn_of(queue: str) -> str:
 
 
 class Refusal:
-    """What a client got instead of an answer; filled in when the block has ended."""
+    """The error that a client got; filled in when the block has ended."""
 
     error: ClientError
 
     @property
     def kind(self) -> str:
-        """The class that boto3 made for it."""
+        """The exception class that boto3 generated for it."""
         return type(self.error).__name__
 
     @property
@@ -136,7 +136,7 @@ class Refusal:
 
 @contextmanager
 def refused(code: str, text: str | None = None, *, status: int = 400) -> Iterator[Refusal]:
-    """The block must be refused with this code, and with this text if one is given."""
+    """Expect the block to be rejected with this code, and with this text if given."""
     refusal = Refusal()
     with pytest.raises(ClientError) as raised:
         yield refusal

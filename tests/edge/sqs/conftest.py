@@ -1,4 +1,4 @@
-"""Clients of SQS on the servers that all tests share."""
+"""SQS clients on the servers that all tests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Query protocol without any SDK: what was asked, and the XML that came back."""
+"""The Query protocol without an SDK: requests, and the XML that is returned."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Query:
         self.http = http
 
     def ask(self, action: str, path: str = "/", /, **fields: Any) -> httpx.Response:
-        """A field's dots are written as two underlines."""
+        """Send a request; dots in field names are written as two underscores."""
         named = {name.replace("__", "."): value for name, value in fields.items()}
         form = {"Action": action, "Version": "2012-11-05", **named}
         return self.http.post(path, content=urlencode(form), headers=FORM)
 
     def result(self, action: str, path: str = "/", /, **fields: Any) -> str:
-        """What stands inside the result; the frame around it must be the usual one."""
+        """The contents of the result; the envelope around it must be the usual one."""
         return framed(action, self.ask(action, path, **fields))
 
     def nothing(self, action: str, path: str = "/", /, **fields: Any) -> None:
-        """Of operations that give nothing: not even an empty result."""
+        """For operations without a result: not even an empty element."""
         answer = self.ask(action, path, **fields)
         metadata = f"<ResponseMetadata><RequestId>{ID}</RequestId></ResponseMetadata>"
         pattern = f"{START}<{action}Response {XMLNS}>{metadata}</{action}Response>"
@@ -57,7 +57,7 @@ def framed(action: str, answer: httpx.Response) -> str:
 
 
 def refusal(answer: httpx.Response) -> tuple[int, str, str]:
-    """Status, code and text."""
+    """The status, code and text of an error."""
     found = re.fullmatch(
         f"{START}<ErrorResponse {XMLNS}><Error><Type>(Sender|Receiver)</Type><Code>(.*)</Code>"
         f"<Message>(.*)</Message><Detail/></Error><RequestId>{ID}</RequestId></ErrorResponse>",

@@ -1,4 +1,4 @@
-"""How both protocols answer and refuse: JSON, XML, and JSON for those who ask by form."""
+"""How both protocols render results and errors: JSON, XML, and JSON for form requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between the door and the operations."""
+"""The layer between the HTTP server and the operations."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_an_operation_without_a_handler_is_found_at_start(
         api.SqsApi(server.broker, None, scheme="http", home=None)  # type: ignore[arg-type]
 
 
-# --- answers that are not there yet when the store has answered ---
+# --- answers that are not complete when the store has answered ---
 
 Waiting = list[weakref.ref[asyncio.Future[None]]]
 
 
 def answered(end: Callable[[Waiting], Any]) -> list[Response]:
-    """An operation has to look something up; `end` ends that."""
+    """The responses of an operation that has to look something up; `end` ends the lookup."""
     responses: list[Response] = []
     waiting: Waiting = []
 

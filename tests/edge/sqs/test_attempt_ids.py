@@ -1,4 +1,4 @@
-"""ReceiveRequestAttemptId: an answer that got lost can be asked for again."""
+"""ReceiveRequestAttemptId: a lost answer can be requested again."""
 
 from __future__ import annotations
 

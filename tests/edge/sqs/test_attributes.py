@@ -273,7 +273,7 @@ def test_a_bad_redrive_allow_policy_is_refused(policy):
     assert error.code == "InvalidParameterValue"
 
 
-# --- compare and tell ---
+# --- compare and render ---
 
 
 @pytest.mark.parametrize(

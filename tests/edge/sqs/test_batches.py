@@ -23,7 +23,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def batch(aws: Aws, queue: str, kind: str) -> Batch:
-    """Sends entries of any of the three batches; what each of them needs is filled in."""
+    """Send entries in any of the three batches; required fields are filled in."""
     operations: dict[str, tuple[Any, dict[str, Any]]] = {
         "SendMessage": (aws.client.send_message_batch, {"MessageBody": "x"}),
         "DeleteMessage": (aws.client.delete_message_batch, {"ReceiptHandle": "x"}),
@@ -136,7 +136,7 @@ def test_a_batch_in_which_everything_fails_is_still_answered(aws: Aws, queue: st
 
 
 def test_a_whole_batch_has_one_mebibyte(aws: Aws) -> None:
-    queue = aws.make(MaximumMessageSize=1024)  # the sum is judged first, and not by this
+    queue = aws.make(MaximumMessageSize=1024)  # the total is checked first, not against this
     half = {"MessageBody": "x" * (MIB // 2)}
 
     with refused(
@@ -147,7 +147,7 @@ def test_a_whole_batch_has_one_mebibyte(aws: Aws) -> None:
     assert refusal.kind == "BatchRequestTooLong"
 
     fits = aws.make()
-    attributes = {"name": {"DataType": "String", "StringValue": "12"}}  # 12 bytes in all
+    attributes = {"name": {"DataType": "String", "StringValue": "12"}}  # 12 bytes in total
     answer = aws.send_batch(
         fits, half, {"MessageBody": "x" * (MIB // 2 - 12), "MessageAttributes": attributes}
     )

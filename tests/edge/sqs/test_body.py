@@ -1,4 +1,4 @@
-"""Bodies: what is stored, what is measured, and what is refused."""
+"""Bodies: how they are stored and measured, and which are rejected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.edge.sqs.rules import body
 
 
 def raw(text: str, *, ascii_only: bool = True) -> msgspec.Raw:
-    """As botocore encodes it, which escapes all that is not ASCII, or as others do."""
+    """As botocore encodes it, which escapes everything outside ASCII, or as others do."""
     return msgspec.Raw(json.dumps(text, ensure_ascii=ascii_only).encode())
 
 

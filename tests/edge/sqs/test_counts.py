@@ -1,4 +1,4 @@
-"""The counters, and how long messages are kept: judged by the clock when they are asked for."""
+"""The counters, and retention: evaluated by the clock at the time of the request."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_is_too_old_is_gone(aws: Aws, clock: ManualClock) -> None:
 
 
 def test_a_leased_message_can_be_finished_after_its_retention(aws: Aws, clock: ManualClock) -> None:
-    """AWS takes it away."""
+    """AWS deletes it."""
     queue = aws.make(MessageRetentionPeriod=60, VisibilityTimeout=100)
     aws.send_all(queue, "finished", "abandoned")
     handle = aws.handle(queue)
@@ -74,7 +74,7 @@ def test_a_leased_message_can_be_finished_after_its_retention(aws: Aws, clock: M
 
 
 def test_a_new_retention_is_for_new_messages(aws: Aws, queue: str, clock: ManualClock) -> None:
-    """AWS lets it act on those that are there, too."""
+    """AWS also applies it to existing messages."""
     aws.send(queue, "before")
     aws.set(queue, MessageRetentionPeriod=60)
     aws.send(queue, "after")

@@ -1,4 +1,4 @@
-"""What is received too often goes to another queue."""
+"""Messages that are received too often move to a dead-letter queue."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_an_ineffective_policy_is_returned_as_written(aws: Aws, queue: str) -> N
 def test_dead_letters_are_kept_as_long_as_their_queue_says_from_when_they_came(
     aws: Aws, clock: ManualClock
 ) -> None:
-    """AWS counts from the send; we keep them a little longer, so that none is lost."""
+    """AWS counts from the send; Penstock keeps them a little longer, so that none is lost."""
     letters = aws.make(MessageRetentionPeriod=100)
     queue = aws.make(VisibilityTimeout=80, RedrivePolicy=redrive_to(letters, 1))
     aws.send(queue)

@@ -27,7 +27,7 @@ def test_the_same_id_makes_no_second_message(aws: Aws, line: str) -> None:
 def test_an_id_is_good_again_after_five_minutes(aws: Aws, line: str, clock: ManualClock) -> None:
     first = send(aws, line, "one", "d")
     clock.advance(minutes=4, seconds=59)
-    send(aws, line, "two", "d")  # does not start anew
+    send(aws, line, "two", "d")  # does not restart the window
     clock.advance(seconds=1)
 
     third = send(aws, line, "three", "d")

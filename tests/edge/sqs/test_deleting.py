@@ -1,4 +1,4 @@
-"""DeleteMessage: with the right handle, with an old one, and with none."""
+"""DeleteMessage with a valid handle, an old one, and none."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_who_got_a_message_later_does_not_lose_it_to_an_older_handle(
     clock.advance(seconds=30)
     newer = aws.handle(queue)
 
-    aws.delete(queue, older)  # is answered as if it had been deleted
+    aws.delete(queue, older)  # gets the same answer as a deletion
 
     assert aws.counts(queue) == (0, 1, 0)
     aws.delete(queue, newer)

@@ -1,4 +1,4 @@
-"""Digests: SDKs throw away a message whose digest they cannot recompute."""
+"""Digests: SDKs discard a message whose digest they cannot recompute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is let in, and what queue URLs look like to them."""
+"""Which callers are admitted, and which queue URLs they see."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def test_pages_of_other_sites_cannot_act_here(
         assert "<Code>AccessDenied</Code>" in answer.text
     assert json.status_code == 403
     assert json.headers["x-amzn-query-error"] == "AccessDenied;Sender"
-    aws.send(queue)  # it is there
+    aws.send(queue)  # it exists
 
 
 def test_who_only_looks_does_nothing(http: httpx.Client, aws: Aws, queue: str) -> None:
-    """HEAD is GET without the answer's body, for those who check links."""
+    """HEAD is GET without the body of the response, for link checkers."""
     params = {"Action": "DeleteQueue", "QueueUrl": queue}
 
     answers = [
@@ -52,7 +52,7 @@ def test_who_only_looks_does_nothing(http: httpx.Client, aws: Aws, queue: str) -
     ]
 
     assert [answer.status_code for answer in answers] == [405, 405]
-    aws.send(queue)  # it is there
+    aws.send(queue)  # it exists
     assert http.head("/").status_code == http.get("/").status_code
 
 
@@ -122,7 +122,7 @@ def test_home_is_still_for_people(http: httpx.Client) -> None:
 def test_a_program_is_not_sent_to_the_page_for_people(
     http: httpx.Client, url: str, headers: dict
 ) -> None:
-    """It might take that for success."""
+    """It might take the page for success."""
     answer = http.get(url, headers=headers)
 
     assert (answer.status_code, answer.text) == (404, "<UnknownOperationException/>")

@@ -1,4 +1,4 @@
-"""Refusals in the words of SQS."""
+"""Errors in the wording of SQS."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tests.edge.sqs.aws import Aws, name_of, refused
 
 
 def send(aws: Aws, line: str, *messages: str) -> None:
-    """Each is its group and its name: `a1` goes to group a."""
+    """Each name begins with its group: `a1` goes to group a."""
     for message in messages:
         aws.send(line, message, MessageGroupId=message[0])
 
@@ -150,7 +150,7 @@ def test_the_delay_of_the_queue_is_for_all(aws: Aws, clock: ManualClock, fields:
 def test_a_delayed_message_keeps_back_those_behind_it(
     aws: Aws, api: Api, line: str, clock: ManualClock
 ) -> None:
-    api.send(name_of(line), "a1", group="a", delay_ms=10_000)  # which only natively can be said
+    api.send(name_of(line), "a1", group="a", delay_ms=10_000)  # only the native API can set this
     send(aws, line, "a2", "b1")
 
     assert aws.bodies(line) == ["b1"]

@@ -1,4 +1,4 @@
-"""Whatever a client sends, it is answered in the words of SQS, and never with a mistake of ours."""
+"""Whatever a client sends, it gets an SQS error, and never an internal one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.edge.sqs.wire.operations import OPERATIONS
 from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, arn_of
 
-# What is sent on purpose: names that exist, and what stores and parsers are known to dislike.
+# Chosen inputs: names that exist, and values that stores and parsers are known to dislike.
 QUEUES = ("hostile", "hostile.fifo")
 URLS = [f"http://x/000000000000/{name}" for name in QUEUES]
 WORDS = st.sampled_from(
@@ -69,7 +69,7 @@ def inputs(kind: type) -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    # Without those that take the queues away from under the others.
+    # Without the operations that delete the queues that others need.
     names = sorted(OPERATIONS.keys() - {"DeleteQueue", "CreateQueue"})
     name = draw(st.sampled_from(names))
     return name, draw(inputs(OPERATIONS[name].input_type))

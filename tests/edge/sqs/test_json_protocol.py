@@ -1,4 +1,4 @@
-"""AWS JSON 1.0 on the wire: heads, empty answers, and refusals."""
+"""AWS JSON 1.0 on the wire: headers, empty answers, and errors."""
 
 from __future__ import annotations
 

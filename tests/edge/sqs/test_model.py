@@ -1,4 +1,4 @@
-"""The types are the service model: botocore's copy of it is the oracle."""
+"""The types match the service model, compared with botocore's copy of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIMPLE = {
 
 
 def shapes_of(struct: type[msgspec.Struct], shape: str) -> list[str]:
-    """What differs between a type of ours and a shape of the model."""
+    """The differences between a type of ours and a shape of the model."""
     wanted = MODEL["shapes"][shape]["members"]
     found = {field.encode_name: member for field, member in _with_names(struct)}
     differences = [f"{shape}.{name}" for name in wanted.keys() ^ found.keys()]

@@ -79,7 +79,7 @@ def test_boto3_has_queues_and_messages_as_objects(server: LiveServer) -> None:
     queue.delete()
 
 
-# --- the command line of AWS: a process for each call, so only the whole way is on both stores ---
+# --- the AWS command line: a process per call, so only the full cycle runs on both stores ---
 
 
 @pytest.fixture(scope="module")

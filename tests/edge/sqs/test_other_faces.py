@@ -1,4 +1,4 @@
-"""Queues and messages are the same ones whatever face shows them."""
+"""Queues and messages are the same through every API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def url_of(aws: Aws, queue: str) -> str:
     return str(aws.client.get_queue_url(QueueName=queue)["QueueUrl"])
 
 
-# --- made here, used there ---
+# --- created here, used there ---
 
 
 def test_a_queue_made_through_sqs_has_native_settings(aws: Aws, api: Api) -> None:
@@ -61,7 +61,7 @@ def test_a_message_sent_through_sqs_is_claimed_natively(aws: Aws, api: Api, queu
     message = api.claim_one(name_of(queue))
 
     assert message["id"] == sent["MessageId"]
-    assert message["body"] == '{"a": 1}'  # a text, as SQS knows nothing else
+    assert message["body"] == '{"a": 1}'  # a string, the only type that SQS has
     assert message["attributes"]["text"] == "é"
     assert message["attributes"]["bytes"] == "AAE="
     assert message["group"] == "g"
@@ -106,7 +106,7 @@ def test_tags_are_labels(aws: Aws, api: Api, queue: str) -> None:
     aws.client.tag_queue(QueueUrl=queue, Tags={"team": "mail"})
     assert api.queue(name_of(queue))["settings"]["labels"] == {"team": "mail"}
 
-    # SQS itself does not take the second of these.
+    # SQS itself rejects the second of these.
     labels = {"team": "post", "aws:ours": "yes"}
     ok(api.call("PATCH", f"/v1/queues/{name_of(queue)}", {"labels": labels}))
     aws.client.tag_queue(QueueUrl=queue, Tags={"one": "more"})
@@ -134,7 +134,7 @@ def test_our_command_line_uses_such_a_queue(
     assert json.loads(capsys.readouterr().out)["counts"]["ready"] == 1
 
 
-# --- made there, used here ---
+# --- created there, used here ---
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_native_queue_is_shown_as_closely_as_sqs_can_express(aws: Aws, api: Ap
 
 
 def test_a_change_through_sqs_leaves_what_it_does_not_name(aws: Aws, api: Api) -> None:
-    """Half seconds, no retention at all, a place for the dead without a limit of attempts."""
+    """Half seconds, unlimited retention, a dead-letter queue without a limit of attempts."""
     letters = api.make_queue("letters")
     native: dict[str, Any] = {
         "lease_ms": 1500,
@@ -276,7 +276,7 @@ def test_a_paused_queue_gives_nothing(aws: Aws, api: Api, queue: str) -> None:
 
 
 def test_the_queue_of_aweq(make_server: MakeServer) -> None:
-    server = make_server()  # of the shared ones others use this queue, too
+    server = make_server()  # other tests use this queue on the shared servers
     aws, http = Aws(server.url), httpx.Client(base_url=server.url)
     http.post("/send-message", json={"message": {"from": "aweq"}}).raise_for_status()
     queue = url_of(aws, "aweq")
@@ -291,7 +291,7 @@ def test_the_queue_of_aweq(make_server: MakeServer) -> None:
     aws.close()
 
 
-# --- what other faces write where SQS keeps its own ---
+# --- what other APIs write where SQS stores its own data ---
 
 UNREADABLE = {
     "sqs.Policy": "junk",

@@ -1,4 +1,4 @@
-"""Lists in pages."""
+"""Paged lists."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_no_more_is_read_than_a_page_needs(size: int | None, limit: int) -> None
         asked.append(limit)
         return []
 
-    look: Any = a_look  # a ticket can be awaited just so
+    look: Any = a_look  # can be awaited like a ticket
     asyncio.run(pages.page(look, ANYONE, size=size, token=None))
 
     assert asked == [limit]

@@ -1,4 +1,4 @@
-"""Two protocols on one port: which one a request speaks, what it asks, how it is answered."""
+"""Two protocols on one port: which one a request uses, and how it is parsed and answered."""
 
 from __future__ import annotations
 

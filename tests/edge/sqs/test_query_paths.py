@@ -1,4 +1,4 @@
-"""The Query protocol: refusals, paths and methods."""
+"""The Query protocol: errors, paths and methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.edge.sqs.aws import Aws, arn_of, name_of
 from tests.edge.sqs.query import FORM, ID, Query, framed, refusal
 
-# --- refusals ---
+# --- errors ---
 
 
 def test_refusals_have_the_words_of_the_older_protocol(query: Query, queue: str) -> None:

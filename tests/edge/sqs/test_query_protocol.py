@@ -1,4 +1,4 @@
-"""The Query protocol on the wire: every operation, its fields in and its elements out."""
+"""The Query protocol on the wire: every operation, its input fields and output elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of queues are read from their URLs, and cached."""
+"""Queue names are read from URLs, and cached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.edge.sqs.aws import ACCOUNT
 
 
 class Seen:
-    """A directory that records the names it is asked for."""
+    """A directory that records the names it looks up."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

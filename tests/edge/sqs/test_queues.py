@@ -1,4 +1,4 @@
-"""Queues are made, found, listed and deleted."""
+"""Queues: created, found, listed and deleted."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_a_queue_that_another_node_made_anew_has_one_number(aws: Aws, server: Li
 
 
 def remove_elsewhere(server: LiveServer, number: int) -> None:
-    """As another node would: this one's own memory is not asked."""
+    """Remove it as another node would, without updating this node's cache."""
     server.broker.store.write(lambda s: s.queues.remove(number, now=NOON)).result()
 
 
@@ -311,5 +311,5 @@ def test_a_purge_drops_messages_in_every_state(aws: Aws, queue: str, clock: Manu
     assert aws.counts(queue) == (0, 0, 0)
     clock.advance(hours=1)
     assert aws.receive(queue) == []
-    aws.delete(queue, handle)  # no mistake
-    aws.client.purge_queue(QueueUrl=queue)  # nor is this, where limits are relaxed
+    aws.delete(queue, handle)  # not an error
+    aws.client.purge_queue(QueueUrl=queue)  # nor is this, with relaxed limits

@@ -233,7 +233,7 @@ def test_every_receive_makes_a_new_handle(aws: Aws, queue: str) -> None:
 
 @pytest.fixture
 def start(aws: Aws, api: Api, in_background: InBackground) -> Start:
-    """Starts a receive, and returns when it waits."""
+    """Start a receive; returns when it waits."""
 
     def do(queue: str, **wanted: Any) -> Future[list[str]]:
         before = waiting_claims(api)
@@ -333,12 +333,12 @@ def test_a_delay_and_a_visibility_timeout_end_during_a_waiting_receive(
     assert alone.bodies(hidden, WaitTimeSeconds=20) == ["hello"]
 
 
-# --- what cannot be shown ---
+# --- messages that cannot be rendered ---
 
 
 @pytest.fixture
 def _poison(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mistake of ours that one body brings out."""
+    """Cause an internal error for one body."""
     digest = body_rules.md5_of_body
 
     def of_body(utf8: bytes) -> str:
@@ -368,5 +368,5 @@ def test_a_message_that_cannot_be_shown_is_not_overtaken_in_its_group(
         api.send(name_of(line), body, group=group)
 
     assert sorted(aws.bodies(line)) == ["a", "d"]
-    # Those behind it are released in the background.
+    # The messages after it are released in the background.
     eventually(lambda: aws.counts(line) == (2, 3, 0))

@@ -1,6 +1,7 @@
-"""Who may do what over SQS: unsigned, wrongly signed, by each role, by keys for other queues.
+"""Access over SQS: unsigned, wrongly signed, with each role, with keys for other queues.
 
-What is expected stands in docs/security.md; all other operations: tests/edge/native/test_rights.py.
+docs/security.md has the expected results; for all other operations see
+tests/edge/native/test_rights.py.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Signer:
 
 
 def call(wire: httpx.Client, operation: str, signer: Signer | None) -> tuple[str | None, str]:
-    """The code of the error, if any, and the whole answer."""
+    """The code of the error, if any, and the whole response."""
     body = json.dumps(INPUTS[operation])
     headers = {
         "Content-Type": "application/x-amz-json-1.0",

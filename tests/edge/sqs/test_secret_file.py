@@ -1,4 +1,4 @@
-"""Keys that sign with a secret file: what the database holds is not enough to sign as they do."""
+"""Keys that sign with a secret file: the contents of the database are not enough to sign."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def test_a_trace_header_of_the_request_will_do(http: httpx.Client, aws: Aws, que
         assert "MD5OfMessageSystemAttributes" not in answer.json()
 
     send(TRACE)
-    send("x" * 2000)  # nothing to lose a message for
+    send("x" * 2000)  # not worth losing a message for
 
     first, second = aws.receive(queue, MessageSystemAttributeNames=["AWSTraceHeader"])
     assert first["Attributes"] == {"AWSTraceHeader": TRACE}

@@ -1,4 +1,4 @@
-"""Servers that ask for keys: requests are signed as AWS's SDKs sign them."""
+"""Servers that require keys: requests are signed as AWS's SDKs sign them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="module")
 def sign_in(guarded: LiveServer) -> SignIn:
-    """boto3 with a key of its own; all roles if none."""
+    """boto3 with its own key; all roles if none is given."""
 
     def make(*roles: Role, queues: tuple[str, ...] = ("*",)) -> Aws:
         broker = guarded.broker
@@ -133,7 +133,7 @@ def test_a_revoked_key_is_an_unknown_one(guarded: LiveServer, sign_in: SignIn) -
 
 
 def presigned(client: Aws, expires: int = 60, **fields: str) -> str:
-    """A URL as older SDKs make it; those of boto3 for this protocol name no operation."""
+    """A URL as older SDKs create it; those of boto3 for this protocol name no operation."""
     request = AWSRequest("GET", f"{client.url}/?{urlencode(fields)}")
     credentials = client.client._request_signer._credentials
     SigV4QueryAuth(credentials, "sqs", "eu-west-3", expires=expires).add_auth(request)
@@ -189,7 +189,7 @@ def test_a_signed_host_is_what_queue_urls_begin_with(owner: Aws, queue: str) -> 
 
 
 def test_a_signature_is_for_one_operation(owner: Aws, queue: str) -> None:
-    """It was made without the header that names one."""
+    """It was made without the header that names the operation."""
     owner.send(queue)
     body = json.dumps({"QueueUrl": queue})
     request = AWSRequest("POST", f"{owner.url}/", data=body)

@@ -1,4 +1,4 @@
-"""Signatures: botocore signs, we verify, and every change in between is found."""
+"""Signatures: botocore signs, we verify, and every change in between is detected."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def refused(request: Request, *, now: int = NOW_MS) -> SqsError:
     return caught.value
 
 
-# --- what is signed well ---
+# --- valid signatures ---
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_date_header_will_do():
     assert verify(request) is SIGNER
 
 
-# --- what is not ---
+# --- invalid signatures ---
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_region_is_a_short_name(region):
     error = refused(signed(region=region))
 
     assert "scoped to a valid region" in error.message
-    assert sigv4._signing_key.cache_info().misses == before  # nothing of it is remembered
+    assert sigv4._signing_key.cache_info().misses == before  # nothing of it is cached
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""With `sqs.limits = strict` a server makes clients wait as AWS does."""
+"""With `sqs.limits = strict`, a server makes clients wait as AWS does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_name_can_be_used_again_after_sixty_seconds(strict: Aws, clock: Manual
         strict.make_named(name_of(queue))
 
     assert refusal.kind == "QueueDeletedRecently"
-    strict.make()  # others can
+    strict.make()  # other callers can
     clock.advance(seconds=1)
     assert strict.make_named(name_of(queue)) == queue
 
@@ -87,7 +87,7 @@ def test_there_is_a_limit_to_messages_in_flight(
     strict.delete(queue, first["ReceiptHandle"])
     assert strict.bodies(queue, 1) == ["c"]
     clock.advance(seconds=30)
-    assert strict.bodies(queue) == ["b", "c"]  # whose timeout is over is not in flight
+    assert strict.bodies(queue) == ["b", "c"]  # after its timeout a message is not in flight
 
 
 def test_a_waiting_receive_returns_nothing_beyond_that_limit(

@@ -12,7 +12,7 @@ from tests.edge.sqs.aws import Aws, arn_of, name_of, refused
 
 
 def tags(aws: Aws, queue: str) -> dict[str, str] | None:
-    """None if the answer does not mention any."""
+    """None if the response has none."""
     return aws.client.list_queue_tags(QueueUrl=queue).get("Tags")
 
 

@@ -1,4 +1,4 @@
-"""What belongs to one request goes to the store at once: all or nothing, and one commit."""
+"""Each request goes to the store as a whole: all or nothing, in one commit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TEN = [{"MessageBody": f"number {n}"} for n in range(10)]
 
 @pytest.fixture
 def asked(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the store is asked for; each is answered within one transaction.
+    """The requests to the store; each of them is one transaction.
 
-    Duties of the server's own come with `write`, and so would an operation in many small steps.
+    The server's own duties use `write`, as would an operation in many small steps.
     """
     found: list[str] = []
     for name in ("send", "claim", "act"):
@@ -40,7 +40,7 @@ def receipts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_batch_is_sent_in_one_transaction(aws: Aws, queue: str, asked: list[str]) -> None:
-    for _ in range(2):  # not seen a moment ago, and seen
+    for _ in range(2):  # the queue is not cached, then cached
         assert len(aws.send_batch(queue, *TEN)["Successful"]) == 10
 
     assert asked == ["send", "send"]
@@ -73,7 +73,7 @@ def test_handles_whose_time_is_over_are_deleted_in_a_second_one(
 ) -> None:
     aws.send_batch(queue, *TEN)
     entries = receipts(aws.receive(queue, 9, VisibilityTimeout=0))
-    assert aws.counts(queue) == (10, 0, 0)  # they are back
+    assert aws.counts(queue) == (10, 0, 0)  # they are visible again
     entries += receipts(aws.receive(queue, 1, VisibilityTimeout=60))
     entries = [{**entry, "Id": str(n)} for n, entry in enumerate(entries)]
     asked.clear()

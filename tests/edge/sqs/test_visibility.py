@@ -34,7 +34,7 @@ def test_a_receive_may_have_a_timeout_of_its_own(aws: Aws, clock: ManualClock) -
 
     assert len(aws.receive(queue)) == 1
     clock.advance(seconds=99)
-    assert aws.receive(queue) == []  # the queue's again
+    assert aws.receive(queue) == []  # the queue's own timeout again
 
 
 def test_a_new_timeout_counts_from_now(aws: Aws, queue: str, clock: ManualClock) -> None:
@@ -49,7 +49,7 @@ def test_a_new_timeout_counts_from_now(aws: Aws, queue: str, clock: ManualClock)
     clock.advance(seconds=1)
     assert aws.handle(queue)
     clock.advance(seconds=30)
-    assert aws.handle(queue)  # a change is not remembered for the next receive
+    assert aws.handle(queue)  # a change does not apply to the next receive
 
 
 def test_a_timeout_of_zero_makes_a_message_visible_at_once(aws: Aws, queue: str) -> None:
@@ -91,7 +91,7 @@ def test_an_older_handle_acts_on_the_message_as_it_is_now(
 
     clock.advance(seconds=99)
     assert aws.receive(queue) == []
-    aws.delete(queue, newer)  # the present receiver has not lost it
+    aws.delete(queue, newer)  # the present receiver still has it
     assert aws.counts(queue) == (0, 0, 0)
 
 

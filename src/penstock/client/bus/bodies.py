@@ -11,7 +11,7 @@ _encoder = msgspec.json.Encoder(enc_hook=write_model)
 
 
 def json_of(body: object) -> str:
-    """Any value that msgspec can encode; raises InvalidRequest."""
+    """Encode any value that msgspec can encode; raises InvalidRequest."""
     try:
         return _encoder.encode(body).decode()
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

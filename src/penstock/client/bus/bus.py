@@ -35,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handler learns about an event beside its body."""
+    """What a handler can see of an event besides its body."""
 
     id: str  # the same for all subscriptions; the message's own id is current().id
     topic: str
@@ -47,12 +47,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscribeSettings(ListenerSettings, total=False):
-    """What `@app.subscribe(…)` takes beside its topic."""
+    """The keyword arguments of `@app.subscribe(…)`."""
 
-    name: str  # without it, the function's
-    kinds: str | Sequence[str]  # patterns of the kinds it gets; none: every event
+    name: str  # default: the function's name
+    kinds: str | Sequence[str]  # patterns of the event kinds to receive; empty: all events
     dispatch: Dispatch | str
-    queue: QueueOptions  # settings of its queue
+    queue: QueueOptions  # settings of the subscription's queue
 
 
 class BusPart(ABC):
@@ -64,14 +64,14 @@ class BusPart(ABC):
     def __init__(self) -> None:
         self._subscriptions: dict[str, DeclaredSubscription] = {}  # by queue
         self._subscribed_at: Backend | None = None
-        self._found_at: Backend | None = None  # they existed there, maybe with older settings
+        self._found_at: Backend | None = None  # where they existed, maybe with older settings
         self._sticky: StickySource | None = None
 
     def subscribe(self, topic: str, **settings: Unpack[SubscribeSettings]) -> Callable[[F], F]:
         """Make a function the handler of a subscription.
 
         The subscription is created when this process first publishes or runs a worker; it does not
-        get earlier events.  Several functions may share a name, each for its own kinds.
+        receive earlier events.  Several functions may share a name, each for its own kinds.
         """
 
         def decorate(function: F) -> F:
@@ -105,10 +105,10 @@ class BusPart(ABC):
         node: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Published:
-        """Send a message to each subscription that matches, to all or none.
+        """Send a message to every matching subscription, or to none on failure.
 
         `tx`: the caller's own transaction.  `node`: the worker that publishes, for sticky
-        subscriptions; without it, the worker that runs in this process, if there is one.
+        subscriptions; by default the worker that runs in this process, if there is one.
         """
         [published] = self.publish_many(topic, [event], kind=kind, node=node, **options)
         return published
@@ -122,7 +122,7 @@ class BusPart(ABC):
         node: str | None = None,
         **options: Unpack[JobOptions],
     ) -> list[Published]:
-        """All of them or none."""
+        """Publish all of the events or none."""
         resolved, drafts = self._event_drafts(events, kind, options)
         backend = self.backend_for(resolved.tx)
         if resolved.tx is None:
@@ -202,7 +202,7 @@ class BusPart(ABC):
     # --- private ---
 
     def _declare(self, queue: str, wanted: DeclaredSubscription) -> None:
-        """Functions that share a subscription: it gets the kinds of all of them."""
+        """Declare one subscription for functions that share it, with the kinds of all of them."""
         before = self._subscriptions.get(queue)
         if before is not None:
             if (before.topic, before.name) != (wanted.topic, wanted.name):
@@ -216,10 +216,10 @@ class BusPart(ABC):
         self._subscribed_at = self._found_at = None
 
     def _subscribe_all(self, backend: Backend) -> None:
-        """Once for each backend, and again after another one was declared."""
+        """Create the subscriptions, once per backend, and again after another one is declared."""
         if self._subscribed_at is not backend:
             for queue, wanted in self._subscriptions.items():
-                self._settle(backend, queue)  # first, because a queue's ordering never changes
+                self._settle(backend, queue)  # first, because a queue's ordering can never change
                 TopicClient(backend.channel).subscribe(
                     wanted.topic, wanted.name, kinds=wanted.kinds, dispatch=wanted.dispatch
                 )
@@ -233,7 +233,7 @@ class BusPart(ABC):
             self._found_at = backend
 
     def _with_own(self, source: JobSource) -> JobSource:
-        """The source, which also claims from the queue of this worker's own events."""
+        """Wrap the source to also claim from the queue of this worker's own events."""
         queues = frozenset(
             queue for queue, s in self._subscriptions.items() if s.dispatch is Dispatch.STICKY
         )
@@ -259,7 +259,7 @@ class BusPart(ABC):
         return None if self._sticky is None else self._sticky.worker_id
 
     def _missing_in(self, backend: Backend) -> list[DeclaredSubscription]:
-        """To be created in the caller's transaction: one of our own would wait for it."""
+        """Subscriptions to create in the caller's transaction: a separate one would wait for it."""
         if self._has_subscriptions(backend):
             return []
         return [

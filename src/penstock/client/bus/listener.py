@@ -1,6 +1,7 @@
-"""A handler of notifications or events, called with what was recorded or published.
+"""A handler of notifications or events.
 
-It takes the body, decoded by its annotation, and as an optional second parameter its description.
+It takes the body, decoded by its annotation, and optionally a second parameter that describes the
+notification or event.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ class ListenerSettings(TypedDict, total=False):
     """Options of handlers of notifications and of events."""
 
     retry: RetrySchedule | BackoffLike | None  # None: that of the queue
-    attempts: int  # after how many it is given up; default: the limit of the queue or the schedule
-    on_exhausted: OnExhausted | None  # called with the body and the error when it is given up
+    attempts: int  # after how many to give up; default: the limit of the queue or the schedule
+    on_exhausted: OnExhausted | None  # called with the body and the error when the handler gives up
     timeout: Duration | None  # how long one attempt may take
-    retries_timeouts: bool  # retry an attempt that timed out; otherwise it is dead
+    retries_timeouts: bool  # retry an attempt that timed out; otherwise the message is dead
 
 
 class QueueListener:
@@ -77,7 +78,7 @@ class QueueListener:
 
     @property
     def max_attempts(self) -> int | None:
-        """What its queue must allow, so that the handler decides; leases may expire as well."""
+        """The attempts its queue must allow, so that the handler decides; leases may expire too."""
         own = self._attempts
         if self.schedule is not None:
             own = len(self.schedule.offsets_ms) + 1
@@ -126,14 +127,14 @@ class QueueListener:
             raise
 
     def _judge(self, event: object, error: BaseException) -> None:
-        """Raise the outcome of the schedule; the hook is called after the last failure."""
+        """Raise the outcome that the schedule prescribes; calls the hook after the last failure."""
         job = current()
         if self.schedule is None:
             if self._attempts is not None and job.attempts >= self._attempts:
                 self._give_up(event, error)
             return
         planned = planned_at(job.attributes)
-        if planned is None:  # an event: the schedule begins when it was published
+        if planned is None:  # an event: the schedule starts when it was published
             planned = instant("sent_at", job.sent_at)
         in_ms = self.schedule.retry_in_ms(
             planned_at=planned, failures=job.failures + 1, now=self._clock().now()
@@ -147,12 +148,12 @@ class QueueListener:
         try:
             if self._on_exhausted is not None:
                 self._on_exhausted(event, error)  # type: ignore[arg-type]
-        except Exception:  # its failure must not cause a retry
+        except Exception:  # a failure of the hook must not cause a retry
             _log.exception("on_exhausted of %r failed", self.kind)
         raise Bury(f"{EXHAUSTED}: {error_text(error)}") from error
 
     def _prepare(self) -> msgspec.json.Decoder[Any]:
-        """At the first use: an annotation may name something defined later in its module."""
+        """Resolve annotations at the first use: they may name what the module defines later."""
         if self._decoder is None:
             hints = get_type_hints(self.function, include_extras=True)
             first = next(iter(inspect.signature(self.function).parameters))

@@ -1,4 +1,4 @@
-"""The keywords of `NotificationQueue`."""
+"""The keyword arguments of `NotificationQueue` methods."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from penstock.api.notifications import Which
 
 
 class TagOptions(TypedDict, total=False):
-    """Both tags, one of them in its place, or one in either place; one at least is needed."""
+    """Both tags, one tag in its place, or one tag in either place; at least one is required."""
 
     tag: str | None
     tag1: str | None
     tag2: str | None
-    everywhere: bool  # in all queues
+    everywhere: bool  # search all queues
 
 
 class FindOptions(TagOptions, total=False):
-    which: Which  # not claimed yet, being handled, or both
+    which: Which  # unclaimed, being handled, or both
     due_from: datetime | None  # inclusive
     due_before: datetime | None  # exclusive
 

@@ -57,14 +57,14 @@ _dice = own_dice()
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handler learns about a notification beside its body."""
+    """What a handler can see of a notification besides its body."""
 
     id: str
     queue: str
     kind: str | None
-    due_at: datetime | None  # the date it was recorded for
+    due_at: datetime | None  # the instant it was recorded for
     tags: tuple[str, ...]
-    user_token: str | None  # of the recorder
+    user_token: str | None  # of the caller that recorded it
     future_user_token: str | None  # for what this handler does
     attempts: int
 
@@ -84,7 +84,7 @@ class NotificationQueue:
         user_token: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Recorded:
-        """At `due_at`, or after a `delay`; found again by its `tags`."""
+        """Record a notification for `due_at`, or after a `delay`; `tags` find it again."""
         self._app.backend_for(options.get("tx"))
         resolved, draft = self._draft(body, kind, user_token, options)
         [sent] = self._app.put(resolved, [draft])
@@ -104,9 +104,9 @@ class NotificationQueue:
         return _recorded(sent.id, sent.is_duplicate, draft)
 
     def find(self, *, tx: object = None, **wanted: Unpack[FindOptions]) -> Iterator[Notification]:
-        """Notifications that have not ended, in the order they were recorded.
+        """Find notifications that have not ended, in the order they were recorded.
 
-        With `tx` they are read in the caller's transaction, with its uncommitted changes.
+        With `tx` they are read in the caller's transaction, including its uncommitted changes.
         """
         query = self._find(**wanted)
         return _pages(lambda cursor: self._page(FIND, query, cursor, tx))
@@ -118,7 +118,7 @@ class NotificationQueue:
         return _pages_async(lambda cursor: self._page_async(FIND, query, cursor, tx))
 
     def past(self, *, tx: object = None, **wanted: Unpack[PastOptions]) -> Iterator[Notification]:
-        """Notifications that have ended, newest first; `from_at <= finished_at < to_at`."""
+        """Find ended notifications, newest first; `from_at <= finished_at < to_at`."""
         query = self._past(**wanted)
         return _pages(lambda cursor: self._page(PAST, query, cursor, tx))
 
@@ -129,7 +129,7 @@ class NotificationQueue:
         return _pages_async(lambda cursor: self._page_async(PAST, query, cursor, tx))
 
     def move(self, notification_id: str, due_at: datetime, *, tx: object = None) -> Acted:
-        """Change the date of a notification that is not claimed yet."""
+        """Change when an unclaimed notification is due."""
         return self.change(notification_id, due_at=due_at, tx=tx)
 
     async def move_async(
@@ -140,7 +140,7 @@ class NotificationQueue:
     def change(
         self, notification_id: str, *, tx: object = None, **changes: Unpack[ChangeOptions]
     ) -> Acted:
-        """Fields that are not given stay.  Raises WrongState once a worker has claimed it."""
+        """Change the given fields only.  Raises WrongState once a worker has claimed it."""
         wanted = _change(**changes)
         return self._channel(tx).request(CHANGE, wanted, tx=tx, id=notification_id)
 
@@ -151,7 +151,7 @@ class NotificationQueue:
         return await channel.request_async(CHANGE, wanted, tx=tx, id=notification_id)
 
     def remove(self, notification_id: str, *, tx: object = None) -> Acted:
-        """Cancel it.  Raises WrongState while a worker is handling it."""
+        """Cancel a notification.  Raises WrongState while a worker is handling it."""
         return self._channel(tx).request(REMOVE, tx=tx, id=notification_id)
 
     async def remove_async(self, notification_id: str, *, tx: object = None) -> Acted:
@@ -161,7 +161,7 @@ class NotificationQueue:
     def remove_all(self, *, tx: object = None, **tags: Unpack[TagOptions]) -> int:
         """Cancel all unclaimed notifications with these tags; returns their number.
 
-        Without `tx` in several transactions, so that many do not keep other writers waiting.
+        Without `tx` this takes several transactions, so that other writers do not wait long.
         """
         query = self._tags(**tags)
         try:
@@ -177,9 +177,9 @@ class NotificationQueue:
             return 0
 
     def handler(self, *kinds: str, **settings: Unpack[ListenerSettings]) -> Callable[[F], F]:
-        """Make a function the handler of this queue's notifications, all or those of some kinds.
+        """Make a function the handler of this queue's notifications, of all or some kinds.
 
-        `kinds` are patterns (invoice.*); the first handler that matches is called.
+        `kinds` are patterns (invoice.*); the first matching handler is called.
         """
 
         def decorate(function: F) -> F:
@@ -255,7 +255,7 @@ class NotificationQueue:
         tag2: str | None = None,
         everywhere: bool = False,
     ) -> dict[str, Any]:
-        check_tags(tag, tag1, tag2)  # now, and not when the first page is read
+        check_tags(tag, tag1, tag2)  # now, not when the first page is read
         queue = None if everywhere else self.queue
         return {"queue": queue, "tag": tag, "tag1": tag1, "tag2": tag2}
 
@@ -265,7 +265,7 @@ class NotificationQueue:
         page = msgspec.structs.replace(query, cursor=cursor)
         try:
             return self._channel(tx).request(operation, query=page, tx=tx)
-        except QueueNotFound:  # nothing was recorded yet
+        except QueueNotFound:  # no notification has been recorded yet
             return _NOTHING
 
     async def _page_async(

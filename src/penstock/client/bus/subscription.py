@@ -18,7 +18,7 @@ class DeclaredSubscription(msgspec.Struct, frozen=True):
     name: str
     kinds: tuple[str, ...]
     dispatch: Dispatch
-    settings: Mapping[str, Any] = {}  # of its queue
+    settings: Mapping[str, Any] = {}  # settings of its queue
 
     @property
     def queue(self) -> str:

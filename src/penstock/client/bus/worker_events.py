@@ -1,4 +1,4 @@
-"""A source of jobs that also claims from the queues of a worker's own events."""
+"""A job source that also claims from the queue of a worker's own events."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from penstock.worker.claimed_job import ClaimedJob, JobAct
 
 
 class StickySource:
-    """Its own queue comes before the shared one.
+    """Claims from the worker's own queue before the shared one.
 
-    It exists only after this process has published, and is not claimed from before.
+    That queue exists only after this process has published, and is not claimed from before.
     """
 
     def __init__(self, source: JobSource, queues: frozenset[str]) -> None:
@@ -65,7 +65,7 @@ class StickySource:
         self._source.report(reports)
 
     def published(self) -> None:
-        """This process has published: its own queue may have messages."""
+        """Note that this process has published: the worker's own queue may have messages."""
         if self.worker_id is not None:
             self._has_published = True
             for callback in list(self._callbacks.values()):

@@ -1,9 +1,9 @@
-"""The arguments of a job as JSON and back, by the annotations of its function.  Never pickle.
+"""Encode and decode a job's arguments as JSON, by the annotations of its function.  Never pickle.
 
 The body is a JSON object by parameter names: `*args` is a list and `**kwargs` an object under their
-own names.  What the caller leaves out is not stored, so that the default at the time of the run
-counts.  Both ways go through the same types: a job that cannot be run is refused when it is
-enqueued, and one that was not enqueued by us is checked before it is run.
+own names.  Omitted arguments are not stored, so the default at the time of the run
+counts.  Both directions use the same types: a job that cannot run is rejected when it is enqueued,
+and one that another client enqueued is checked before it runs.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from penstock.domain.errors import InvalidRequest
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _encoder = msgspec.json.Encoder(enc_hook=write_model)
-# Keys in a fixed order, sets sorted: the same arguments are the same text.
+# Keys in a fixed order, sets sorted: the same arguments always encode to the same text.
 _canonical = msgspec.json.Encoder(enc_hook=write_model, order="deterministic")
 
 
 class Arguments:
-    """The parameters of one function; raises InvalidRequest for those that JSON cannot carry."""
+    """The parameters of one function; raises InvalidRequest for types that cannot be JSON."""
 
     def __init__(
         self, function: Callable[..., object], kind: str, *, ignores: Iterable[str] = ()
@@ -42,12 +42,12 @@ class Arguments:
             raise InvalidRequest(f"job {kind!r} takes {name!r} and cannot ignore it as well")
         self._decoder: msgspec.json.Decoder[Any] | None = None
         self._unchecked: tuple[str, ...] = ()
-        # An annotation may name what the module has not defined yet: then at the first use.
+        # An annotation may name a class that is not defined yet; it is resolved at the first use.
         with suppress(NameError):
             self._prepare()
 
     def write(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
-        """The body for a call with these arguments, or InvalidRequest as the call would raise."""
+        """Encode the arguments of a call; raises InvalidRequest where the call would raise."""
         try:
             given = self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:
@@ -76,8 +76,8 @@ class Arguments:
         return body.decode()
 
     def read(self, body: str) -> tuple[list[object], dict[str, object]]:
-        """What to call the function with; raises InvalidRequest for a body that does not fit."""
-        # Who sends nothing (recurring work without a body, `null` over HTTP) gives no arguments.
+        """Decode a body into call arguments; raises InvalidRequest if it does not match."""
+        # An empty body (recurring work without one, `null` over HTTP) means no arguments.
         named = self._decode(self._prepare(), "{}" if body == "null" else body)
         args: list[object] = []
         kwargs: dict[str, object] = {}
@@ -91,12 +91,12 @@ class Arguments:
                 if value is not UNSET:
                     kwargs[name] = value
             else:
-                # By position, so that *args follow: then a default in between has to be filled in.
+                # By position, so that *args can follow; defaults in between must be filled in.
                 args.append(parameter.default if value is UNSET else value)
         return args, kwargs
 
     def canonical(self, body: str, names: Iterable[str] | None = None) -> bytes:
-        """Some or all arguments in one form, defaults included, to tell calls apart."""
+        """Encode some or all arguments, defaults included, to compare calls."""
         named = self._decode(self._prepare(), body)
         wanted = list(self._parameters) if names is None else list(names)
         values = {name: getattr(named, name) for name in wanted}
@@ -169,7 +169,7 @@ def _is_unchecked(name: str, hints: Mapping[str, Any]) -> bool:
 
 
 def _is_json(value: object) -> bool:
-    """Whether it survives JSON unchanged (a tuple as a list)."""
+    """Whether it survives JSON unchanged (a tuple may become a list)."""
     match value:
         case None | bool() | str():
             return not isinstance(value, str) or type(value) is str
@@ -196,7 +196,7 @@ def _has_big_integer(value: object) -> bool:
 
 
 def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
-    """Why a type, or one inside it, cannot be JSON; or None."""
+    """Why a type, or one inside it, cannot be JSON; None if it can."""
     seen = set() if seen is None else seen
     if id(info) in seen:  # types may be recursive
         return None
@@ -212,7 +212,7 @@ def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
 
 
 def _describe(error: msgspec.DecodeError) -> str:
-    """Msgspec writes "… - at `$.to`"; we name the argument."""
+    """Replace the path in msgspec's "… - at `$.to`" with the name of the argument."""
     text, _, path = str(error).partition(" - at `$")
     if path:
         return f"argument {path.rstrip('`').removeprefix('.')!r}: {text}"

@@ -40,12 +40,12 @@ class Current:
 
     @property
     def attempts(self) -> int:
-        """This one included."""
+        """Attempts so far, including this one."""
         return self._job.attempts
 
     @property
     def max_attempts(self) -> int | None:
-        """Its own limit; None: that of its queue counts."""
+        """The job's own limit; None: the queue's limit applies."""
         return self._job.max_attempts
 
     @property
@@ -74,13 +74,13 @@ class Current:
 
     @property
     def deadline(self) -> datetime | None:
-        """When it will be stopped, if it has a time limit."""
+        """When the job will be stopped, if it has a time limit."""
         at = self._job.deadline
         return None if at is None else moment_of(at)
 
     @property
     def is_stopping(self) -> bool:
-        """The worker wants to end: a long job may stop early and return Snooze."""
+        """The worker is shutting down: a long job may stop early and return Snooze."""
         return self._job.is_stopping
 
     @property
@@ -88,7 +88,7 @@ class Current:
         return self._is_completed
 
     def progress(self, fraction: float | None = None, note: str | None = None) -> None:
-        """Report progress, for operators; also extends the lease."""
+        """Report progress to operators; also extends the lease."""
         is_number = isinstance(fraction, int | float) and not isinstance(fraction, bool)
         if fraction is not None and not (is_number and 0 <= fraction <= 1):
             raise InvalidRequest(f"progress is a fraction from 0 to 1, not {fraction!r}")
@@ -102,7 +102,7 @@ class Current:
         self._job.extend(progress=progress)
 
     def extend(self, lease: Duration | None = None) -> None:
-        """Workers do so by themselves; raises LeaseLost if another worker has the job."""
+        """Extend the lease; the worker does so by itself.  Raises LeaseLost."""
         self._job.extend(lease_ms=None if lease is None else as_ms("lease", lease))
 
     def complete(self, *, tx: object) -> None:
@@ -119,7 +119,7 @@ class Current:
 
 
 def current() -> Current:
-    """Raises InvalidRequest where no job runs."""
+    """Return the running job; raises InvalidRequest where no job runs."""
     try:
         return _current.get()
     except LookupError:
@@ -127,7 +127,7 @@ def current() -> Current:
 
 
 def running_job_label() -> tuple[str, str | None] | None:
-    """The id and the kind of the running job; None where no job runs."""
+    """The id and kind of the running job; None where no job runs."""
     job = _current.get(None)
     return None if job is None else (job.id, job.kind)
 

@@ -1,4 +1,4 @@
-"""The handlers of an application, and what surrounds each call of one."""
+"""The handlers of an application, and the hooks around each call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from penstock.worker.slots.lifespan import WorkerHooks
 
 
 class JobHandlers:
-    """By kind; the worker and the testing kit run jobs with them."""
+    """Handlers by kind; the worker and the testing kit run jobs with them."""
 
     def __init__(self, backend: Callable[[], Backend]) -> None:
         self._backend = backend
@@ -60,20 +60,20 @@ class JobHandlers:
         self._jobs[job.kind] = job
 
     def add_hook(self, hook: Callable[[Current], Any]) -> None:
-        """Raises InvalidRequest if the function cannot surround jobs."""
+        """Raises InvalidRequest if the function cannot wrap jobs."""
         self._hooks.append(around_hook(hook))
 
     def find(self, kind: str) -> Job[..., Any] | None:
         return self._jobs.get(kind)
 
     def listen(self, queue: str, listener: QueueListener) -> None:
-        """Handle the messages of a queue, all or those of some kinds."""
+        """Handle the messages of a queue, of all or some kinds."""
         known = self._listeners.setdefault(queue, [])
         known[:] = [other for other in known if _place(other.function) != _place(listener.function)]
         known.append(listener)
 
     def handler_of(self, job: ClaimedJob) -> Handler | None:
-        """By its queue, if that belongs to a subscription or notifications; else by its kind."""
+        """By queue, if the queue belongs to a subscription or notifications; else by kind."""
         listeners = self._listeners.get(job.queue)
         if listeners is None and OF_NODE in job.queue:
             listeners = self._listeners.get(job.queue.rpartition(OF_NODE)[0])
@@ -83,7 +83,7 @@ class JobHandlers:
         return None if job.kind is None else self.find(job.kind)
 
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
-        """The trace it was sent in, `current()`, then the sync hooks as they were declared."""
+        """Enter the trace it was sent in, `current()`, then the sync hooks in declaration order."""
         current = Current(job, self._backend)
         if not self._hooks and not tracing.is_needed(job):
             return CurrentJob(current)

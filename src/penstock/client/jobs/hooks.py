@@ -1,4 +1,4 @@
-"""Functions of an application that surround its jobs, or the life of a worker process."""
+"""Functions of an application that wrap its jobs or run when a worker process starts or stops."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AroundHook(msgspec.Struct, frozen=True):
 
 
 def around_hook(function: Callable[[Current], Any]) -> AroundHook:
-    """Raises InvalidRequest if the function cannot surround jobs."""
+    """Raises InvalidRequest if the function cannot wrap jobs."""
     name = _name(function)
     if not callable(function):
         raise InvalidRequest(f"@app.around takes a function, not {function!r}")
@@ -59,7 +59,7 @@ def around_hook(function: Callable[[Current], Any]) -> AroundHook:
     if isinstance(function, type):
         is_async = hasattr(function, "__aenter__") and not hasattr(function, "__enter__")
         return AroundHook(name, function, is_async)
-    # A function decorated with @asynccontextmanager or the like, or one that returns a manager.
+    # A function decorated with @asynccontextmanager or similar, or one that returns a manager.
     return AroundHook(name, function, inspect.isasyncgenfunction(inspect.unwrap(function)))
 
 

@@ -26,7 +26,7 @@ class Enqueued(msgspec.Struct, frozen=True):
 
 
 class JobCall(msgspec.Struct, frozen=True):
-    """The arguments of one job out of many."""
+    """The arguments of one call in `enqueue_many`."""
 
     args: tuple[object, ...]
     kwargs: dict[str, object]
@@ -42,7 +42,7 @@ class Outbox(Protocol):
 
 
 class Enqueuing(Generic[P]):
-    """All ways to enqueue; each has an async twin.  Rejections are raised as PenstockErrors."""
+    """All ways to enqueue; each has an async version.  Rejections are raised as PenstockErrors."""
 
     def __init__(self, outbox: Outbox, spec: JobSpec, resolved: ResolvedOptions) -> None:
         self._outbox = outbox
@@ -50,7 +50,7 @@ class Enqueuing(Generic[P]):
         self._resolved = resolved
 
     def using(self, **options: Unpack[JobOptions]) -> Enqueuing[P]:
-        """The same job with other options, for the calls that follow."""
+        """Return the same job with other options."""
         return Enqueuing(self._outbox, self._spec, self._resolved.merged(options))
 
     def args(self, *args: P.args, **kwargs: P.kwargs) -> JobCall:
@@ -58,7 +58,7 @@ class Enqueuing(Generic[P]):
         return JobCall(args, kwargs)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
-        """Returns when the job is on disk."""
+        """Enqueue one job; returns when it is on disk."""
         return self._put(self._resolved, args, kwargs)
 
     def enqueue_in(self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
@@ -68,7 +68,7 @@ class Enqueuing(Generic[P]):
         return self._put(self._resolved.merged({"due_at": due_at}), args, kwargs)
 
     def enqueue_many(self, calls: Iterable[JobCall | Mapping[str, object]]) -> list[Enqueued]:
-        """One transaction for as many as a batch takes; arguments by `args(…)`, or by name.
+        """Enqueue with one transaction per batch; arguments by `args(…)`, or by name.
 
         All are checked before the first is sent.
         """
@@ -114,7 +114,7 @@ class Enqueuing(Generic[P]):
 
 
 class Job(Enqueuing[P], Generic[P, R_co]):
-    """A function decorated with `@app.job`, which is also the handler of its kind."""
+    """A function decorated with `@app.job`; it is also the handler of its kind."""
 
     def __init__(
         self, function: Callable[P, R_co], outbox: Outbox, spec: JobSpec, resolved: ResolvedOptions
@@ -157,7 +157,7 @@ class Job(Enqueuing[P], Generic[P, R_co]):
     def named(
         self, arguments: Mapping[str, object], options: JobOptions
     ) -> tuple[ResolvedOptions, Draft]:
-        """The draft for arguments by name."""
+        """Build the draft for arguments by name."""
         resolved = self._resolved.merged(options)
         body = self._spec.arguments.write_named(arguments)
         return resolved, self._spec.draft(resolved, body)

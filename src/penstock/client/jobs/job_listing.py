@@ -1,4 +1,4 @@
-"""Pages of jobs: one queue and one state after the other, or from history."""
+"""Pages of jobs: one queue and state after another, or from history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State
 
 MAX_LIMIT = 1_000
-ENDED = (State.DONE, State.CANCELLED)  # found in history only
+ENDED = (State.DONE, State.CANCELLED)  # found only in history
 _IN_QUEUES = (State.LEASED, State.READY, State.WAITING, State.DEAD)
 
 
@@ -79,14 +79,14 @@ def _browse(place: _Place, wanted: JobFilter, limit: int) -> Flow[messages.Page]
 def _list_ended(
     queue: str | None, outcome: State, wanted: JobFilter, limit: int, cursor: str | None
 ) -> Flow[JobPage]:
-    """From history, newest first, without what was sent."""
+    """List ended jobs from history, newest first, without their arguments."""
     query = SearchHistory(queue=queue, outcome=outcome, limit=limit, cursor=cursor, **wanted)
     page: history.History = yield Ask(history.SEARCH, query=query)
     return JobPage([_job_of(ending) for ending in page.endings], page.next)
 
 
 class _Queues:
-    """All queues by name, except those whose counters say that they are empty."""
+    """All queues by name, except those whose counters show that they are empty."""
 
     def __init__(self, states: Sequence[State]) -> None:
         self._states = states

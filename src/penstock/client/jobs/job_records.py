@@ -25,7 +25,7 @@ class JobPage(msgspec.Struct, frozen=True):
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs that exist now, by state; `totals` counts all that ever existed."""
+    """Jobs that exist now, by state; `totals` counts all that have ever existed."""
 
     waiting: int = 0
     ready: int = 0

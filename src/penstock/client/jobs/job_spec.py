@@ -27,19 +27,19 @@ from penstock.domain.queue.queue import check_name
 
 
 class JobSettings(TypedDict, total=False):
-    """What `@app.job(…)` takes."""
+    """The keyword arguments of `@app.job(…)`."""
 
     kind: str  # default: the function's name
     queue: str  # default: "default"
     attempts: int | None  # how many attempts; None: the limit of the queue
-    backoff: BackoffLike | None  # how long to wait after a failure; None: that of the queue
+    backoff: BackoffLike | None  # how long to wait after a failure; None: the queue's back-off
     timeout: Duration | None  # how long one attempt may take
-    retries_timeouts: bool  # retry an attempt that timed out; otherwise it is dead
+    retries_timeouts: bool  # retry an attempt that timed out; otherwise the job is dead
     unique: bool | Unique
     priority: int  # smaller goes first
-    route: str | None  # what it calls, for circuits and statistics
-    expires_in: Duration | None  # it is cancelled if unclaimed by then
-    ignores: Sequence[str]  # former parameters that queued jobs may still have
+    route: str | None  # the route it calls, for circuits and statistics
+    expires_in: Duration | None  # cancel it if it is unclaimed by then
+    ignores: Sequence[str]  # removed parameters that queued jobs may still have
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def spec_of(function: Callable[..., object], about: JobSettings) -> JobSpec:
 
 
 def resolve(about: JobSettings) -> ResolvedOptions:
-    """The default options of such jobs."""
+    """The default options of jobs of this kind."""
     unknown = about.keys() - JobSettings.__annotations__.keys()
     if unknown:
         raise InvalidRequest(f"a job has no setting {', '.join(sorted(unknown))}")

@@ -1,4 +1,4 @@
-"""Look at jobs and control them: `app.jobs`, the same on a store and on a server.
+"""Inspect and control jobs: `app.jobs`, the same on a store and on a server.
 
 Rejections are raised as PenstockErrors; `tx` is the caller's own transaction.
 """
@@ -30,19 +30,19 @@ from penstock.services.queues import CHUNK
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
 
-AnyJob = str | Enqueued  # an id, or what `enqueue` returned
+AnyJob = str | Enqueued  # an id, or the result of `enqueue`
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 
 
 class Jobs:
-    """Each method has an async twin."""
+    """Each method has an async version."""
 
     def __init__(self, app: Penstock) -> None:
         self._app = app
 
     def get(self, job: AnyJob) -> Message:
-        """Live, or from history while that is kept; raises MessageNotFound."""
+        """Return a job, live or from history while that is kept; raises MessageNotFound."""
         return self._channel.request(messages.GET, id=_id_of(job))
 
     async def get_async(self, job: AnyJob) -> Message:
@@ -58,9 +58,9 @@ class Jobs:
         limit: int = 100,
         cursor: str | None = None,
     ) -> JobPage:
-        """A page of jobs; without a state those that have not ended, and the dead.
+        """Return a page of jobs; without a state, those that have not ended and the dead ones.
 
-        `done` and `cancelled` ones come from history, newest first and without their arguments.
+        `done` and `cancelled` jobs come from history, newest first and without their arguments.
         """
         wanted: JobFilter = {"kind": kind, "tag": tag}
         return run(self._channel, list_jobs(queue, _state(state), wanted, limit, cursor))
@@ -80,7 +80,7 @@ class Jobs:
         return await run_async(self._channel, flow)
 
     def count(self, queue: str | None = None) -> JobCounts:
-        """By state, of a queue or of all; read from counters, so its cost does not grow."""
+        """Count jobs by state, in one queue or all; reads counters, so its cost does not grow."""
         return run(self._channel, _count(queue))
 
     async def count_async(self, queue: str | None = None) -> JobCounts:
@@ -94,9 +94,9 @@ class Jobs:
         is_running_ok: bool = True,
         tx: object = None,
     ) -> Acted:
-        """It will not be run; a running one is taken from its worker, which stops it if it can.
+        """Cancel a job; a running one is taken from its worker, which stops it if it can.
 
-        Raises WrongState for a running one unless `is_running_ok`, MessageNotFound if it has ended.
+        Raises WrongState for a running job unless `is_running_ok`, MessageNotFound if it has ended.
         """
         wanted = End(reason=reason, is_running_ok=is_running_ok)
         channel = self._app.backend_for(tx).channel
@@ -122,7 +122,7 @@ class Jobs:
         delay: Duration | None = None,
         tx: object = None,
     ) -> Acted:
-        """Change the due date of a waiting job; raises WrongState once it is claimed."""
+        """Change when a waiting job is due; raises WrongState once it is claimed."""
         wanted = _reschedule(due_at, delay)
         channel = self._app.backend_for(tx).channel
         return channel.request(manual_acts.RESCHEDULE, wanted, tx=tx, id=_id_of(job))
@@ -147,7 +147,7 @@ class Jobs:
         return await run_async(self._channel, _redrive(job, queue))
 
     def wait(self, job: AnyJob, *, timeout: Duration | None = None) -> Message:
-        """Wait until it is done, dead or cancelled (see its `state`).  Raises TimeoutError.
+        """Wait until a job is done, dead or cancelled (see its `state`).  Raises TimeoutError.
 
         Polls after 50 ms, then at growing intervals of at most a second.
         """
@@ -195,7 +195,7 @@ def _redrive(job: AnyJob | None, queue: str | None) -> Flow[int]:
         return 1
     assert queue is not None
     counts = yield from _count(queue)
-    # At most what is there now: jobs that die again meanwhile wait for the next redrive.
+    # At most the present number: jobs that die again meanwhile wait for the next redrive.
     left, total = counts.dead + counts.ready + counts.waiting, 0
     while left > 0:  # in chunks, so that no request takes long
         body = Redrive(limit=min(left, CHUNK))
@@ -211,7 +211,7 @@ def _wait(job_id: str, timeout: Duration | None) -> Flow[Message]:
     pause_s = _FIRST_PAUSE_S
     while True:
         found: Message = yield Ask(messages.GET, {"id": job_id})
-        if found.dead_from is not None:  # it died, and was moved to a dead-letter queue
+        if found.dead_from is not None:  # it died and was moved to a dead-letter queue
             return replace(found, state=State.DEAD)
         if found.state in (*ENDED, State.DEAD):
             return found

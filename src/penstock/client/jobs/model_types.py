@@ -10,7 +10,7 @@ def is_model(kind: object) -> bool:
 
 
 def write_model(value: Any) -> object:
-    """Hook for types that msgspec does not know."""
+    """An encoding hook for types that msgspec does not know."""
     if is_model(type(value)):
         return value.model_dump(mode="json")
     raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")

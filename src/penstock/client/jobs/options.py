@@ -1,4 +1,4 @@
-"""Options of enqueuing a job."""
+"""Options for enqueuing a job."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BackoffLike = Backoff | Duration | Sequence[Duration]
 
 
 class Unique(msgspec.Struct, frozen=True, kw_only=True):
-    """One at a time of the same kind and arguments: enqueuing a second one returns the first.
+    """One job at a time of the same kind and arguments: enqueuing a second returns the first.
 
-    `by`: the arguments that count, None for all.  `until`: the first has "ended" or was "claimed",
+    `by`: the arguments to compare, None for all.  `until`: the first has "ended" or was "claimed",
     or a duration, which becomes the `dedup_window` of the job's queue.
     """
 
@@ -45,7 +45,7 @@ class Unique(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobOptions(TypedDict, total=False):
-    """What `using` and `Penstock.enqueue` take."""
+    """The keyword arguments of `using` and `Penstock.enqueue`."""
 
     queue: str
     priority: int  # smaller goes first
@@ -61,7 +61,7 @@ class JobOptions(TypedDict, total=False):
     timeout: Duration | None
     route: str | None
     attributes: dict[str, str]
-    trace: str | None  # W3C traceparent; without it that of the current span, if there is one
+    trace: str | None  # W3C traceparent; default: that of the current span, if there is one
     tx: object  # the caller's own transaction
 
 
@@ -87,7 +87,7 @@ class ResolvedOptions(msgspec.Struct, frozen=True, kw_only=True):
     tx: object = None
 
     def merged(self, given: JobOptions) -> ResolvedOptions:
-        """With these options replaced; raises InvalidRequest."""
+        """Return a copy with these options replaced; raises InvalidRequest."""
         unknown = given.keys() - JobOptions.__annotations__.keys()
         if unknown:
             raise InvalidRequest(f"there is no option {', '.join(sorted(unknown))}")
@@ -125,7 +125,7 @@ def _fields(given: JobOptions) -> dict[str, Any]:
     if "timeout" in given:
         timeout = given["timeout"]
         fields["timeout_ms"] = None if timeout is None else as_ms("timeout", timeout)
-    # The last one given counts: each kind of date replaces the other.
+    # The last one given counts: a duration and an instant replace each other.
     if "delay" in given:
         fields |= {"delay_ms": as_ms("delay", given["delay"]), "due_at": None}
     if "due_at" in given:
@@ -140,7 +140,7 @@ def _fields(given: JobOptions) -> dict[str, Any]:
 
 
 def texts(name: str, value: object) -> tuple[str, ...]:
-    """A sequence of texts as a tuple; raises InvalidRequest."""
+    """Return a sequence of strings as a tuple; raises InvalidRequest."""
     if not isinstance(value, str) and isinstance(value, Iterable):
         found = tuple(value)
         if all(isinstance(text, str) for text in found):
@@ -149,14 +149,14 @@ def texts(name: str, value: object) -> tuple[str, ...]:
 
 
 def instant(name: str, value: object) -> int:
-    """Milliseconds since the epoch; raises InvalidRequest."""
+    """Convert to milliseconds since the epoch; raises InvalidRequest."""
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise InvalidRequest(f"{name} takes a datetime with a time zone, not {value!r}")
     return instant_of(value)
 
 
 def backoff_of(given: BackoffLike | None) -> Backoff | None:
-    """ "10s": always the same; ["1s", "1m"]: one after the other, then always the last."""
+    """ "10s": always the same delay; ["1s", "1m"]: one after another, then the last again."""
     match given:
         case None:
             return None
@@ -183,5 +183,5 @@ def unique_of(given: bool | Unique, names: Sequence[str], kind: str) -> Unique |
 
 
 def key_of(kind: str, canonical: bytes) -> str:
-    """Short for any arguments, and readable by its kind."""
+    """A dedup key: short for any arguments, and recognisable by its kind."""
     return f"{kind[:100]}:{hashlib.sha256(kind.encode() + canonical).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Recurring jobs, as they are declared with `@app.recurring`."""
+"""Recurring jobs, as declared with `@app.recurring`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _SAME = frozenset(Template.__struct_fields__) - {"queue", "body", "attributes"}
 
 
 class RecurrenceOptions(TypedDict, total=False):
-    """What `@app.recurring` takes beside a cron expression."""
+    """The keyword arguments of `@app.recurring`, besides a cron expression."""
 
-    every: Duration  # in place of the cron expression
-    zone: str  # of the cron expression; UTC without it
-    name: str  # of the recurring work; the job's kind without it
-    arguments: Mapping[str, object]  # of each call, by name
+    every: Duration  # instead of a cron expression
+    zone: str  # of the cron expression; default: UTC
+    name: str  # of the recurring work; default: the job's kind
+    arguments: Mapping[str, object]  # arguments of each call, by name
     catch_up: Literal["skip", "one", "all"]
     overlap: Literal["allow", "skip", "wait", "replace"]
 
@@ -46,19 +46,19 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recurs(Protocol):
-    """The part of a job that is needed here."""
+    """The part of a job that this module needs."""
 
     @property
     def kind(self) -> str: ...
     def named(
         self, arguments: Mapping[str, object], options: JobOptions
     ) -> tuple[ResolvedOptions, Draft]:
-        """What to enqueue for arguments by name."""
+        """Build the draft for arguments by name."""
         ...
 
 
 def rhythm_of(cron: str | None, given: RecurrenceOptions) -> Rhythm:
-    """Raises InvalidRequest."""
+    """Build the rhythm; raises InvalidRequest."""
     every = given.get("every")
     if (cron is None) == (every is None):
         raise InvalidRequest("recurring work has a cron expression or every=, one of them")
@@ -68,7 +68,7 @@ def rhythm_of(cron: str | None, given: RecurrenceOptions) -> Rhythm:
 
 
 def recurrence_of(job: Recurs, rhythm: Rhythm, given: RecurrenceOptions) -> Recurrence:
-    """Raises InvalidRequest for a rhythm, policies or arguments that make no sense."""
+    """Raises InvalidRequest for an invalid rhythm, policies or arguments."""
     if not hasattr(job, "named"):
         raise InvalidRequest("recurring work is a job: @app.recurring stands above @app.job")
     resolved, draft = job.named(given.get("arguments", {}), {})

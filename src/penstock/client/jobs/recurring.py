@@ -27,9 +27,9 @@ _log = logging.getLogger("penstock.client")
 
 
 class RecurringWork:
-    """Declares it when called, as a decorator; the methods are about what the store keeps.
+    """Called as a decorator, declares recurring work; the methods manage what the store keeps.
 
-    Each method has an async twin.
+    Each method has an async version.
     """
 
     def __init__(self, app: Penstock) -> None:
@@ -39,7 +39,7 @@ class RecurringWork:
     def __call__(
         self, cron: str | None = None, **given: Unpack[RecurrenceOptions]
     ) -> Callable[[Job[P, R]], Job[P, R]]:
-        """Put above `@app.job`: the job is enqueued again and again, once per cluster."""
+        """Put it above `@app.job`: the job is then enqueued on schedule, once per cluster."""
         rhythm = rhythm_of(cron, given)
 
         def decorate(job: Job[P, R]) -> Job[P, R]:
@@ -49,26 +49,26 @@ class RecurringWork:
         return decorate
 
     def list(self) -> Works:
-        """All of it by name, of every application."""
+        """List the recurring work of all applications, by name."""
         return [*self._schedules.list()]
 
     def get(self, name: str) -> Recurring:
-        """With its next and its last firing; raises ScheduleNotFound."""
+        """Return it with its next and last firing; raises ScheduleNotFound."""
         return self._schedules.get(name)
 
     def remove(self, name: str) -> None:
-        """No more firings; what was sent stays.  A worker that declares it makes it again."""
+        """Remove it; sent messages stay.  A worker that declares it creates it again."""
         self._schedules.remove(name)
 
     def pause(self, name: str) -> Recurring:
         return self._schedules.pause(name)
 
     def resume(self, name: str) -> Recurring:
-        """Firings that fell into the pause are not caught up."""
+        """Resume it; firings missed during the pause are not made up for."""
         return self._schedules.resume(name)
 
     def run(self, name: str) -> str:
-        """Send it once now, besides its firings; the job's id."""
+        """Send it once now, in addition to its firings; returns the job's id."""
         return self._schedules.run(name)
 
     async def list_async(self) -> Works:
@@ -95,7 +95,7 @@ class RecurringWork:
 
 
 def declare(channel: Channel, recurrence: Recurrence, *, owner: str | None) -> None:
-    """For the application `owner`; logs a warning if the API key lacks the role for it."""
+    """Declare it for the application `owner`; logs a warning if the API key lacks the role."""
     wanted = msgspec.structs.replace(recurrence.wanted, owner=owner)
     try:
         RecurringClient(channel).put(recurrence.name, wanted)

@@ -1,8 +1,8 @@
 """Trace context that travels with a job, and spans where OpenTelemetry is installed.
 
-What is stored is W3C's: the traceparent, and after a space the tracestate if there is one.  An
-enqueue is a producer span, and the first attempt is its child.  Later attempts are traces of their
-own, linked to it: a job that is tried for days would otherwise stretch a trace over days.
+The stored form is W3C's traceparent, followed by a space and the tracestate if there is one.  An
+enqueue is a producer span, and the first attempt is its child.  Later attempts are separate traces
+linked to it: otherwise a job that is retried for days would stretch one trace over days.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ else:
     _w3c = TraceContextTextMapPropagator()
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_MOST_CHARS = 1024  # of what is kept
+_MOST_CHARS = 1024  # of the stored context
 _SYSTEM = "penstock"
 
 
 class Consuming:
-    """The span of a handler; takes what it returned, as raised errors pass through it anyway."""
+    """The span of a handler; it is given results, while exceptions pass through it anyway."""
 
     def __init__(self, span: Span | None = None) -> None:
         self._span = span
@@ -46,7 +46,7 @@ class Consuming:
 
 
 def check(given: str) -> str:
-    """Return it, or raise InvalidRequest: a traceparent, maybe a space and a tracestate."""
+    """Return a valid stored context (traceparent, optional tracestate) or raise InvalidRequest."""
     parent, _, state = given.partition(" ")
     if not _TRACEPARENT.fullmatch(parent) or len(given) > _MOST_CHARS or "\n" in state:
         raise InvalidRequest(f"trace is a W3C traceparent, not {given[:100]!r}")
@@ -54,7 +54,7 @@ def check(given: str) -> str:
 
 
 def current_trace() -> str | None:
-    """The current span's context, to be stored; None without tracing."""
+    """The current span's context in stored form; None without tracing."""
     if not _has_api or not trace.get_current_span().get_span_context().is_valid:
         return None
     carrier: dict[str, str] = {}
@@ -67,7 +67,7 @@ def current_trace() -> str | None:
 
 
 class Producing:
-    """An enqueue under way: the trace context to store, and the span that measures it."""
+    """An enqueue in progress: the trace context to store, and the span that measures it."""
 
     def __init__(self, trace: str | None, span: Span | None = None) -> None:
         self.trace = trace
@@ -80,7 +80,7 @@ class Producing:
 
 @contextmanager
 def producing(destination: str, drafts: Sequence[Draft]) -> Iterator[Producing]:
-    """A producer span around an enqueue or a publish; without an SDK only the current context."""
+    """A producer span around an enqueue or publish; without an SDK, only the current context."""
     if not _has_api or not _is_recording():
         yield Producing(current_trace())
         return
@@ -99,13 +99,13 @@ def producing(destination: str, drafts: Sequence[Draft]) -> Iterator[Producing]:
 
 
 def is_needed(job: ClaimedJob) -> bool:
-    """Whether there is anything to do around this job: not without a trace and an SDK."""
+    """Whether this job needs tracing: it carries a trace, or an SDK records spans."""
     return _has_api and (job.trace is not None or _is_recording())
 
 
 @contextmanager
 def consuming(job: ClaimedJob) -> Iterator[Consuming]:
-    """The handler's span; with OpenTelemetry's API alone only the sender's context."""
+    """The handler's span; with only OpenTelemetry's API, just the sender's context."""
     if not _has_api:
         yield Consuming()
         return

@@ -1,4 +1,4 @@
-"""A store opened in the application's own process: no server is needed, though there may be one."""
+"""An in-process store: no server is needed, though one may use the same store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from penstock.worker.application import JobSource
 
 class LocalBackend:
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
-        # The caller's thread may run an event loop, on which the tickets of opening cannot wait.
+        # The calling thread may run an event loop, on which nothing can wait for the store.
         self.broker = run_off_loop(lambda: open_broker(settings, clock=clock))
         self.channel: Channel = LocalChannel(
             handlers_of(self.broker),
@@ -133,9 +133,9 @@ class LocalBackend:
     def _creation(
         self, name: str, settings: Mapping[str, Any] | None
     ) -> Callable[[Session], Queue]:
-        """To run in the caller's transaction, because one of our own would wait for its end.
+        """Create a queue in the caller's transaction: a separate one would wait for it to end.
 
-        The directory does not learn of the queue, because the caller may roll back.
+        The directory is not updated, because the caller may roll back.
         """
         wanted, now = msgspec.convert(settings or {}, QueueSettings), self.clock.now()
         return lambda session: (

@@ -1,4 +1,4 @@
-"""Operations answered in the caller's own process: no HTTP, no server."""
+"""Executes operations in the caller's own process: no HTTP, no server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LocalChannel:
                 return run_steps(work, partial(_result, tx=tx))
             return _result(work, tx) if isinstance(work, Work) else work
 
-        if tx is not None:  # it belongs to the calling thread
+        if tx is not None:  # a transaction belongs to the calling thread
             return cast(Answer, _answer(run()))
         if operation.method != "GET":
             self._refuse_deadlock()
@@ -104,7 +104,7 @@ def _answer(answer: Any) -> Any:
 
 
 def _checked(operation: Operation[Any], query: QueryRecord | None) -> QueryRecord | None:
-    """With the same defaults and limits as over HTTP, where decoding sets them."""
+    """Apply the same defaults and limits as HTTP decoding does."""
     if query is None:
         return None if operation.query is None else operation.query()
     for name, most in _limits(type(query)):
@@ -118,7 +118,7 @@ def _checked(operation: Operation[Any], query: QueryRecord | None) -> QueryRecor
 
 @cache
 def _limits(record: type[QueryRecord]) -> list[tuple[str, int]]:
-    """The fields of a query that are limits, and their maxima."""
+    """The query fields that are limits, and their maxima."""
     info = inspect.type_info(record)
     assert isinstance(info, inspect.StructType)
     types = (
@@ -131,9 +131,7 @@ def _limits(record: type[QueryRecord]) -> list[tuple[str, int]]:
 
 
 def _record(operation: Operation[Any], body: Body | None) -> Any:
-    """As it would arrive over HTTP: checked, with JSON values as text and instants as clients send
-    them.
-    """
+    """Build the record as HTTP would deliver it: checked, JSON values as text, instants as sent."""
     if operation.request is None:
         return None
     kind: Any = dict[str, Any] if operation.is_partial else operation.request

@@ -1,4 +1,4 @@
-"""A backend that is opened at its first use, and again in a forked child."""
+"""A backend that is opened at its first use, and anew in a forked child."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LazyBackend:
 
     @contextmanager
     def substitute(self, other: Backend) -> Iterator[None]:
-        """Inside this context everything goes to another backend; the own one stays open."""
+        """Use another backend inside this context; the original one stays open."""
         with self._lock:
             before, self._backend = self._backend, other
         try:
@@ -57,7 +57,7 @@ class LazyBackend:
             backend.close()
 
     def _forked(self) -> None:
-        """In the child: the backend's threads exist only in the parent.
+        """In the child: drop the backend, whose threads exist only in the parent.
 
         The parent's backend is neither used nor closed: closing it would end the parent's
         connections to the database.

@@ -1,4 +1,4 @@
-"""Jobs from a store in the same process."""
+"""Jobs from an in-process store."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class LocalSource:
                 break
             finished = claimed.finished if finished is None else finished
             found += [self._work(queue, *one) for one in claimed.messages]
-        if finished is None:  # no queue was asked
+        if finished is None:  # no queue was claimed from
             finished = self._broker.messages.act(acts).result() if acts else []
         return found, _merged(plans, finished)
 
@@ -107,7 +107,7 @@ class LocalSource:
         with self._lock:
             listeners = list(self._listeners.values())
         for queues, callback in listeners:
-            # A queue whose name is not cached yet may be one of theirs.
+            # A queue whose name is not cached yet may be one that they listen to.
             if None in names or not queues.isdisjoint(names):
                 callback()
 
@@ -158,7 +158,7 @@ class LocalSource:
 def _merged(
     plans: Sequence[LeaseAct | PenstockError], answers: Sequence[Acted | PenstockError]
 ) -> list[ActAnswer]:
-    """The error of each act, or None; the store was not asked about acts with an invalid plan."""
+    """An error or None for each act; acts with an invalid plan were never sent to the store."""
     left = iter(answers)
     results = [plan if isinstance(plan, PenstockError) else next(left) for plan in plans]
     return [one if isinstance(one, PenstockError) else None for one in results]

@@ -1,1 +1,1 @@
-"""A server elsewhere: the native API over HTTP."""
+"""A remote server, used through the native API over HTTP."""

@@ -1,4 +1,4 @@
-"""The acts of one exchange with a server: sent in parts, answered in their order.
+"""The acts of one exchange with a server: sent in several requests, answered in order.
 
 A request may fail after others were answered.  Those answers count; the acts of the failed request
 and of those after it are marked as `Unanswered`, so that the worker sends them again.
@@ -30,7 +30,7 @@ class RemoteActs:
         self.error: PenstockError | OSError | None = None  # the first request that failed
 
     def completions(self, queues: Collection[str]) -> dict[str, list[int]]:
-        """By queue, those that may go with a claim from it: a server takes no others there."""
+        """The completions that may go with a claim, by queue; a server takes no others there."""
         found: dict[str, list[int]] = {}
         for place, act in enumerate(self._acts):
             if act.verb is Verb.COMPLETE and act.queue is not None and act.queue in queues:
@@ -47,7 +47,7 @@ class RemoteActs:
             self._answers[place] = result if isinstance(result, PenstockError) else None
 
     def send_all_but(self, later: Collection[int] = ()) -> None:
-        """Those that are not answered yet; ends at the first request that fails."""
+        """Send the acts that have no answer yet; stops at the first request that fails."""
         places = [
             place
             for place in range(len(self._acts))

@@ -1,4 +1,4 @@
-"""A server behind an application."""
+"""A server as the backend of an application."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class RemoteBackend:
         return self._source
 
     def start_duties(self) -> None:
-        """The server has its own."""
+        """Nothing to do: the server runs its own duties."""
 
     def close(self) -> None:
         if self._source is not None:

@@ -45,13 +45,13 @@ A = TypeVar("A")
 
 
 class ClaimedMessage(Message, frozen=True, kw_only=True):
-    """A message with a receipt, which all messages of a claim have."""
+    """A message with a receipt, as returned by a claim."""
 
     receipt: str
 
 
 class RawMessage(ClaimedMessage, frozen=True, kw_only=True):
-    """The same with its body undecoded, for workers."""
+    """The same with an undecoded body, for workers."""
 
     body: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -66,7 +66,7 @@ class _RawClaimed(msgspec.Struct):
     completed: list[Any] = []
 
 
-# The claim of the contract, its answer decoded as these records.
+# The contract's claim operation, with its answer decoded as these records.
 _CLAIM: Operation[Any] = structs.replace(leases.CLAIM, answer=_Claimed)
 _CLAIM_RAW: Operation[Any] = structs.replace(leases.CLAIM, answer=_RawClaimed)
 
@@ -100,8 +100,9 @@ class Remote:
         self._transport.close()
 
     def send(self, queue: str, body: object, **options: Unpack[SendOptions]) -> Sent:
-        """Returns when it is on disk.  With a `dedup_key` the request is repeated if its answer
-        is lost.
+        """Send a message; returns when it is on disk.
+
+        With a `dedup_key`, the client repeats the request if the answer is lost.
         """
         return self.send_draft(queue, Draft(body, **options))
 
@@ -110,7 +111,7 @@ class Remote:
         return self._exchange(sends.SEND, {"queue": queue}, draft, is_safe=is_safe)
 
     def send_batch(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
-        """One transaction; a result or an error for each draft, in their order."""
+        """Send in one transaction; returns a result or an error for each draft, in order."""
         is_safe = all(draft.dedup_key is not None for draft in drafts)
         body = {"messages": drafts}
         answer = self._exchange(sends.SEND_BATCH, {"queue": queue}, body, is_safe=is_safe)
@@ -128,10 +129,10 @@ class Remote:
         claim_key: str | None = None,
         kinds: Sequence[str] | None = None,
     ) -> list[ClaimedMessage]:
-        """Lease messages; waits up to `wait_ms` for the first, or as the queue is set.
+        """Claim messages; waits up to `wait_ms` for the first, by default as the queue is set.
 
-        With a `claim_key` the request is repeated if its answer is lost.  With `kinds` only
-        messages of these.
+        With a `claim_key`, the request is repeated if its answer is lost.  With `kinds`, only
+        messages of these kinds are claimed.
         """
         wanted = Claim(
             limit=limit,
@@ -178,7 +179,7 @@ class Remote:
         claimed_by: str,
         wait_ms: int = 0,
     ) -> tuple[list[ActResult], list[RawMessage]]:
-        """The same for workers: bodies are not decoded."""
+        """The same for workers: bodies stay undecoded."""
         wanted = Claim(
             complete=list(receipts),
             limit=limit,
@@ -197,11 +198,11 @@ class Remote:
         )
 
     def act(self, receipt: str, verb: Verb, **options: Unpack[ActOptions]) -> Acted:
-        """Any act on a lease; raises LeaseLost when it is not held any more."""
+        """Apply any act to a lease; raises LeaseLost if it is not held any more."""
         return self._exchange(leases.ACTS[verb], {"receipt": receipt}, ActFields(**options))
 
     def complete(self, receipt: str, *, is_late_ok: bool | None = None) -> Acted:
-        """With `is_late_ok` also after the lease expired, until another client claims it."""
+        """Complete a message; with `is_late_ok` also after its lease expired, until reclaimed."""
         return self.act(receipt, Verb.COMPLETE, is_late_ok=is_late_ok)
 
     def fail(
@@ -221,9 +222,9 @@ class Remote:
         is_start: bool | None = None,
         progress: Any = None,
     ) -> Acted:
-        """A lease of that length from now on; by default as long as the queue's setting.
+        """Extend the lease to that length from now; by default to the queue's lease time.
 
-        Past the message's own deadline, which `is_start` counts from now, the attempt is timed out
+        Past the message's own deadline, which `is_start` counts from now, the attempt times out
         instead, and LeaseLost is raised.
         """
         return self.act(
@@ -238,11 +239,11 @@ class Remote:
     def time_out(
         self, receipt: str, *, error: str | None = None, retry_in_ms: int | None = None
     ) -> Acted:
-        """The attempt took too long: dead, or failed if the message retries timeouts."""
+        """Report that the attempt took too long: dead, or failed if the message retries it."""
         return self.act(receipt, Verb.TIME_OUT, error=error, retry_in_ms=retry_in_ms)
 
     def crash(self, receipt: str, *, error: str | None = None) -> Acted:
-        """The worker crashed with it: ready again, until it has crashed too many."""
+        """Report that a worker crashed on it: ready again, until it has caused too many crashes."""
         return self.act(receipt, Verb.CRASH, error=error)
 
     def snooze(self, receipt: str, *, delay_ms: int, reason: str | None = None) -> Acted:
@@ -255,7 +256,7 @@ class Remote:
         return self.act(receipt, Verb.CANCEL, reason=reason)
 
     def act_batch(self, acts: Sequence[BatchAct]) -> list[ActResult]:
-        """One transaction; a result or an error for each act, in their order."""
+        """Act in one transaction; returns a result or an error for each act, in order."""
         answer = self._exchange(leases.ACT_BATCH, {}, Acts(list(acts)))
         return _each(answer.results, Acted)
 
@@ -263,11 +264,11 @@ class Remote:
         return self._transport.request(overview.STATS)
 
     def is_ready(self) -> bool:
-        """Whether the store of the server answers.  Raises Unreachable if the server does not."""
+        """Whether the server's store answers.  Raises Unreachable if the server does not."""
         return self.readiness() is not None
 
     def readiness(self) -> Readiness | None:
-        """None: the store of the server does not answer.  Raises Unreachable."""
+        """The readiness of the server; None if its store does not answer.  Raises Unreachable."""
         try:
             return self._transport.request(health.READY)
         except PenstockError:
@@ -275,7 +276,7 @@ class Remote:
 
 
 def _each(answers: list[Any], kind: type[A]) -> list[A | PenstockError]:
-    """What the server answered to each part of a batch: its result or its error."""
+    """The server's answer to each part of a batch: a result or an error."""
     results: list[A | PenstockError] = []
     for answer in answers:
         if "error" in answer:

@@ -62,12 +62,12 @@ class RemoteSource:
                 break
             acts.answer(places, results)
             found += [_work(message) for message in messages]
-        if not isinstance(acts.error, OSError):  # then the other acts may still be taken
+        if not isinstance(acts.error, OSError):  # the other acts may still succeed
             acts.send_all_but()
             if len(found) < limit:
                 for one in waiting:
                     one.begin(IdleWorker(lease_ms, worker_id))
-        if not found:  # what was claimed is leased to this worker, which has to run it
+        if not found:  # the claimed jobs are leased to this worker, which has to run them
             acts.check()
         if isinstance(acts.error, PenstockError):
             log_failed_claim(queue, acts.error)
@@ -80,7 +80,7 @@ class RemoteSource:
         return sent.answers()
 
     def listen(self, queues: Sequence[str], callback: Callable[[], None]) -> Callable[[], None]:
-        """From the next claim that returns fewer jobs than its limit."""
+        """Start with the next claim that returns fewer jobs than its limit."""
         waiting = LongPolls(self._remote, queues, callback)
         with self._lock:
             self._waiting.append(waiting)
@@ -107,7 +107,7 @@ class RemoteSource:
             one.stop()
 
     def _waiting_at(self, queues: Sequence[str]) -> list[LongPolls]:
-        """Those of the worker that claims from these queues; workers may share this source."""
+        """The polls of the worker that claims from these queues; workers may share a source."""
         return [one for one in list(self._waiting) if one.queues <= set(queues)]
 
 

@@ -1,7 +1,7 @@
-"""HTTP to one server: persistent connections, time-outs, and repeats only where they are safe.
+"""HTTP to one server: persistent connections, time-outs, and retries only where they are safe.
 
 A request that changes something is not repeated automatically: if its answer is lost, the client
-cannot know whether it was done.  `Unreachable.was_sent` says so, and the caller decides.
+cannot know whether it was executed.  `Unreachable.was_sent` says so, and the caller decides.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class HttpAnswer(msgspec.Struct, frozen=True):
 
 
 class Transport:
-    """Safe to share between threads: each request has a connection to itself."""
+    """Safe to share between threads: each request has exclusive use of a connection."""
 
     def __init__(
         self, url: str, *, key: str | None = None, timeout: float = 30.0, repeats: int = 1
@@ -134,10 +134,10 @@ class Transport:
         wait_s: float = 0.0,
         is_safe: bool = False,
     ) -> HttpAnswer:
-        """The answer, if its status is below 400; raises the server's error, or Unreachable.
+        """Return an answer with a status below 400; raises the server's error, or Unreachable.
 
-        `is_safe`: doing it twice is the same as doing it once, so it is repeated if the answer is
-        lost.
+        `is_safe`: executing the request twice has the same effect as once, so it is repeated if the
+        answer is lost.
         """
         content = None if body is None else msgspec.json.encode(body)
         sent_headers = self._headers | (headers or {})
@@ -226,7 +226,7 @@ def _decoder(operation: Operation[Any]) -> msgspec.json.Decoder[Any]:
 
 
 def _is_dropped(connection: http.client.HTTPConnection) -> bool:
-    """Whether the server closed it while it was idle: then the end can be read."""
+    """Whether the server closed an idle connection: then its end can be read."""
     if connection.sock is None:
         return True
     poll = select.poll()

@@ -2,7 +2,7 @@
 
 A server announces jobs only by answering a claim.  So while a worker has free slots, a claim waits
 at each of its queues.  The first one that gets a job keeps it for the worker's next claim; the
-others release what they get, until the worker has free slots again.
+others release their jobs, until the worker has free slots again.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ class LongPolls:
             SupervisedThread(name, partial(self._wait, queue), health=Health()).start()
 
     def begin(self, idle: IdleWorker) -> None:
-        """The worker has free slots."""
+        """Start polling: the worker has free slots."""
         with self._changed:
             if not self._found:
                 self._idle = idle
                 self._changed.notify_all()
 
     def take(self) -> list[RawMessage]:
-        """The found jobs; the worker claims for itself now."""
+        """Take the jobs found; from now on the worker claims for itself."""
         with self._changed:
             found, self._found = self._found, []
             self._idle = None
         return found
 
     def stop(self) -> None:
-        """Jobs that were not taken, or are found later, are released."""
+        """Stop polling; jobs that were not taken, or are found later, are released."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
@@ -91,7 +91,7 @@ class LongPolls:
                 wait_ms=DEFAULT_LIMITS.max_wait_ms,
             )
         except (PenstockError, Unreachable) as error:
-            if not isinstance(error, QueueNotFound):  # the worker's claims report it
+            if not isinstance(error, QueueNotFound):  # the worker's own claims report it
                 _log.debug("cannot wait for jobs in %r: %s", queue, error)
             with self._changed:
                 self._changed.wait_for(lambda: self._is_stopped, timeout=_PAUSE_S)
@@ -111,5 +111,5 @@ class LongPolls:
         for message in messages:
             try:
                 self._remote.act(message.receipt, Verb.RELEASE)
-            except (PenstockError, Unreachable) as error:  # then its lease expires
+            except (PenstockError, Unreachable) as error:  # the lease then expires
                 _log.warning("cannot release %s: %s", message.id, error)

@@ -21,7 +21,7 @@ class CircuitClient:
         self._request = channel.request
 
     def list(self) -> Sequence[Circuit]:
-        """By their patterns."""
+        """List circuits by pattern."""
         return self._request(circuits.LIST).circuits
 
     def get(self, circuit: str) -> Circuit:
@@ -32,7 +32,7 @@ class CircuitClient:
         return self._request(circuits.CLOSE, circuit=circuit)
 
     def close_all(self) -> int:
-        """Returns how many were not closed before."""
+        """Close all circuits; returns how many were not closed."""
         return self._request(circuits.CLOSE_ALL).closed
 
     def unhold(self, circuit: str) -> int:
@@ -44,22 +44,22 @@ class CircuitClient:
         return self._request(circuits.UNHOLD_ALL).unheld
 
     def open(self, circuit: str) -> Circuit:
-        """It stays open until an operator closes it."""
+        """Open it; it stays open until an operator closes it."""
         return self._request(circuits.OPEN, circuit=circuit)
 
     # ---- jobs
 
     def permits(self, jobs: Mapping[str, str]) -> dict[str, Permitted] | None:
-        """Whether jobs of these routes may be run now; None: no circuit is watched.
+        """Return whether jobs of these routes may run now; None if no circuit is watched.
 
-        `jobs`: by route, the id of a claimed job that has it.
+        `jobs` maps each route to the id of a claimed job that names it.
         """
         wanted = RouteNames([*jobs], [*jobs.values()])
         answer = self._request(job_circuits.PERMITS, wanted)
         return {one.route: one.permitted for one in answer.permits} if answer.is_watching else None
 
     def report(self, reports: Sequence[Reported]) -> None:
-        """The outcomes of jobs that had a permit."""
+        """Report the outcomes of jobs that had a permit."""
         outcomes = [JobOutcome.of(one) for one in reports]
         self._request(job_circuits.OUTCOMES, JobOutcomes(outcomes))
 
@@ -75,13 +75,13 @@ class CircuitClient:
         return self._request(circuit_settings.RESET_BREAKER)
 
     def all_own_settings(self) -> Sequence[CircuitSettings]:
-        """Those of the circuits that override settings of the breaker, by their routes."""
+        """The settings of all circuits that override those of the breaker, by route."""
         return self._request(circuit_settings.LIST).circuits
 
     def own_settings(
         self, circuit: str | None = None, *, route: str | None = None
     ) -> CircuitSettings:
-        """Those of the circuit with this hash, or of this route.  Raises CircuitNotFound."""
+        """The overrides of the circuit with this hash or route.  Raises CircuitNotFound."""
         return self._own_settings(circuit_settings.GET, circuit, route)
 
     def change_own_settings(
@@ -91,7 +91,7 @@ class CircuitClient:
         *,
         route: str | None = None,
     ) -> CircuitSettings:
-        """Override these, and leave the other overrides."""
+        """Override these settings, and keep the other overrides."""
         return self._own_settings(circuit_settings.CHANGE, circuit, route, changes)
 
     def put_own_settings(
@@ -101,13 +101,13 @@ class CircuitClient:
         *,
         route: str | None = None,
     ) -> CircuitSettings:
-        """Override just these."""
+        """Replace all overrides with these."""
         return self._own_settings(circuit_settings.PUT, circuit, route, overrides)
 
     def reset_own_settings(
         self, circuit: str | None = None, *, route: str | None = None
     ) -> CircuitSettings:
-        """Override nothing."""
+        """Remove all overrides."""
         return self._own_settings(circuit_settings.RESET, circuit, route)
 
     def _own_settings(

@@ -29,7 +29,7 @@ class HistoryClient:
         self._request = channel.request
 
     def search(self, *, page_size: int = 100, **wanted: Unpack[EndingFilter]) -> Iterator[Ending]:
-        """Newest first, page by page, as far as the caller reads."""
+        """Search finished messages, newest first; fetches further pages as the caller iterates."""
         cursor: str | None = None
         while True:
             page = self.page(limit=page_size, cursor=cursor, **wanted)

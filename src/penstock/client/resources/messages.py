@@ -1,4 +1,4 @@
-"""Messages: looked up, browsed, and changed by an operator."""
+"""Look up, browse and change messages, as an operator does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MessageClient:
         self._request = channel.request
 
     def get(self, message_id: str) -> Message:
-        """Live, or from history; raises MessageNotFound."""
+        """Return a message, live or from history; raises MessageNotFound."""
         return self._request(messages.GET, id=message_id)
 
     def browse(
@@ -35,9 +35,9 @@ class MessageClient:
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page:
-        """A page of a queue's messages; changes nothing.
+        """Return a page of a queue's messages; changes nothing.
 
-        With a filter a page may be short, or even empty, and still have a next one.
+        With a filter, a page may be short, or even empty, and still have a next one.
         """
         wanted = Browse(
             state=state,
@@ -65,7 +65,7 @@ class MessageClient:
         is_dry_run: bool = False,
         is_running_ok: bool = False,
     ) -> Changed:
-        """Act on all messages that match, or only count them."""
+        """Act on all matching messages, or only count them."""
         wanted = Bulk(
             act=act,
             ids=None if ids is None else list(ids),
@@ -84,7 +84,7 @@ class MessageClient:
     def cancel(
         self, message_id: str, *, reason: str | None = None, is_running_ok: bool = False
     ) -> Acted:
-        """`is_running_ok`: also a leased message, whose lease holder is fenced."""
+        """Cancel a message; `is_running_ok`: also a leased one, whose holder is fenced."""
         wanted = End(reason=reason, is_running_ok=is_running_ok)
         return self._request(manual_acts.CANCEL, wanted, id=message_id)
 
@@ -100,6 +100,6 @@ class MessageClient:
     def reschedule(
         self, message_id: str, due_at: datetime | None = None, *, delay_ms: int | None = None
     ) -> Acted:
-        """Change when an unclaimed message is due: at an instant, or counted from now."""
+        """Change when an unclaimed message is due: at an instant, or after a delay from now."""
         wanted = Reschedule(due_at=due_at, delay_ms=delay_ms)
         return self._request(manual_acts.RESCHEDULE, wanted, id=message_id)

@@ -1,4 +1,4 @@
-"""Messages moved out of a queue in the background."""
+"""Move tasks: messages moved out of a queue in the background."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class MoveClient:
     def start(
         self, queue: str, *, to: str | None = None, max_per_second: int | None = None
     ) -> Move:
-        """To the queue `to`, or each message to the one it died in; returns at once."""
+        """Start moving to the queue `to`, or each message to the queue it died in."""
         wanted = StartMove(to=to, max_per_second=max_per_second)
         return self._request(moves.START, wanted, queue=queue)
 
     def list(self, queue: str, *, limit: int = 100) -> list[Move]:
-        """The latest ones out of `queue`, newest first."""
+        """List the latest move tasks out of `queue`, newest first."""
         return self._request(moves.LIST, query=LatestMoves(limit=limit), queue=queue).moves
 
     def get(self, move_id: str) -> Move:

@@ -1,4 +1,4 @@
-"""Notifications: messages for a set time, found again by their tags."""
+"""Notifications: messages due at a set time, found again by their tags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from penstock.client.channel import Channel
 
 
 class Tags(TypedDict, total=False):
-    """Both tags, one of them in its place, or one in either place; in one queue or in all."""
+    """Both tags, one tag in its place, or one tag in either place; in one queue or in all."""
 
     queue: str | None
     tag: str | None
@@ -56,15 +56,15 @@ class NotificationClient:
         user_token: str | None = None,
         **options: Unpack[SendOptions],
     ) -> Recorded:
-        """Returns when it is on disk.
+        """Record a notification; returns when it is on disk.
 
-        With a `dedup_key` the client repeats the request if the answer is lost.
+        With a `dedup_key`, the client repeats the request if the answer is lost.
         """
         wanted = NewNotification(body=body, queue=queue, user_token=user_token, **options)
         return self._request(notifications.RECORD, wanted)
 
     def find(self, *, page_size: int = 100, **wanted: Unpack[FindFilter]) -> Iterator[Notification]:
-        """Those that have not ended, as they were recorded, one page after the other."""
+        """Find notifications that have not ended, in the order they were recorded, page by page."""
         cursor: str | None = None
         while True:
             page = self.page(limit=page_size, cursor=cursor, **wanted)
@@ -82,16 +82,16 @@ class NotificationClient:
     def past(
         self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[PastFilter]
     ) -> notifications.Notifications:
-        """Those that have ended, newest first; `from_at <= finished_at < to_at`."""
+        """Find ended notifications, newest first; `from_at <= finished_at < to_at`."""
         query = SearchPastNotifications(limit=limit, cursor=cursor, **wanted)
         return self._request(notifications.PAST, query=query)
 
     def get(self, notification_id: str) -> Notification:
-        """Live, or from history; raises MessageNotFound."""
+        """Return a notification, live or from history; raises MessageNotFound."""
         return self._request(notifications.GET, id=notification_id)
 
     def move(self, notification_id: str, due_at: datetime) -> Acted:
-        """To another date, until a worker has claimed it."""
+        """Change when an unclaimed notification is due."""
         return self.change(notification_id, due_at=due_at)
 
     def change(
@@ -103,15 +103,15 @@ class NotificationClient:
         tags: Sequence[str] | None = None,
         kind: str | None = None,
     ) -> Acted:
-        """Fields that are not given stay."""
+        """Change the given fields only."""
         given = None if tags is None else tuple(tags)
         wanted = Change(due_at=due_at, body=body, tags=given, kind=kind)
         return self._request(notifications.CHANGE, wanted, id=notification_id)
 
     def remove(self, notification_id: str) -> Acted:
-        """Raises WrongState while a worker is handling it."""
+        """Cancel a notification.  Raises WrongState while a worker is handling it."""
         return self._request(notifications.REMOVE, id=notification_id)
 
     def remove_all(self, **tags: Unpack[Tags]) -> int:
-        """All unclaimed ones with these tags; how many there were."""
+        """Cancel all unclaimed notifications with these tags; returns their number."""
         return self._request(notifications.REMOVE_ALL, query=ByTags(**tags)).cancelled

@@ -18,7 +18,7 @@ class QueueClient:
     def list(
         self, *, prefix: str = "", contains: str = "", dead_letter_queue: str | None = None
     ) -> Iterator[Queue]:
-        """All queues by name, page by page, or those whose dead messages go to a certain queue."""
+        """List queues by name, page by page; optionally those with a certain dead-letter queue."""
         cursor: str | None = None
         while True:
             page = self.page(
@@ -65,7 +65,7 @@ class QueueClient:
         return self._request(queues.PUT, wanted, only_new=only_new, queue=name)
 
     def patch(self, name: str, changes: Mapping[str, Any]) -> Queue:
-        """Change some settings and leave the others."""
+        """Change some settings and keep the others."""
         return self._request(queues.CHANGE, changes, queue=name)
 
     def delete(self, name: str, *, force: bool = False) -> None:
@@ -78,7 +78,7 @@ class QueueClient:
         return self._request(queues.RESUME, queue=name)
 
     def unhold(self, name: str) -> Queue:
-        """End a circuit's hold on it; a pause stays."""
+        """End a circuit's hold on the queue; a pause remains."""
         return self._request(queues.UNHOLD, queue=name)
 
     def purge(self, name: str) -> int:

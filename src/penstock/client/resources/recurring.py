@@ -1,4 +1,4 @@
-"""Recurring work: messages that a schedule sends again and again."""
+"""Recurring work: messages sent on a schedule."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Names = list[str]
 
 
 class RecurringClient:
-    """Each method raises ScheduleNotFound where it needs one that does not exist."""
+    """Methods that need an existing schedule raise ScheduleNotFound."""
 
     def __init__(self, channel: Channel) -> None:
         self._request = channel.request
 
     def put(self, name: str, wanted: NewRecurring) -> Recurring:
-        """Create or change it; the same again changes nothing."""
+        """Create or change recurring work; an identical call changes nothing."""
         return self._request(recurring.PUT, wanted, schedule=name)
 
     def list(self) -> Iterator[Recurring]:
-        """All of it by name, one page after the other."""
+        """List all recurring work by name, page by page."""
         query = Paging()
         while True:
             page = self._request(recurring.LIST, query=query)
@@ -42,7 +42,7 @@ class RecurringClient:
         self._request(recurring.REMOVE, schedule=name)
 
     def retire(self, owner: str, declared: Iterable[str]) -> Names:
-        """Remove what this application declared before and does not declare now; their names."""
+        """Remove recurring work that the application no longer declares; returns the names."""
         wanted = Retire(owner=owner, declared=tuple(sorted(declared)))
         return self._request(recurring.RETIRE, wanted).retired
 
@@ -50,16 +50,16 @@ class RecurringClient:
         return self._request(recurring.PAUSE, schedule=name)
 
     def resume(self, name: str) -> Recurring:
-        """Firings that fell into the pause are not caught up."""
+        """Resume it; firings missed during the pause are not made up for."""
         return self._request(recurring.RESUME, schedule=name)
 
     def run(self, name: str) -> str:
-        """Send it once now; the message's id."""
+        """Send it once now; returns the message's id."""
         return self._request(recurring.RUN, schedule=name).id
 
     def preview(self, name: str, *, count: int = 10) -> Instants:
         return self._request(recurring.PREVIEW, query=Count(count=count), schedule=name).instants
 
     def preview_rhythm(self, wanted: Preview) -> Instants:
-        """The next instants of a rhythm, before it is used."""
+        """Return the next firings of a rhythm that is not in use yet."""
         return self._request(recurring.PREVIEW_RHYTHM, wanted).instants

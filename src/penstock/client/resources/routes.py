@@ -1,4 +1,4 @@
-"""Where deliveries go."""
+"""Routes: where deliveries go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RouteClient:
         self._request = channel.request
 
     def list(self) -> Sequence[Route]:
-        """In their order."""
+        """List the routes in order."""
         return self._request(routes.LIST).routes
 
     def put(self, rules: msgspec.Raw) -> Sequence[Route]:

@@ -1,4 +1,4 @@
-"""Fleets: how many workers there are, how many are wanted, and why."""
+"""Fleets: current and wanted numbers of workers, and the reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ScalingClient:
         self._request = channel.request
 
     def list(self) -> Sequence[Fleet]:
-        """By name."""
+        """List fleets by name."""
         return self._request(scaling.LIST).fleets
 
     def get(self, fleet: str) -> Fleet:
@@ -22,10 +22,10 @@ class ScalingClient:
         return self._request(scaling.GET, fleet=fleet)
 
     def decisions(self, fleet: str, *, limit: int = 10) -> Sequence[Decided]:
-        """Newest first; raises FleetNotFound."""
+        """List decisions, newest first; raises FleetNotFound."""
         query = PageOfDecisions(limit=limit)
         return self._request(scaling.DECISIONS, query=query, fleet=fleet).decisions
 
     def wanted(self, fleet: str) -> int:
-        """Raises FleetNotFound and FleetNotWatched."""
+        """Return the wanted number of workers; raises FleetNotFound and FleetNotWatched."""
         return self._request(scaling.WANTED, fleet=fleet).value

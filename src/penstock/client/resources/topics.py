@@ -1,4 +1,4 @@
-"""Topics, their subscriptions, and the events that are published to them."""
+"""Topics, their subscriptions, and the events published to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TopicClient:
         self._request = channel.request
 
     def put(self, topic: str) -> Topic:
-        """Create it, unless it exists."""
+        """Create a topic unless it exists."""
         return self._request(topics.PUT, topic=topic)
 
     def page(
@@ -36,11 +36,11 @@ class TopicClient:
         return self._request(topics.LIST, query=wanted)
 
     def get(self, topic: str) -> Topic:
-        """With its subscriptions; raises TopicNotFound."""
+        """Return a topic with its subscriptions; raises TopicNotFound."""
         return self._request(topics.GET, topic=topic)
 
     def remove(self, topic: str, *, force: bool = False) -> None:
-        """With `force` also its subscriptions, but not their queues."""
+        """Remove a topic; with `force` also its subscriptions, but not their queues."""
         self._request(topics.REMOVE, query=RemoveTopic(force=force), topic=topic)
 
     def subscribe(
@@ -52,7 +52,7 @@ class TopicClient:
         dispatch: Dispatch | str = Dispatch.SHARED,
         settings: Mapping[str, Any] | None = None,
     ) -> Subscription:
-        """Create or change it; the topic and its queue are created if they are missing."""
+        """Create or change a subscription; creates a missing topic and queue."""
         wanted: dict[str, Any] = {"kinds": list(kinds), "dispatch": str(dispatch)}
         if settings is not None:
             wanted["settings"] = settings
@@ -62,16 +62,16 @@ class TopicClient:
         return self._request(topics.GET_SUBSCRIPTION, topic=topic, subscription=name)
 
     def unsubscribe(self, topic: str, name: str, *, with_queue: bool = False) -> None:
-        """Its queue stays with its messages, unless `with_queue` removes both."""
+        """Remove a subscription; its queue and messages stay, unless `with_queue` is set."""
         query = RemoveSubscription(with_queue=with_queue)
         self._request(topics.UNSUBSCRIBE, query=query, topic=topic, subscription=name)
 
     def publish(
         self, topic: str, body: object, *, node: str | None = None, **options: Unpack[SendOptions]
     ) -> Published:
-        """Returns when it is on disk for every subscription that matches.
+        """Publish an event; returns when it is on disk for every matching subscription.
 
-        With a `dedup_key` the client repeats the request if the answer is lost.
+        With a `dedup_key`, the client repeats the request if the answer is lost.
         """
         event = Event(body=body, node=node, **options)
         return self._request(topics.PUBLISH, event, topic=topic)
@@ -79,6 +79,6 @@ class TopicClient:
     def publish_batch(
         self, topic: str, drafts: Sequence[Draft], *, node: str | None = None
     ) -> list[Published]:
-        """All of them or none."""
+        """Publish all of the events or none."""
         wanted = Events(events=list(drafts), node=node)
         return self._request(topics.PUBLISH_BATCH, wanted, topic=topic).events

@@ -19,7 +19,7 @@ class WorkerClient:
         return self._request(workers.REGISTER, about or NewWorker())
 
     def beat(self, worker_id: str) -> Registered | None:
-        """None: it does not count as alive any more, and must register again."""
+        """Send a beat; None if the worker no longer counts as alive and must register again."""
         try:
             return self._request(workers.BEAT, worker=worker_id)
         except WorkerGone:
@@ -35,7 +35,7 @@ class WorkerClient:
         return self._request(workers.GET, worker=worker_id)
 
     def list(self, *, gone: bool = False) -> Iterator[Worker]:
-        """In the order in which they registered, page by page."""
+        """List workers in the order in which they registered, page by page."""
         cursor: str | None = None
         while True:
             page = self.page(gone=gone, cursor=cursor)

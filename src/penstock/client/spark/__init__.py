@@ -1,4 +1,4 @@
-"""Penstock as a source and a sink of Spark: `register(spark)`, then `format("penstock")`.
+"""Penstock as a Spark data source and sink: `register(spark)`, then `format("penstock")`.
 
     register(spark)
     spark.read.format("penstock").option("url", "sqlite:///data/penstock.db").load()

@@ -1,4 +1,4 @@
-"""What can be said with `.option(…)`, checked before Spark starts anything."""
+"""The `.option(…)` values, checked before Spark starts anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.domain.lake.progress import ArchiveSource
 from penstock.domain.limits import DAY
 from penstock.settings.store_url import POSTGRES, SQLITE
 
-MESSAGES = "messages"  # what has not ended, as snapshots have it
+MESSAGES = "messages"  # messages that have not ended, as in snapshots
 TABLES = {
     **{s.value: s.table for s in ArchiveSource},
     "bodies": lake.BODIES,
@@ -26,23 +26,23 @@ _MOST = 2**31
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """The names are those of the options; Spark does not mind capitals."""
+    """Fields have the names of the options; Spark ignores case."""
 
     url: str
     table: str = ArchiveSource.HISTORY.value
-    page_rows: int = 2_000  # of one read, which is a transaction of its own
-    partition_rows: int = 50_000  # of one task
+    page_rows: int = 2_000  # rows of one read, which is a transaction of its own
+    partition_rows: int = 50_000  # rows of one task
     starting: str = EARLIEST  # where a new stream begins
-    max_rows: int = 500_000  # of one batch of a stream, about
-    api_key: str | None = None  # for a server
-    queue: str | None = None  # where to, unless a column says so
-    key: str = "key"  # the column that makes a row one message
+    max_rows: int = 500_000  # rows of one stream batch, approximately
+    api_key: str | None = None  # the API key, for a server
+    queue: str | None = None  # the target queue, unless a column names it
+    key: str = "key"  # the column whose value identifies a row's message
     window_ms: int = 30 * DAY  # how long a key is remembered
-    batch_rows: int = 500  # of one send
+    batch_rows: int = 500  # messages per send
 
 
 def read(options: Mapping[str, str]) -> Choices:
-    """Raises InvalidRequest that names the option."""
+    """Parse the options; raises InvalidRequest that names the option."""
     values: dict[str, object] = {}
     for name, text in options.items():
         values |= _read(name, text)
@@ -82,7 +82,7 @@ def _read(name: str, text: str) -> dict[str, object]:
     known["window"] = "window_ms"
     field = known.get(name.replace("_", "").lower())
     if field is None:
-        if name.lower() == "path":  # Spark adds it where load or save was given one
+        if name.lower() == "path":  # added by Spark if load or save was given a path
             raise InvalidRequest("penstock has no path; say .option('url', …).load()")
         close = get_close_matches(name.lower(), known, n=1)
         hint = f"; did you mean {known[close[0]]!r}?" if close else ""

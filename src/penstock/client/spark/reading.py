@@ -1,6 +1,6 @@
-"""Reads of a live store: short pages, each a transaction of its own, in Arrow batches.
+"""Read a live store in short pages, each a transaction of its own, as Arrow batches.
 
-A partition is a range of numbers.  Readers take no locks.
+A partition is a range of row numbers.  Readers take no locks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_PARTITIONS = 256
 
 
 class RowRange(InputPartition):
-    """Rows of one day of a table; of tables that are not kept by day, of all."""
+    """Rows of one day of a table, or of the whole table if it is not partitioned by day."""
 
     def __init__(self, day: int, rows: Range) -> None:
         self.day = day
@@ -67,7 +67,7 @@ def source_of(choices: Choices) -> ArchiveSource:
 
 
 def parts(day: int, rows: Range, choices: Choices) -> list[RowRange]:
-    """Ranges of numbers; wider ones rather than too many."""
+    """Split into ranges of numbers; fewer wide ones rather than too many."""
     count = rows.to_no - rows.from_no + 1
     width = max(choices.partition_rows, -(-count // MOST_PARTITIONS))
     return [
@@ -92,7 +92,7 @@ def batches(choices: Choices, part: RowRange) -> Iterator[pa.RecordBatch]:
 
 
 def opened(choices: Choices) -> Broker:
-    """Raises InvalidRequest instead of creating a file that the caller wants to read."""
+    """Open the store; raises InvalidRequest instead of creating a missing file."""
     settings = Settings(store=StoreSettings(url=choices.url))
     path = settings.sqlite_path
     if path is not None and not path.exists():
@@ -118,10 +118,10 @@ def _page(broker: Broker, choices: Choices, day: int, rows: Range) -> list[LakeR
 def _batch(
     table: lake.LakeTable, rows: list[LakeRow], instant: int, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """With the columns of the partitions behind, as the lake's own tables are read."""
+    """Append the partition columns, in the order of the lake's own tables."""
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     columns.append([lake.dt_of(at) for at in columns[instant]])
     if table.of_snapshots:
-        columns.append([0] * len(rows))  # of no snapshot
+        columns.append([0] * len(rows))  # rows that belong to no snapshot
     arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -24,7 +24,7 @@ class PenstockSource(DataSource):
         return "penstock"
 
     def schema(self) -> StructType:
-        """That of the lake's table of the same name, so that the same transforms take both."""
+        """The schema of the lake's table of the same name, so that transforms accept both."""
         return schema_of(TABLES[readable(read(self.options)).table])
 
     def reader(self, schema: StructType) -> DataSourceReader:

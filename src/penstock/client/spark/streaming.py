@@ -1,7 +1,7 @@
-"""A stream of what is added to a live store: offsets are numbers, by day where days have tables.
+"""A stream of rows added to a live store; offsets are row numbers, per day for tables split by day.
 
-An offset is given out only when nothing can appear below it any more (domain/lake/contiguous.py),
-so a row is in exactly one batch, also after a restart from a checkpoint.
+An offset is published only when no row can still appear below it (domain/lake/contiguous.py), so a
+row is in exactly one batch, also after a restart from a checkpoint.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from penstock.ports.store import Store
 from penstock.wiring.broker import Broker
 
 LOOKS = 20
-Offset = dict[str, int]  # by day: the last number that was read
+Offset = dict[str, int]  # by day: the last number read
 
 
 class StreamReader(DataSourceStreamReader):
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
         self._settling: FinalCuts[Cut] = FinalCuts()
-        self._over: set[Place] = set()  # days to which nothing is added any more
+        self._over: set[Place] = set()  # days that get no more rows
         self._known: Offset = {}
         self._broker: Broker | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """Sent to where partitions are read, without what is open."""
+        """Pickled for the partition readers, without open resources."""
         return {"_choices": self._choices}
 
     def initialOffset(self) -> dict:  # type: ignore[type-arg]
@@ -74,7 +74,7 @@ class StreamReader(DataSourceStreamReader):
             self._broker = None
 
     def _latest(self) -> Offset:
-        """As far as is resolved; what is not is left to the next batch."""
+        """The offset up to which every row is resolved; the rest waits for the next batch."""
         over = frozenset(self._over)
         for _ in range(LOOKS):
             look = self._store().read(lambda s: s.archive.look(without=over)).result()
@@ -103,13 +103,13 @@ class StreamReader(DataSourceStreamReader):
 
 
 def _joined(start: Offset, latest: Offset) -> Offset:
-    """Never back: a stream that was begun anew may know less than its checkpoint."""
+    """Never backwards: a restarted stream may know less than its checkpoint."""
     days = start.keys() | latest.keys()
     return {day: max(start.get(day, 0), latest.get(day, 0)) for day in days}
 
 
 def _capped(start: Offset, latest: Offset, most: int) -> Offset:
-    """The oldest days first."""
+    """Cap the batch, oldest days first."""
     end = dict(start)
     for day in sorted(latest, key=int):
         taken = min(latest[day] - start.get(day, 0), most)

@@ -1,7 +1,7 @@
-"""Sends the rows of a DataFrame as messages, in bulk, each key once.
+"""Send the rows of a DataFrame as messages, in bulk, each key once.
 
-Spark may run a task again, or the same job another time: a row whose key was sent before is a
-duplicate and changes nothing, for as long as keys are remembered.
+Spark may run a task or a job again: a row whose key was sent before is a duplicate and changes
+nothing, as long as keys are remembered.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Writer(DataSourceArrowWriter):
 
 
 def refuse_unfit(choices: Choices, schema: StructType) -> None:
-    """Raises InvalidRequest with the first column that is missing, unknown or of a wrong type."""
+    """Raise InvalidRequest for the first column that is missing, unknown or of a wrong type."""
     names = {field.name for field in schema}
     known = {*_TEXTS, *_NUMBERS, *_OTHERS, choices.key}
     if unknown := sorted(names - known):
@@ -78,7 +78,7 @@ def refuse_unfit(choices: Choices, schema: StructType) -> None:
 
 
 def _chunks(rows: Sequence[Row], choices: Choices) -> Iterator[tuple[str, list[Draft]]]:
-    """By queue, in the order of the rows, a batch at a time."""
+    """Batches by queue, in the order of the rows."""
     for queue, group in groupby(rows, key=lambda row: row.get("queue") or choices.queue):
         if not isinstance(queue, str):
             raise InvalidRequest("a row has no queue, and no option says where it goes")
@@ -108,7 +108,7 @@ def draft_of(row: Row, choices: Choices) -> Draft:
 
 
 def _attributes_of(value: object, key: str) -> dict[str, str] | None:
-    if isinstance(value, list):  # a map, as Arrow gives it
+    if isinstance(value, list):  # Arrow returns a map as a list of pairs
         return dict(value)
     if not isinstance(value, str):
         return None

@@ -1,4 +1,4 @@
-"""Responses of AweQ, identical to its own: JSON with its order of fields, texts, headers.
+"""Responses identical to AweQ's: its JSON field order, texts and headers.
 
 Errors are plain text with the content type HTML, as Express sends them, so they are escaped.
 """
@@ -63,7 +63,7 @@ class StatsAnswer(msgspec.Struct):
 
 
 def for_pages(response: Response, *, origin: str) -> Response:
-    """Add AweQ's three headers that let pages of other sites read the response."""
+    """Add the three headers with which AweQ lets pages of other sites read the response."""
     response.headers += ((b"access-control-allow-origin", origin.encode()), *_CORS)
     if origin != ANY_ORIGIN:
         response.headers += ((b"vary", b"origin"),)
@@ -85,7 +85,7 @@ def received(messages: Sequence[tuple[Message, Content]], *, wanted: int) -> Res
 
 
 def deleted(*, was_held: bool) -> Response:
-    """Unknown keys succeed, too; the header says whether a message was deleted."""
+    """Respond to a DELETE.  Unknown keys succeed too; a header shows whether one was deleted."""
     return _json(Okay(), (b"x-aweq-deleted", b"true" if was_held else b"false"))
 
 
@@ -95,12 +95,12 @@ def stats(*, queued: int, held: int, lease_ms: int, reap_interval_ms: int) -> Re
 
 
 def options(allowed: str) -> Response:
-    """The methods of a path, as Express returns them."""
+    """List the methods of a path, as Express does."""
     return _response(200, allowed.encode(), TEXT, (b"allow", allowed.encode()))
 
 
 def refusal(failure: str) -> Refuse:
-    """Renders the errors of an endpoint; `failure`: its text for internal errors."""
+    """Return a renderer for an endpoint's errors; `failure`: its text for internal errors."""
 
     def refuse(request: Request, error: PenstockError) -> Response:
         if isinstance(error, StoreUnavailable | StoreDamaged) or type(error) is PenstockError:

@@ -134,7 +134,7 @@ class AweqApi:
         return await self._queue.use(do)
 
     async def _complete(self, lease: Lease) -> bool:
-        """Complete the message; False if another consumer has got it since it was read."""
+        """Complete the message; False if another consumer has claimed it since it was read."""
         [answer] = await self._messages.act([self._messages.plan(lease, Verb.COMPLETE)])
         if isinstance(answer, LeaseLost):
             return False

@@ -1,4 +1,4 @@
-"""Which lease an AweQ DELETE ends: it names only the message, not the consumer's checkout.
+"""Decides which lease an AweQ DELETE ends: it names only the message, not the consumer's checkout.
 
 If a message was delivered once, the DELETE can only mean that checkout.  After a redelivery it may
 come late, from a consumer whose checkout has expired, so it counts only if the present lease holder
@@ -18,7 +18,7 @@ _UNNAMED = "aweq@"
 
 
 def consumer(request: Request) -> str:
-    """The consumer of a request, in the form of `leased_by`."""
+    """The consumer of a request, in the form stored as `leased_by`."""
     name = request.headers.get(HEADER, b"").decode("latin-1")
     if len(name) > MOST_CHARS:
         raise InvalidRequest(f"X-Aweq-Consumer takes at most {MOST_CHARS} characters.")

@@ -1,4 +1,4 @@
-"""Requests of AweQ clients: the message in a JSON or form body, and the count to receive."""
+"""Parse requests of AweQ clients: the message in a JSON or form body, and the count to claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FALSY = (None, "", 0, False)
 
 
 def read_message(request: Request) -> str:
-    """The message as compact JSON; raises InvalidRequest if it is missing or empty."""
+    """Return the message as compact JSON; raises InvalidRequest if it is missing or empty."""
     media = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media == b"application/json":
         fields = _json_fields(request.body)
@@ -31,7 +31,7 @@ def read_message(request: Request) -> str:
 
 
 def read_count(request: Request, *, most: int) -> int:
-    """The query parameter `count`, by default 1; unknown parameters are ignored, as in AweQ."""
+    """Return the parameter `count`, by default 1; ignores unknown parameters, as AweQ does."""
     try:
         query = parse_qs(request.query_bytes.decode("ascii"), max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -1,1 +1,1 @@
-"""The command line: parse, ask a server or the store, print."""
+"""The command line: parses arguments, calls a server or opens the store, prints the result."""

@@ -128,7 +128,7 @@ class ConsoleApi:
         return response
 
     def _cookie(self, request: Request, token: str | None) -> tuple[bytes, bytes]:
-        """The login cookie: hidden from scripts, and never sent for pages of other sites."""
+        """Build the login cookie: hidden from scripts, and never sent from pages of other sites."""
         value = f"{self._logins.cookie}={token or ''}; Path=/; HttpOnly; SameSite=Strict"
         # Behind a TLS proxy, the origin of the page shows that the browser uses TLS.
         if self._is_tls or request.headers.get(b"origin", b"").startswith(b"https:"):

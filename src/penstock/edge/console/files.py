@@ -1,6 +1,6 @@
 """The static files of the console, read once.
 
-Their path contains a hash of all files, so that browsers can cache them for ever and never mix two
+Their path contains a hash of all files, so that browsers can cache them forever and never mix two
 versions.
 """
 

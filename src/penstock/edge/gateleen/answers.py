@@ -10,14 +10,14 @@ TEXT = b"text/plain; charset=utf-8"
 
 
 def is_out_of_space(error: PenstockError) -> bool:
-    """Whether the store or the queue rejected it, so that another node may accept it."""
+    """Whether the queue is full or the store unavailable; another node may accept it."""
     if isinstance(error, ShuttingDown):
         return False
     return isinstance(error, QueueFull | StoreUnavailable)
 
 
 def refuse(request: Request, error: PenstockError) -> Response:
-    """500 if the queue accepts nothing; other errors as in the native API."""
+    """Respond 500 if the queue accepts nothing; other errors as in the native API."""
     if type(error) is PenstockError:  # it has been logged
         return json_response(ErrorAnswer(ErrorBody(error.code, "internal error")), 500)
     if is_out_of_space(error):

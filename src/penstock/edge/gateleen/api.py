@@ -37,7 +37,7 @@ class PushApi:
         return [route(method=method) for method in ("GET", *METHODS) if method != "HEAD"]
 
     async def push(self, request: Request, respond: Respond) -> Response:
-        refuse_other_sites(request.headers)  # of any method
+        refuse_other_sites(request.headers)  # for requests of any method
         found = read_request(request, uri_of(request), now=self._clock.now())
         delivery = found.delivery
         is_checked = found.unique_for_ms is not None

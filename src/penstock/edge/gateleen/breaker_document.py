@@ -1,6 +1,6 @@
-"""The configuration of the breaker in gateleen's form: all of its keys and no others.
+"""The breaker configuration in gateleen's form: exactly gateleen's keys.
 
-Settings that gateleen does not have are not in it and stay unchanged (see /v1/breaker).
+Settings that gateleen does not have are omitted and stay unchanged (see /v1/breaker).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _document = msgspec.json.Decoder(BreakerDocument)
 
 
 def read(body: bytes, before: BreakerSettings) -> BreakerSettings:
-    """Raises InvalidRequest with the position of the mistake."""
+    """Parse the document; raises InvalidRequest with the position of the mistake."""
     given = decode(_document, body)
     return replace(
         before,

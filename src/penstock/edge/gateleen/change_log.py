@@ -1,4 +1,4 @@
-"""Log changes of resources, with their payload if the logging resource asks for it."""
+"""Logs changes of resources, with the payload if the logging resource asks for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.edge.gateleen.logging_document import PayloadLogging
 from penstock.edge.server.request import Request
 from penstock.services.documents import DocumentService
 
-NAME = "logging"  # of the document
+NAME = "logging"  # the name of the document
 _NOTHING = PayloadLogging()
 _log = logging.getLogger("penstock.changes")
 
@@ -21,7 +21,7 @@ class ChangeLog:
         self._with_payloads = with_payloads
 
     async def changed(self, request: Request) -> None:
-        """Called after the change, so it must not raise."""
+        """Log a change; called after it was made, so it must not raise."""
         _log.info("%s %s by %s", request.method, request.path, request.caller.name)
         if not self._with_payloads or not request.body:
             return

@@ -110,7 +110,7 @@ def wanted_state(body: bytes) -> CircuitState | None:
 
 
 def refuse(request: Request, error: PenstockError) -> Response:
-    """404 if the store does not respond, as in gateleen."""
+    """Respond 404 if the store does not answer, as gateleen does."""
     if answers.is_out_of_space(error):
         # Not the text of the error: it may contain the address of the database.
         status = 404 if request.method in ("GET", "HEAD") else 500

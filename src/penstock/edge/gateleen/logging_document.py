@@ -3,7 +3,7 @@
     {"headers": ["x-rp-usr"], "payload": {"filters": [{"url": "/admin/.*", "method": "PUT"}]}}
 
 A filter matches if all its patterns do: `url`, `method`, and headers by name; each pattern must
-match the whole value.  The first filter that matches decides; with `reject` nothing is logged.
+match the whole value.  The first matching filter decides; with `reject` nothing is logged.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _logging = msgspec.json.Decoder(_LoggingIn)
 
 
 def read(body: bytes) -> PayloadLogging:
-    """Raises InvalidRequest."""
+    """Parse the document; raises InvalidRequest."""
     given = decode(_logging, body)
     filters = tuple(_filter(one) for one in given.payload.filters)
     return PayloadLogging(tuple(name.lower() for name in given.headers), filters)

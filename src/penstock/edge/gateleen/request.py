@@ -1,4 +1,4 @@
-"""A request to be queued: its queue, and what is stored of it for the endpoint.
+"""A request to queue: the name of its queue, and the part that is stored for the endpoint.
 
 Headers of the connection, the queue's name, API keys and console logins are not stored.
 """
@@ -31,7 +31,7 @@ _OF_THE_CONNECTION = frozenset(name.encode() for name in OF_THE_CONNECTION)
 class QueuedRequest(msgspec.Struct, frozen=True):
     queue: str
     delivery: Delivery
-    unique_for_ms: int | None  # the same request is queued only once in this time
+    unique_for_ms: int | None  # the same request is queued only once within this time
 
 
 def read_request(request: Request, uri: str, *, now: int) -> QueuedRequest:
@@ -86,7 +86,7 @@ def kept_headers(headers: dict[bytes, bytes]) -> list[Header]:
 
 
 def _without_login(headers: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    """Without console logins, which are as powerful as their keys; other cookies are kept."""
+    """Remove console logins, which are as powerful as their keys; keep other cookies."""
     parts = [part.strip() for part in headers.get(b"cookie", b"").split(b";")]
     others = [part for part in parts if not _OUR_COOKIE.match(part)]
     if len(others) == len(parts):

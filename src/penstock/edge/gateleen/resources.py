@@ -126,7 +126,7 @@ class ResourceApi:
 
 
 def text_of(request: Request) -> str:
-    """Raises InvalidRequest for text that a store cannot keep."""
+    """Decode the text; raises InvalidRequest for characters that a store cannot keep."""
     try:
         text = request.body.decode()
     except UnicodeDecodeError:

@@ -152,12 +152,12 @@ class TaskApi:
         if isinstance(view.message, Ending):
             status = wire.status_out(view.message, None).status
             raise WrongState(f"task {view.message.id} has ended: {status}")
-        # Also a task that is being processed; its worker then gets lease_lost.
+        # Includes a task in progress; its worker then gets lease_lost.
         message = await self._messages.cancel(view.message.id, reason=None, is_running_ok=True)
         return json_response(wire.TaskEndOut(message.id, wire.Status.CANCELLED))
 
     async def _held(self, request: Request, worker_id: str) -> tuple[Message, int]:
-        """The task and the length of its lease; raises unless the worker is alive and holds it."""
+        """The task and its lease time; raises unless the worker is alive and holds the lease."""
         worker = await self._workers.alive(worker_id)
         view = await self._known(request.params["task"])
         message = view.message
@@ -178,7 +178,7 @@ class TaskApi:
         return view
 
     async def _act(self, act: LeaseAct) -> None:
-        """Raises LeaseLost if another worker has got the task since it was read."""
+        """Apply an act; raises LeaseLost if another worker has since claimed the task."""
         [answer] = await self._messages.act([act])
         if isinstance(answer, PenstockError):
             raise answer

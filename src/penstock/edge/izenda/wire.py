@@ -23,7 +23,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import QUARANTINED, TIMED_OUT, Content, Message, State
 from penstock.edge.instants import to_text
 
-FAILED = "failed"  # the reason of a message whose worker reported the outcome Failed
+FAILED = "failed"  # the reason stored when a worker reports the outcome Failed
 
 _text = msgspec.json.Decoder(str)
 
@@ -245,7 +245,7 @@ def _status(m: Message | Ending) -> Status:
 
 
 def _data(content: Content) -> str | None:
-    """A task that was sent through another API may have any JSON as body: return that as text."""
+    """The task's data; a body that another API sent is returned as JSON text."""
     if content.body == "null":
         return None
     return _text.decode(content.body) if content.body.startswith('"') else content.body

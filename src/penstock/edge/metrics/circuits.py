@@ -1,7 +1,7 @@
 """Metrics of circuits and deliveries.
 
-Those of circuits are the same on every node, those of deliveries are this node's own.  Circuits
-whose rule has a metric name also have gateleen's gauges, under gateleen's names.
+Circuit metrics are the same on every node; delivery metrics are this node's own.  Circuits whose
+rule has a metric name also have gateleen's gauges, under gateleen's names.
 """
 
 from __future__ import annotations

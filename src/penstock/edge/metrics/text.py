@@ -10,7 +10,7 @@ Sample = tuple[Mapping[str, str], float | str]  # labels and value
 def family(
     name: str, help_text: str, samples: Iterable[Sample], *, kind: str = "gauge"
 ) -> Iterator[str]:
-    """The lines of one metric: its description and its samples."""
+    """The lines of one metric: its description and samples."""
     yield f"# HELP {name} {help_text}\n"
     yield f"# TYPE {name} {kind}\n"
     for labels, value in samples:

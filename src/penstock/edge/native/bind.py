@@ -1,4 +1,4 @@
-"""Operations of the contract as routes of the server: decode, call, encode."""
+"""Bind the operations of the contract to routes of the server: decode, call, encode."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def routes_of(handlers: Handlers) -> Iterator[HttpRoute]:
 def route_of(
     operation: Operation[Any], handler: http.Handler, *, queue: str | None = None
 ) -> HttpRoute:
-    """For a handler that reads the request itself: hot paths, streams, plain text.
+    """A route whose handler reads the request itself: hot paths, streams, plain text.
 
-    `queue`: the queue it works on, where the path does not name one.
+    `queue`: the queue of the request, if the path does not name one.
     """
     return HttpRoute(
         method=operation.method,
@@ -62,7 +62,7 @@ def _bound(operation: Operation[Any], handler: Handler) -> Callable[..., Any]:
         if isinstance(work, Generator):
             return _respond_later(work, status)
         if isinstance(work, Work):
-            # Without a task: one per request would cost as much as the request.
+            # No task: one per request would cost as much as the request.
             work.then(lambda answer: respond(_response(answer, status)))
         else:
             respond(_response(work, status))

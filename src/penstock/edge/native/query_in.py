@@ -1,4 +1,4 @@
-"""The query string as the record of the operation; as strict as a JSON body: no 1e1, no True."""
+"""Decode the query string into the operation's record, as strictly as JSON: no 1e1, no True."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies of requests, and results of batches, in the JSON of the native API."""
+"""JSON of the native API: request bodies, and results of batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
-    """Raises InvalidRequest with the position of the mistake."""
+    """Decode a body; raises InvalidRequest with the position of the mistake."""
     try:
         return decoder.decode(body or b"{}")
     except msgspec.DecodeError as error:
@@ -29,7 +29,7 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
 
 
 def raw_json(json_text: str) -> msgspec.Raw:
-    """JSON as it is stored; decoding it could change a value."""
+    """Return JSON as it is stored; decoding it could change a value."""
     return msgspec.Raw(json_text.encode())
 
 
@@ -39,7 +39,7 @@ def check_batch(size: int, limits: Limits) -> None:
 
 
 def results(planned: Sequence[Any], answers: Sequence[Any]) -> list[Any]:
-    """The results of acts in their order; an act that could not be planned has its error."""
+    """The results of acts, in order; an act that could not be planned has its error."""
     left = iter(answers)
     return [result_of(plan if isinstance(plan, PenstockError) else next(left)) for plan in planned]
 

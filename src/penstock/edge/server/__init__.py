@@ -1,1 +1,1 @@
-"""The HTTP server kit: connections, requests, routing.  It does not know queues."""
+"""The HTTP server kit: connections, requests, routing.  It knows nothing about queues."""

@@ -34,7 +34,7 @@ class App:
         self._keyring = keyring
         self._logins = logins
         self._hosts = hosts | _LOOPBACK
-        self._known_hosts: set[bytes] = set()  # header values that were accepted before
+        self._known_hosts: set[bytes] = set()  # header values that passed the checks before
         self._known_json: set[bytes] = set()  # likewise
         self.is_closing = False
 
@@ -48,7 +48,7 @@ class App:
         return self._call(request, route, respond)
 
     async def _call_later(self, token: str, request: Request, route: HttpRoute) -> Response:
-        """Load the login from the store first: this node does not know its latest state."""
+        """Load the login from the store first, because this node may not know its latest state."""
         try:
             await self._logins.load(token)
         except Exception as error:
@@ -106,7 +106,7 @@ class App:
                 access.allow_everywhere(request.caller)
 
     def _caller(self, headers: dict[bytes, bytes]) -> Caller:
-        """The caller of the API key or, for pages of the console, of the login cookie."""
+        """The caller, by the API key or, for console pages, by the login cookie."""
         if b"cookie" in headers and b"authorization" not in headers:
             token = cookie(headers, self._logins.cookie)
             if token is not None:
@@ -124,7 +124,7 @@ class App:
         return None if token is None or self._logins.is_fresh(token) else token
 
     def _check_host(self, host: bytes) -> None:
-        """Without keys only local names are served, which prevents DNS rebinding."""
+        """Without keys, serve only local host names, which prevents DNS rebinding."""
         if host in self._known_hosts:
             return
         match = _HOST.fullmatch(host)
@@ -178,9 +178,9 @@ def refuse_other_sites(headers: dict[bytes, bytes]) -> None:
 
 
 def refuse_pages(headers: dict[bytes, bytes]) -> None:
-    """Reject requests of pages of other origins, for GETs that have effects.
+    """Reject requests from pages of other origins, for GETs that have side effects.
 
-    A page can send a GET without an Origin header, for a picture for example, and another port of
+    A page can send a GET without an Origin header, for an image for example, and another port of
     the same host counts as the same site.
     """
     refuse_other_sites(headers)

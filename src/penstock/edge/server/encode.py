@@ -1,4 +1,4 @@
-"""Encoding of responses in HTTP/1.1."""
+"""Encode HTTP/1.1 responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from penstock.edge.server.request import Response
 
-# Responses without content headers.
+# Statuses whose responses have no content headers.
 _BARE = {s: f"HTTP/1.1 {s} {HTTPStatus(s).phrase}\r\ndate: ".encode() for s in (204, 304)}
 _STATUS_LINES = {
     s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\ncontent-type: ".encode() for s in HTTPStatus

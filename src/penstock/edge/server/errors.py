@@ -1,4 +1,4 @@
-"""Errors as HTTP responses.  Every domain error has a status (a test checks it)."""
+"""Errors as HTTP responses.  Every domain error has a status, which a test checks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def error_answer(error: PenstockError) -> ErrorAnswer:
 
 
 def unexpected(error: Exception) -> Response:
-    """Log an unexpected exception with its traceback; the client only sees `internal`."""
+    """Log an unexpected exception with its traceback; the client sees only `internal`."""
     wrapped = PenstockError(f"{type(error).__name__}: {error}")
     wrapped.__cause__ = error
     return error_response(wrapped)

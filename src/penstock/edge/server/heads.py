@@ -1,8 +1,8 @@
 """A cache of parsed request heads.
 
-Clients repeat the same head on a connection, down to the length of the body.  Equal bytes mean the
-same request head, so they are parsed once: this saves a quarter of the time until a request reaches
-the store (measured).
+Clients repeat the same head on a connection, even the length of the body.  Identical bytes mean an
+identical request head, so they are parsed once: measured, this saves a quarter of the time until a
+request reaches the store.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from penstock.edge.server.request import Request
 _END = b"\r\n\r\n"
 _LONGEST = 1_024  # bytes; bounds the memory of the cache
 _MOST_REMEMBERED = 1_000
-# The first two need more than the body: an interim response, and a check whether coded bodies are
-# accepted.  The values of the others never repeat.
+# Requests with the first two need more than the body: an interim response, and a check whether
+# encoded bodies are accepted.  The values of the others never repeat.
 _SPECIAL = frozenset({b"expect", b"content-encoding", b"traceparent", b"x-amz-date"})
 
 
@@ -24,7 +24,7 @@ class Heads:
         self._known: dict[bytes, tuple[int, Request]] = {}
 
     def recognise(self, data: bytes, transport: asyncio.BaseTransport) -> Request | None:
-        """The request, if `data` is a complete one with a known head; its connection stays open."""
+        """The request, if `data` is complete and its head known, which implies keep-alive."""
         size = data.find(_END) + len(_END)
         known = self._known.get(data[:size])
         if known is None or known[0] != len(data):
@@ -34,9 +34,9 @@ class Heads:
         return Request(like.method, like.path, like.query_bytes, like.headers, body, transport)
 
     def learn(self, data: bytes, request: Request) -> None:
-        """Remember the head of a request that arrived in one piece, unless more follows in `data`.
+        """Cache the head of a request that arrived in one piece, unless more data follows it.
 
-        The request is HTTP/1.1, and its connection stays open.
+        The request must be HTTP/1.1, on a connection that stays open.
         """
         size = data.find(_END) + len(_END)
         if size > _LONGEST or size + len(request.body) != len(data):

@@ -1,4 +1,4 @@
-"""The listener: open the port, cut off stalled connections, and drain on stop."""
+"""The listener: opens the port, cuts off stalled connections, and drains on stop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HttpServer:
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
-        """Listen; return the bound port, which differs from `port` if that is 0."""
+        """Listen; returns the bound port, which differs from `port` if that is 0."""
         loop = asyncio.get_running_loop()
         self._set_date()
         if tls is None:
@@ -47,7 +47,7 @@ class HttpServer:
         return bound
 
     async def stop(self, *, drain_ms: int) -> None:
-        """Accept no more connections, let open requests finish, then close the rest."""
+        """Accept no more connections, let running requests finish, then close the rest."""
         if self._server is None or self._sweeper is None:
             return
         self._server.close()

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a connection: bytes to requests, responses to bytes.
+"""HTTP/1.1 on one connection: turns bytes into requests, and responses into bytes.
 
 llhttp parses (through httptools), strictly.  Measured on one core with 64 connections: 102,000
 trivial requests per second; granian serves 33,000 (ASGI) to 50,000 (RSGI).  A connection serves one
@@ -62,15 +62,15 @@ class HttpConnection(asyncio.Protocol):
         self._traffic = traffic
         self._parser = httptools.HttpRequestParser(self)
         self._waiting: deque[tuple[Request | PenstockError, bool]] = deque()
-        self._request: Request | None = None  # being served
+        self._request: Request | None = None  # the request being served
         self._task: asyncio.Task[None] | None = None
-        self._stream: Stream | None = None  # a response without an end
+        self._stream: Stream | None = None  # a streamed response
         self._keep_alive = True
         self._buffered = 0
         self._is_receiving = False  # part of a request has arrived
         self._is_clogged = False  # the client does not read its responses
         self._is_serving = False
-        self._line_bytes = 0  # of the incomplete line; -1 within a body
+        self._line_bytes = 0  # length of the incomplete line; -1 within a body
         self._piece = b""  # the data being parsed, until its first request is complete
         self.deadline = traffic.now() + traffic.receive_timeout
         self._reset()
@@ -98,7 +98,7 @@ class HttpConnection(asyncio.Protocol):
             traffic.connections.add(self)
 
     def await_handshake(self, transport: asyncio.Transport) -> None:
-        """Count a TLS connection during its handshake; `transport` can end it until it is made."""
+        """Count a TLS connection during its handshake; closing `transport` ends the handshake."""
         self._transport = transport
         self._traffic.connections.add(self)
 
@@ -118,7 +118,7 @@ class HttpConnection(asyncio.Protocol):
             if self._is_receiving:
                 self._measure_line(data)
         except httptools.HttpParserUpgrade:
-            self._transport.pause_reading()  # only the request itself is answered
+            self._transport.pause_reading()  # the request is answered, what follows is not
         except (httptools.HttpParserError, PenstockError) as error:
             self._refuse_rest(self._refused or InvalidRequest(f"malformed HTTP: {error}"))
         self._piece = b""
@@ -155,7 +155,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport.abort()
 
     def drain(self) -> None:
-        """Close now if idle, else after the response; end a stream."""
+        """Close now if idle, otherwise after the response; ends a stream."""
         if self._stream is not None and self._is_clogged:
             self._transport.abort()
         elif self._stream is not None or not self._is_busy:
@@ -163,7 +163,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Open, and neither sending a request nor waiting for a response."""
+        """Whether it is open, with no request being received or served."""
         return not (self._is_busy or self._is_receiving or self._is_clogged)
 
     @property
@@ -228,14 +228,14 @@ class HttpConnection(asyncio.Protocol):
         self._count_buffered(len(part))
         if isinstance(self._body, bytearray):
             self._body += part
-        else:  # a list of tiny parts would need many times their size
+        else:  # a list of tiny parts would take many times their size
             self._body = bytearray(self._body + part)
 
     def on_chunk_complete(self) -> None:
         self._line_bytes = 0
 
     def _count_buffered(self, size: int) -> None:
-        """Limit the total size of bodies that arrive in parts, so that they cannot fill memory."""
+        """Limit the total size of bodies that arrive in parts, to protect memory."""
         self._buffered += size
         self._traffic.buffered_bytes += size
         if self._traffic.buffered_bytes > self._traffic.max_buffered_bytes:
@@ -265,7 +265,7 @@ class HttpConnection(asyncio.Protocol):
     def _may_keep_alive(self, wants_to: bool) -> bool:
         headers, parser = self._headers, self._parser
         if parser.should_upgrade():
-            # We do not upgrade, and the parser stops here, even before this body.
+            # Upgrades are not supported, and the parser stops here, even before this body.
             if b"content-length" in headers or b"transfer-encoding" in headers:
                 self._stop(InvalidRequest("this server does not switch protocols"))
             return False
@@ -275,7 +275,7 @@ class HttpConnection(asyncio.Protocol):
         return wants_to and version == "1.1"
 
     def _measure_line(self, data: bytes) -> None:
-        """Limit a line that is not complete: until its end the parser buffers it."""
+        """Limit the length of an incomplete line, which the parser buffers until it ends."""
         if self._line_bytes < 0:
             return
         end = data.rfind(b"\n")
@@ -288,7 +288,7 @@ class HttpConnection(asyncio.Protocol):
         self._stop(InvalidRequest(f"the head of a request may have at most {most}"))
 
     def _stop(self, error: PenstockError) -> None:
-        """Leave the parser and read no more from this connection."""
+        """Stop parsing, and read no more from this connection."""
         self._refused = error
         raise error
 
@@ -358,7 +358,7 @@ class HttpConnection(asyncio.Protocol):
             self.drain()
 
     def _send(self, data: bytes) -> None:
-        # A slow client misses events; one that reads nothing is cut off by the sweeper.
+        # A slow client misses events; one that reads nothing is cut off by the sweep.
         if not self._is_clogged and not self._transport.is_closing():
             self._transport.write(data)
 
@@ -379,7 +379,7 @@ class HttpConnection(asyncio.Protocol):
         self.deadline = traffic.now() + timeout
 
     def _serve_waiting(self) -> None:
-        """Serve pipelined requests in a loop: an immediate response calls this again."""
+        """Serve pipelined requests in a loop, because an immediate response calls this again."""
         if self._is_serving:
             return
         self._is_serving = True

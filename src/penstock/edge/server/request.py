@@ -24,19 +24,19 @@ class Request(msgspec.Struct, eq=False):
     headers: dict[bytes, bytes]
     body: bytes
     _transport: asyncio.BaseTransport | None = None
-    params: dict[str, str] = {}  # of the path
+    params: dict[str, str] = {}  # parameters of the path
     caller: Caller = ANYONE
 
     @property
     def client(self) -> str:
-        """The address of the peer, possibly a proxy; empty if unknown."""
+        """The address of the peer, which may be a proxy; empty if unknown."""
         if self._transport is None:
             return ""
         peer = self._transport.get_extra_info("peername")
         return str(peer[0]) if peer else ""
 
     def query(self, *allowed: str) -> dict[str, str]:
-        """The query parameters; raises InvalidRequest for names that are not allowed."""
+        """The query parameters; raises InvalidRequest for unknown names."""
         try:
             pairs = parse_qsl(
                 self.query_bytes.decode("ascii"),
@@ -65,7 +65,7 @@ class Response(msgspec.Struct, eq=False):
 
 
 Respond = Callable[[Response], None]
-# A handler either returns an awaitable response, or calls `respond` itself later: the hot
+# A handler returns an awaitable response, or calls `respond` itself later.  The hot
 # operations do the latter, because a task per request costs as much as the request.
 Handler = Callable[[Request, Respond], Awaitable[Response] | None]
 
@@ -75,7 +75,7 @@ def json_response(value: object, status: int = 200) -> Response:
 
 
 def split_target(url: bytes) -> tuple[str, bytes]:
-    """Path and query of a request's first line; raises ValueError."""
+    """Split a request target into path and query; raises ValueError."""
     path, _, query = url.partition(b"?")
     if path[:1] != b"/":
         try:  # the absolute form that proxies use: http://host/path

@@ -16,7 +16,7 @@ from penstock.domain.limits import NUL
 from penstock.edge.server.request import Handler, Request, Response
 
 _ANYTHING = re.compile(".+", re.DOTALL)
-_CACHED = frozenset({"queue"})  # path parameters with few values, unlike ids and receipts
+_CACHED = frozenset({"queue"})  # path parameters with few distinct values, unlike ids
 _SHORT = 150  # characters; bounds the memory of the cache
 _MOST_REMEMBERED = 20_000
 
@@ -25,7 +25,7 @@ Refuse = Callable[[Request, PenstockError], Response]
 
 
 class HttpRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """A method and a path: who may call it, and what handles it."""
+    """A method and a path, the access they require, and their handler."""
 
     method: str
     # "/v1/queues/{queue}/messages"; "{name:pattern}" to match only some segments; "{name...}" at
@@ -33,16 +33,16 @@ class HttpRoute(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     handler: Handler
     role: Role | None = None  # None: no key is needed
-    scope: Scope = Scope.QUEUE  # which queues a key with this role must be for
-    queue: str | None = None  # the queue it works on, where the path does not name one
+    scope: Scope = Scope.QUEUE  # which queues a key with this role must cover
+    queue: str | None = None  # the queue of the request, if the path does not name one
     name: str = ""  # the operationId: "sendMessage"
-    takes_any_media: bool = False  # clients of other protocols post forms too
+    takes_any_media: bool = False  # clients of other protocols also post forms
     takes_other_sites: bool = False  # AweQ: the handler checks requests from other sites itself
     refuse: Refuse | None = None  # renders errors; None: as the native API does
     operation: Operation[Any] | None = None  # of the contract; None: not in the OpenAPI document
 
     def __post_init__(self) -> None:
-        """Refuse an operation without a scope: the queues of the key would not be checked."""
+        """Reject an operation without a scope: the key's queues would not be checked."""
         has_queue = self.queue is not None or "{queue}" in self.path
         if self.role is not None and self.scope is Scope.QUEUE and not has_queue:
             raise ValueError(f"{self.method} {self.path} does not name a queue: give it a scope")
@@ -69,7 +69,7 @@ class Router:
             self._add(route)
 
     def find(self, method: str, path: str) -> tuple[HttpRoute, dict[str, str]]:
-        """Raises NotFound or MethodNotAllowed."""
+        """Find the route and its parameters; raises NotFound or MethodNotAllowed."""
         found = self._found.get((method, path))
         if found is None:
             found = self._look_up(method, path)
@@ -127,6 +127,6 @@ class Router:
 
 def _unquote(part: str) -> str:
     text = unquote(part)
-    if NUL in text:  # no name contains one, and PostgreSQL rejects it
+    if NUL in text:  # no name contains a NUL, and PostgreSQL rejects it
         raise NotFound("a name must not contain a NUL")
     return text

@@ -1,4 +1,4 @@
-"""Responses without an end: server-sent events.
+"""Streamed responses: server-sent events.
 
 Such a response has no length; it ends with its connection.
 """
@@ -19,7 +19,7 @@ _HEADERS = (
 
 
 class Stream(Response, eq=False, kw_only=True):
-    """`send` and `end` may be called at any time; `on_lost` is called once, when it ends."""
+    """`send` and `end` may be called at any time; `on_lost` is called once, at the end."""
 
     on_lost: Callable[[Stream], None]
     status: int = 200

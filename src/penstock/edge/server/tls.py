@@ -1,7 +1,7 @@
-"""The TLS listener: counts connections, and gives them a deadline, from the moment of acceptance.
+"""The TLS listener: counts connections, and sets their deadlines, as soon as they are accepted.
 
-asyncio's own server reports a connection after its handshake.  Uncounted until then, a silent
-client could open as many connections as the process has file descriptors.
+asyncio's own server reports a connection only after its handshake.  Until then it would not count,
+and a silent client could use up the process's file descriptors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.edge.server.traffic import Traffic
 
 _AT_ONCE = 100  # connections accepted per iteration of the event loop
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_PAUSE_S = 1.0  # before the next attempt
+_PAUSE_S = 1.0  # delay before the next attempt
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class TlsListener:
             self._loop.add_reader(one, self._accept, one)
 
     def close(self) -> None:
-        """Accept no more connections; open ones stay in the traffic."""
+        """Accept no more connections; open ones remain counted."""
         for one in self._listening:
             self._loop.remove_reader(one)
             one.close()
@@ -115,7 +115,7 @@ class TlsListener:
     def _end(
         self, accepted: socket.socket, connection: HttpConnection, task: asyncio.Task[None]
     ) -> None:
-        """Also called if the task was cancelled before it started."""
+        """Clean up; also called if the task was cancelled before it started."""
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if task.cancelled() or error is not None:

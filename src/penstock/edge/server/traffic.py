@@ -1,4 +1,4 @@
-"""Shared state of all connections of a server: limits, buffered bytes, deadlines."""
+"""State that all connections of a server share: limits, buffered bytes, deadlines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_BUFFERED_BYTES = 128 * 1024 * 1024
 
 
 class Connection(Protocol):
-    deadline: float  # by the loop's clock
+    deadline: float  # on the loop's clock
 
     @property
     def is_idle(self) -> bool: ...
 
     def drain(self) -> None:
-        """Close now if idle, else after the response."""
+        """Close now if idle, otherwise after the response."""
         ...
 
     def abort(self) -> None: ...
@@ -32,7 +32,7 @@ class Unsent(msgspec.Struct):
     """The unsent rest of a response."""
 
     measure: Callable[[], int]
-    size: int  # at the last measurement
+    size: int  # unsent bytes at the last measurement
 
 
 class Traffic:
@@ -54,9 +54,9 @@ class Traffic:
         self.idle_timeout = idle_timeout
         self.max_connections = max_connections
         self.max_buffered_bytes = max_buffered_bytes
-        # Whether a request to this target may have a coded body: deliveries keep theirs.
+        # Whether a request to this target may have an encoded body: deliveries keep theirs.
         self.takes_coded: Callable[[bytes], bool] = lambda target: False
-        self.buffered_bytes = 0  # of incomplete bodies
+        self.buffered_bytes = 0  # total of incomplete bodies
         self.connections: set[Connection] = set()
         self._unsent: dict[
             Connection, Unsent
@@ -68,9 +68,9 @@ class Traffic:
         self.now = asyncio.get_running_loop().time
 
     def make_room(self) -> bool:
-        """Make room for a connection by closing the longest idle one; False if all are busy.
+        """Make room by closing the connection that is idle longest; False if all are busy.
 
-        Clients that only keep connections open cannot lock out others, such as health checks.
+        Clients that merely keep connections open cannot lock out others, such as health checks.
         """
         if len(self.connections) < self.max_connections:
             return True
@@ -100,8 +100,9 @@ class Traffic:
     def _cut_unread(self, newest: Connection) -> None:
         """Cut connections until the unsent responses fit into their share of memory.
 
-        Those that have read nothing since the last measurement go first, oldest first: clients that
-        request much and read nothing can neither fill the memory nor lock out others.
+        Connections that have read nothing since the last measurement are cut first, the oldest
+        first: clients that request much and read nothing can neither exhaust memory nor lock out
+        others.
         """
         left = {connection: one.measure() for connection, one in self._unsent.items()}
         total = sum(left.values())
@@ -116,7 +117,7 @@ class Traffic:
                 connection.abort()
 
     def sweep(self) -> None:
-        """Cut connections past their deadline; called about once a second."""
+        """Cut connections that are past their deadline; called about once a second."""
         now = self.now()
         for connection in list(self.connections):
             if connection.deadline < now:

@@ -1,1 +1,1 @@
-"""Amazon SQS's API, in both of its protocols: what AWS SDKs need besides another endpoint URL."""
+"""The Amazon SQS API in both of its protocols; AWS SDKs only need another endpoint URL."""

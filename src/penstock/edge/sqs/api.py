@@ -1,4 +1,4 @@
-"""The SQS API: both protocols on `/` and on the paths of queues, with the same operations."""
+"""The SQS API: the same operations in both protocols, on `/` and on queue paths."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ class SqsApi:
 
 
 def _is_for_the_page(request: Request) -> bool:
-    """Whether a browser asks for the page at `/`; a signed request comes from an SQS client."""
+    """Whether a browser requests the page at `/`; a signed request comes from an SQS client."""
     return request.path == "/" and not (sigv4.is_in_header(request) or sigv4.is_in_query(request))
 
 
 def request_ids(digits: str) -> Iterator[str]:
-    """Unique ids in the form of AWS's: a random start and a counter."""
+    """Unique ids in the format of AWS: a random start and a counter."""
     start = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-"
     for count in itertools.count(10**11):  # twelve digits; faster than formatting hexadecimal
         yield f"{start}{count}"
@@ -149,7 +149,7 @@ def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
         "TagQueue": queues.tag,
         "UntagQueue": queues.untag,
     }
-    # Fail at start, not at the first request, if an operation has no handler.
+    # Fail at startup, not at the first request, if an operation has no handler.
     return {name: handlers[name] for name in OPERATIONS}
 
 

@@ -196,7 +196,7 @@ def invalid_parameter(message: str) -> SqsError:
 
 
 def invalid_value(value: object, parameter: str, reason: str) -> SqsError:
-    """The wording of most parameter errors."""
+    """The text of most parameter errors."""
     return invalid_parameter(
         f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
     )
@@ -211,14 +211,14 @@ def missing_parameter(name: str) -> SqsError:
 
 
 def needed(value: T | None, name: str) -> T:
-    """Return a required value or raise MissingParameter; call it after the queue is found."""
+    """Return a required value or raise MissingParameter; call it after looking up the queue."""
     if value is None:
         raise missing_parameter(name)
     return value
 
 
 def invalid_action(action: str) -> SqsError:
-    """An operation that does not exist, or not at this path."""
+    """The operation does not exist, or not at this path."""
     return SqsError(
         f"{GENERIC}UnknownOperationException",
         "InvalidAction",
@@ -290,7 +290,7 @@ def _refused(code: str, message: str, *, shape: str = "") -> SqsError:
 
 
 def from_core(error: Exception) -> SqsError:
-    """Translate an error of the core; operations that know more details translate it themselves."""
+    """Translate a core error; operations that know more details translate it themselves."""
     if isinstance(error, SqsError):
         return error
     if not isinstance(error, PenstockError):

@@ -116,7 +116,7 @@ class Moving:
         if not await self._queues.exists(source):
             raise _no_resource("SourceArn")
         try:
-            # A handle can be forged: check that the task moves from the queue that was authorised.
+            # A handle can be forged: check that the task moves from the authorised queue.
             is_id = _TASK_ID.fullmatch(handle.taskId) is not None
             if not is_id or (await self._moves.get(handle.taskId)).source != source:
                 raise MoveNotFound(handle.taskId)

@@ -56,7 +56,7 @@ _encode = msgspec.json.Encoder().encode
 def add(
     policy: str | None, *, arn: str, label: str, accounts: Sequence[str], actions: Sequence[str]
 ) -> str:
-    """The policy with one more statement; raises SqsError."""
+    """Return the policy with one more statement; raises SqsError."""
     _check(label, accounts, actions)
     tree = _tree(policy, arn)
     if any(_sid(statement) == label for statement in tree["Statement"]):
@@ -76,7 +76,7 @@ def add(
 
 
 def remove(policy: str | None, *, arn: str, label: str) -> str | None:
-    """The policy without this statement, or None if it was the last one; raises SqsError."""
+    """Return the policy without this statement, or None if it was the last one; raises SqsError."""
     tree = _tree(policy, arn)
     left = [statement for statement in tree["Statement"] if _sid(statement) != label]
     if len(left) == len(tree["Statement"]):

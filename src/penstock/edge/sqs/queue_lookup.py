@@ -24,7 +24,7 @@ class QueueLookup:
         self._remembered = lru_cache(maxsize=4096)(self._read)
 
     def known(self, call: SqsCall) -> Queue | None:
-        """The queue if the directory knows it; raises if the caller lacks the role."""
+        """The queue if the directory has it cached; raises if the caller lacks the role."""
         name = self._name(call)
         if call.caller is not ANYONE:
             allow(call, name)

@@ -288,7 +288,7 @@ class SqsQueues:
         arn = names.of_arn(policy.deadLetterTargetArn)
         if arn is None or arn.account != call.settings.account:
             return None
-        # Dead letters are sent to the target; without that right, do not reveal whether it exists.
+        # The caller must be allowed to send to the target; otherwise do not reveal if it exists.
         allow(call, arn.name)
         try:
             return (await self._queues.get(arn.name)).queue
@@ -297,7 +297,7 @@ class SqsQueues:
 
 
 def _unfit(call: SqsCall, target: Queue, source: str, wanted: QueueAttributes) -> str | None:
-    """Why `target` cannot be the dead-letter queue of `source`; None: it can."""
+    """Why `target` cannot be the dead-letter queue of `source`; None if it can."""
     if target.is_ordered is not wanted.fifo:
         return policies.ANOTHER_TYPE
     if target.name == source:
@@ -334,7 +334,7 @@ def _no_more_than_fit(queue: str, tags: dict[str, str]) -> dict[str, str]:
 
 
 def _check_tags(tags: dict[str, str]) -> None:
-    """Check the given tags; labels that other APIs have stored may be longer."""
+    """Check the given tags only: labels that other APIs have stored may be longer."""
     for key, value in tags.items():
         if not 1 <= len(key) <= 128:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")

@@ -129,10 +129,10 @@ class Receiving:
         return ReceiveMessageResult(shown)
 
     def _give_back(self, left_out: list[Claimable]) -> None:
-        """Release the messages behind one that cannot be rendered.
+        """Release the messages after one that cannot be rendered.
 
-        That one keeps its lease: if it were released, it would be claimed first again, forever;
-        this way it dies once its receives are used up.
+        That one keeps its lease: if it were released, the next claim would return it first,
+        forever; this way it dies once its attempts are used up.
         """
         behind = [m for n, m in enumerate(left_out) if _is_behind(m, left_out[:n])]
         if behind:
@@ -189,7 +189,7 @@ def _is_behind(message: Claimable, others: list[Claimable]) -> bool:
 
 
 def _receives(message: Claimable) -> int:
-    """In a dead-letter queue the count continues; a redriven message starts at zero."""
+    """The receive count; it continues in a dead-letter queue, and a redrive resets it to zero."""
     return message.attempts if message.dead_from is None else message.lease_no
 
 

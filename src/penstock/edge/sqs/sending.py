@@ -55,7 +55,7 @@ class Sending:
         return self._send(call, queue)
 
     async def _send_to_unknown(self, call: SqsCall) -> SendMessageResult:
-        """To a queue that is not in the directory."""
+        """Send to a queue that is not cached in the directory."""
         promise = self._send(call, await self._lookup.queue(call))
         return promise.finish(await promise.ticket)
 
@@ -122,7 +122,7 @@ class Sending:
         size: int,
         too_large: Callable[[int], SqsError],
     ) -> Draft:
-        """Check what SQS checks; the core checks the rest."""
+        """Check what SQS requires; the core checks the rest."""
         most = queue.settings.max_body_bytes or self._max_bytes
         if size > most or size > self._max_bytes:
             raise too_large(min(most, self._max_bytes))

@@ -1,9 +1,9 @@
 """DeleteMessage, ChangeMessageVisibility, and their batches.
 
-A receipt handle is a lease.  SQS also accepts expired handles; a second step handles those, so that
-the usual case stays short.  In a standard queue an expired handle still deletes the message unless
-it was received again, even if it died meanwhile; and any handle of a message can change its
-visibility.
+A receipt handle stands for a lease.  SQS also accepts expired handles; a second step handles those,
+so that the usual case stays short.  In a standard queue an expired handle still deletes the message
+unless it was received again, even if it has died meanwhile; and any handle of a message can change
+its visibility.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Visibility:
         ]
 
     def _late(self, queue: Queue, act: LeaseAct, found: Mapping[int, Message]) -> LeaseAct | None:
-        """The act to try for an expired handle; None: the error stands."""
+        """The act to try for an expired handle; None if the error stands."""
         message = found.get(act.lease.message_no)
         if message is None or queue.is_ordered:
             return None

@@ -1,1 +1,1 @@
-"""The processes of a worker: the supervisor, its children, and what they say to each other."""
+"""The processes of a worker: the supervisor, its children, and the messages between them."""

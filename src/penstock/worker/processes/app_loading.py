@@ -1,4 +1,4 @@
-"""Load an application that is named as `module:name`."""
+"""Load an application named as `module:name`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _DEFAULT_NAME = "app"
 
 
 def load_app(place: str, *, url: str | None = None, key: str | None = None) -> Application:
-    """Also from the working directory.  Raises InvalidRequest.
+    """Import the application; the working directory is searched too.  Raises InvalidRequest.
 
-    `url`, `key`: in place of the application's own.
+    `url` and `key` replace the application's own.
     """
     module_name, _, name = place.partition(":")
     if not module_name:

@@ -36,7 +36,7 @@ def command(kind: str) -> list[str]:
 
 
 class ChildProcess:
-    """A place for one process at a time: its successor takes over the table and the leftovers."""
+    """One worker process at a time: its successor inherits the job table and the leftovers."""
 
     def __init__(self, command: Sequence[str], assignment: ProcessAssignment) -> None:
         self._command = command
@@ -53,11 +53,11 @@ class ChildProcess:
         self.queues: tuple[str, ...] = ()
         self.warnings: tuple[str, ...] = ()
         self.outage: str | None = None  # why the store does not answer
-        self.is_dry = False  # in a burst: it has no jobs
+        self.is_dry = False  # in a burst: it has run out of jobs
         self._is_finishing = False
         self.start_at: int | None = 0
         self.started_at = 0
-        self.crashes = 0  # consecutive
+        self.crashes = 0  # consecutive failures
 
     @property
     def pid(self) -> int | None:
@@ -89,7 +89,7 @@ class ChildProcess:
         self._is_successor = True
 
     def receive(self) -> bool:
-        """Read what it has sent; False: it has exited."""
+        """Read what the process has sent; False if it has exited."""
         frame = None if self._wire is None else self._wire.receive()
         match frame:
             case Working():
@@ -103,11 +103,11 @@ class ChildProcess:
         return frame is not None
 
     def exit(self) -> ProcessExit | None:
-        """None while it runs."""
+        """None while the process runs."""
         return None if self._process is None else wait_for(self._process)
 
     def reap(self, exit: ProcessExit, now: int) -> None:
-        """It has exited: note what to do with its jobs."""
+        """Note what to do with the jobs of the exited process."""
         self._leftovers += acts_for(
             self.table.entries(),
             exit,
@@ -126,11 +126,11 @@ class ChildProcess:
 
     @property
     def is_over(self) -> bool:
-        """It has exited, and has no successor."""
+        """Whether it has exited without a successor."""
         return self._process is None and self.start_at is None
 
     def finish(self) -> None:
-        """End a burst: it exits when it has no jobs."""
+        """End a burst: the process exits when it has no jobs."""
         if not self._is_finishing:
             self._is_finishing = True
             self._send(Finish())

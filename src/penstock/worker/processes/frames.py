@@ -16,13 +16,13 @@ _LENGTH = struct.Struct(">I")
 
 
 class RunJob(msgspec.Struct, frozen=True, tag=True):
-    """To the sandbox: run this."""
+    """To the sandbox: run this job."""
 
     job: JobMessage
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
-    """To the sandbox: the worker wants to end; the handler can see it as `is_stopping`."""
+    """To the sandbox: the worker is shutting down; the handler sees it as `is_stopping`."""
 
 
 class Prepared(msgspec.Struct, frozen=True, tag=True):
@@ -30,14 +30,14 @@ class Prepared(msgspec.Struct, frozen=True, tag=True):
 
 
 class ExtendLease(msgspec.Struct, frozen=True, tag=True):
-    """From the handler in the sandbox: extend the lease, and note its progress."""
+    """From the handler in the sandbox: extend the lease, and record progress."""
 
     lease_ms: int | None
     progress: str | None
 
 
 class JobEnded(msgspec.Struct, frozen=True, tag=True):
-    """From the sandbox: what to do with the job's lease."""
+    """From the sandbox: the act that ends the job."""
 
     act: JobAct
     memory_bytes: int = 0  # resident memory of the sandbox
@@ -47,37 +47,37 @@ class ProcessAssignment(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """To a worker process or a sandbox: what it runs."""
 
     app: str  # module:name
-    url: str | None = None  # in place of the application's own
+    url: str | None = None  # in place of the application's own URL
     key: str | None = None
     work: Assignment
-    labels: dict[str, str] = {}  # in the registry
+    labels: dict[str, str] = {}  # the name in the registry
     table_fd: int = -1
     has_duties: bool = False
-    leftovers: tuple[JobAct, ...] = ()  # what its predecessor could not report
-    is_successor: bool = False  # report that, and end
+    leftovers: tuple[JobAct, ...] = ()  # acts that its predecessor could not report
+    is_successor: bool = False  # report the leftovers, then exit
     log_level: str = "info"
     log_format: str = "text"
 
 
 class Drain(msgspec.Struct, frozen=True, tag=True):
-    """To a worker process: end within this time."""
+    """To a worker process: exit within this time."""
 
     within_ms: int
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
-    """To a worker process in a burst: no other process has jobs; end as soon as there are none."""
+    """To a worker process in a burst: no other process has jobs; exit once there are none."""
 
 
 class Working(msgspec.Struct, frozen=True, tag=True):
-    """From a worker process: it has reported the leftovers, and claims jobs."""
+    """From a worker process: it has reported the leftovers, and now claims jobs."""
 
     queues: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()  # about its assignment; the same for all processes
+    warnings: tuple[str, ...] = ()  # warnings about its assignment; the same for all processes
 
 
 class WaitingForStore(msgspec.Struct, frozen=True, tag=True):
-    """From a worker process: why the store does not answer; None: it answers again."""
+    """From a worker process: why the store does not answer; None once it answers again."""
 
     error: str | None
 
@@ -105,7 +105,7 @@ _decoder: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 
 class Wire:
-    """Both ends are ours, so frames are trusted to be complete."""
+    """Sends and receives frames; both ends are ours, so frames are trusted to be complete."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -117,7 +117,7 @@ class Wire:
             self._end.sendall(_LENGTH.pack(len(data)) + data)
 
     def receive(self) -> Frame | None:
-        """None: the other end is closed, or its process has exited."""
+        """Return the next frame; None if the other end is closed or its process has exited."""
         try:
             length = self._exactly(_LENGTH.size)
             data = length and self._exactly(*_LENGTH.unpack(length))
@@ -126,7 +126,7 @@ class Wire:
         return _decoder.decode(data) if data else None
 
     def has_input(self, *, within_s: float) -> bool:
-        """Whether something can be received, or the other end was closed."""
+        """Whether a frame can be received, or the other end was closed."""
         return bool(select.select([self._end], [], [], within_s)[0])
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The jobs of a worker process, in memory that outlives the process.
 
-The supervisor shares it with the process.  After a crash it says which jobs ran there and which
-only waited: one of the first may be the reason.  An entry costs well below a microsecond per job.
+The supervisor shares it with the process.  After a crash it shows which jobs were running and which
+were waiting: a running one may be the cause.  An entry costs well below a microsecond per job.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import IntEnum
 
 import msgspec
 
-_HEAD = struct.Struct("<IIq64s")  # version, places, how far the clock is ahead, worker's id
+_HEAD = struct.Struct("<IIq64s")  # version, places, how far the clock is ahead, worker id
 _ENTRY = struct.Struct("<B7xqq96s40s96s")  # state, started_at, deadline, receipt, id, kind
 _TIMES = struct.Struct("<qq")
 _HEAD_BYTES = 128
@@ -27,16 +27,16 @@ _RECEIPT_BYTES = 96
 
 class EntryState(IntEnum):
     FREE = 0
-    WAITING = 1  # for a slot
-    RUNNING = 2  # in the process itself, which it may crash
+    WAITING = 1  # waiting for a slot
+    RUNNING = 2  # runs in the process itself, which it may crash
     SANDBOXED = 3
-    ENDED = 4  # its handler has ended, which is not reported to the store yet
+    ENDED = 4  # its handler has ended; the store does not know yet
 
 
 class TableEntry(msgspec.Struct, frozen=True):
     state: EntryState
     started_at: int
-    deadline: int  # 0: none
+    deadline: int  # 0: no deadline
     receipt: str
     id: str
     kind: str
@@ -55,7 +55,7 @@ class JobTable:
     def create(cls, places: int) -> JobTable:
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("penstock-worker")
-        else:  # not on every system
+        else:  # not available on every system
             with tempfile.TemporaryFile() as file:
                 fd = os.dup(file.fileno())
         os.ftruncate(fd, _HEAD_BYTES + places * _ENTRY_BYTES)
@@ -75,11 +75,11 @@ class JobTable:
         os.close(self.fd)
 
     def set_worker(self, worker_id: str) -> None:
-        """Note the worker's id."""
+        """Record the worker's id."""
         self._set_head(self.ahead_ms, worker_id)
 
     def set_ahead(self, ahead_ms: int) -> None:
-        """How far the instants here are ahead of the machine's steady clock."""
+        """Record how far the instants here are ahead of the machine's steady clock."""
         self._set_head(ahead_ms, self.worker_id)
 
     @property
@@ -94,7 +94,7 @@ class JobTable:
 
     def note(self, place: int, *, receipt: str, id: str, kind: str) -> None:
         if len(receipt) > _RECEIPT_BYTES:
-            return  # of another server; its lease expires by itself
+            return  # a receipt of another server; its lease expires by itself
         _ENTRY.pack_into(
             self._memory,
             self._offsets[place],
@@ -118,7 +118,7 @@ class JobTable:
             self._memory[offset] = 4
 
     def acquit_all_but(self, suspects: Iterable[int]) -> None:
-        """Jobs in other places are not the reason for the coming exit."""
+        """Mark the jobs in all other places as not the cause of the coming exit."""
         suspected = {self._offsets[place] for place in suspects}
         for offset in self._offsets:
             if self._memory[offset] == EntryState.RUNNING and offset not in suspected:
@@ -128,7 +128,7 @@ class JobTable:
         self._memory[self._offsets[place]] = 0
 
     def entries(self) -> list[TableEntry]:
-        """Of all jobs."""
+        """The entries of all jobs."""
         return [self._entry(offset) for offset in self._offsets if self._memory[offset]]
 
     def overdue(self, now: int) -> list[TableEntry]:

@@ -1,7 +1,7 @@
-"""What to do with the jobs that a crashed worker process left over.  Pure.
+"""What to do with the jobs of a crashed worker process.  Pure.
 
-Each job that ran in the process itself may be the reason.  All of them are reported as crashed and
-run in a sandbox from then on, which shows which one it is.  The others are given back.
+Any job that ran in the process itself may be the cause.  All of them are reported as crashed and
+run in a sandbox from then on, which shows which one is to blame.  The others are given back.
 """
 
 from __future__ import annotations

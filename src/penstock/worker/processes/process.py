@@ -1,9 +1,9 @@
-"""The program of both kinds of worker processes.
+"""The entry point of worker processes and of sandboxes.
 
     python -m penstock.worker.processes.process work FD              claims jobs, runs most of them
     python -m penstock.worker.processes.process sandbox FD LIFELINE  runs one job at a time
 
-Each gets the number of a socket to its parent, and ends when its parent has exited.
+FD is the number of a socket to the parent; the process exits when its parent has exited.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from penstock.worker.worker import JobWorker
 
 _log = logging.getLogger("penstock.worker")
 
-_SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for a job that computes
+_SWITCH_SECONDS = 0.0005  # the pump must not wait 5 ms for the interpreter while a job computes
 _FAILED = 1
-_AT_EXIT_S = 10.0  # for all `atexit` handlers; that of multiprocessing waits for its children
+_AT_EXIT_S = 10.0  # limit for all `atexit` handlers; that of multiprocessing waits for its children
 
 
 def main() -> None:
     kind, fd, *lifeline = sys.argv[1:]
-    os.set_inheritable(int(fd), False)  # what a job starts must not keep it open
+    os.set_inheritable(int(fd), False)  # child processes of a job must not keep it open
     for each in lifeline:
         hang_by(int(each))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C comes here too; the parent decides
     if kind == SANDBOX:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the worker decides when it ends
     wire = Wire(socket.socket(fileno=int(fd)))
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _exit(code: int) -> None:
-    """Run `atexit` handlers, but do not wait for threads: those of jobs may still run."""
+    """Run `atexit` handlers, but do not wait for threads, which may still run jobs."""
     too_long = threading.Timer(_AT_EXIT_S, os._exit, (code,))
     too_long.daemon = True
     too_long.start()
@@ -98,7 +98,7 @@ def _exit(code: int) -> None:
 
 def _work(app: Application, assignment: ProcessAssignment, wire: Wire) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
-    logging.getLogger(OUTAGES).setLevel(logging.ERROR)  # the supervisor reports them, once for all
+    logging.getLogger(OUTAGES).setLevel(logging.ERROR)  # the supervisor reports outages
     work, handlers = assignment.work.with_queues(app.queues), app.job_handlers
     os.set_inheritable(assignment.table_fd, False)
     table = JobTable.inherited(assignment.table_fd)

@@ -1,4 +1,4 @@
-"""How a process ended, as far as its parent knows."""
+"""How a process ended, as far as its parent can see."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import msgspec
 # Exit codes; the first two are those of sysexits.h (SOFTWARE and CONFIG).
 LOOP_FAILED = 70  # a job has broken the event loop
 UNUSABLE = 78  # the application cannot be loaded
-RETIRED = 79  # the process has reached a limit of its assignment and will be replaced
+RETIRED = 79  # the process reached a limit of its assignment and will be replaced
 
 _KILLED = "by an operator, or by the system because memory ran out"
 _CODES = {LOOP_FAILED: " (its event loop failed)"}
 
 
 class ProcessExit(msgspec.Struct, frozen=True):
-    code: int  # as Popen has it: the negative number of a signal
+    code: int  # as in Popen: the negative number of a signal
     peak_kb: int  # of resident memory
 
     def text(self) -> str:
@@ -39,13 +39,13 @@ def signal_name(number: int) -> str:
 
 
 def wait_for(process: subprocess.Popen[bytes]) -> ProcessExit | None:
-    """None: it is running.  Only the first waiter gets the memory usage, so no other may wait."""
+    """None while it runs.  Only the first waiter gets the memory usage, so no other may wait."""
     try:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-    except ChildProcessError:  # other code has waited for it
+    except ChildProcessError:  # other code has waited for the process
         return ProcessExit(process.returncode or 0, 0)
     if not pid:
         return None
-    process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait itself
-    unit = 1024 if sys.platform == "darwin" else 1  # in bytes there
+    process.returncode = os.waitstatus_to_exitcode(status)  # keeps Popen from waiting itself
+    unit = 1024 if sys.platform == "darwin" else 1  # macOS reports bytes
     return ProcessExit(process.returncode, usage.ru_maxrss // unit)

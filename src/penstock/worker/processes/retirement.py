@@ -16,7 +16,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def reason_to_retire(assignment: Assignment, *, jobs: int, memory_bytes: int) -> str | None:
-    """None: the process continues.  `jobs`: how many it has finished."""
+    """Why to replace the process; None if it continues.  `jobs`: how many it has finished."""
     if assignment.max_jobs is not None and jobs >= assignment.max_jobs:
         return f"jobs finished: {jobs}"
     if assignment.max_memory_bytes is not None and memory_bytes > assignment.max_memory_bytes:
@@ -30,7 +30,7 @@ def has_limits(assignment: Assignment) -> bool:
 
 
 def resident_bytes() -> int:
-    """Of this process; where the system does not report it, its peak."""
+    """The resident memory of this process; its peak where the system does not report it."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

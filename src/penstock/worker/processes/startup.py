@@ -19,15 +19,15 @@ from penstock.worker.processes.frames import WaitingForStore, Wire
 
 T = TypeVar("T")
 
-# Trying again would fail again.
+# Retrying would fail the same way.
 FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
-_PAUSES_S = (0.2, 5.0)  # the first, and the longest
+_PAUSES_S = (0.2, 5.0)  # the first delay, and the longest
 _MOST_NAMED = 10
 _MOST_FETCHED = 1_000
 
 
 def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
-    """Ask until the store answers; None: the supervisor has ended this process."""
+    """Ask until the store answers; None if the supervisor has ended this process."""
     pause_s, longest_s = _PAUSES_S
     has_waited = False
     while True:
@@ -43,20 +43,20 @@ def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
             return answer
         wire.send(WaitingForStore(text))
         has_waited = True
-        if wire.has_input(within_s=pause_s):  # a drain, or the supervisor has exited
+        if wire.has_input(within_s=pause_s):  # a drain was requested, or the supervisor has exited
             return None
         pause_s = min(pause_s * 2, longest_s)
 
 
 def report_leftovers(source: JobSource, leftovers: tuple[JobAct, ...]) -> None:
-    """What the predecessor could not report; rejected acts: another worker has the jobs."""
+    """Report what the predecessor could not; a rejected act means another worker has the job."""
     for answer in source.act(leftovers) if leftovers else ():
         if isinstance(answer, Unanswered):
             raise ConnectionError(str(answer))
 
 
 def unknown_queues(app: Application, queues: tuple[str, ...]) -> list[str]:
-    """A warning for each queue that neither the application nor the store knows."""
+    """Return a warning for each queue that neither the application nor the store knows."""
     undeclared = [name for name in queues if name not in app.queues]
     if not undeclared:
         return []
@@ -64,7 +64,7 @@ def unknown_queues(app: Application, queues: tuple[str, ...]) -> list[str]:
     try:
         missing = [name for name in undeclared if name not in find(prefix=name, limit=1)]
         known = {name: sorted({*app.queues, *_names_near(name, find)}) for name in missing}
-    except Forbidden:  # with a key that may not list them
+    except Forbidden:  # the key may not list queues
         lack = "is not declared by the application"
         return [f"queue {name!r} {lack}; {_hint(name, app.queues)}" for name in undeclared]
     lack = "does not exist, so nothing is claimed from it"
@@ -72,7 +72,7 @@ def unknown_queues(app: Application, queues: tuple[str, ...]) -> list[str]:
 
 
 def _names_near(name: str, find: Callable[..., list[str]]) -> list[str]:
-    """Those that begin alike: a store may have more names than are worth fetching."""
+    """Queue names with the same beginning: a store may have too many names to fetch them all."""
     near = find(prefix=name[: len(name) // 2], limit=_MOST_FETCHED)
     return near or find(prefix="", limit=_MOST_FETCHED)
 

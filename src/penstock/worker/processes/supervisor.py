@@ -1,7 +1,7 @@
 """The supervisor: keeps worker processes running, and gives back the jobs of those that crash.
 
-It runs no code of the application, so no job can crash it.  The jobs of a process are in a table
-that both share; after a crash, the successor reports them before it claims anything.
+It runs no application code, so no job can crash it.  It shares with each process a table of that
+process's jobs; after a crash, the successor reports them before it claims anything.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from penstock.worker.processes.process_exit import RETIRED, UNUSABLE, ProcessExi
 _log = logging.getLogger("penstock.worker")
 
 _POLL_MS = 250
-_GRACE_MS = 2_000  # how long after its time limit a job in the process itself may still run
-_CLOSING_MS = 3_000  # how long a process may take to report everything at the end
-_STEADY_MS = 30_000  # a process that ran this long did not fail at its start
-_PAUSES_MS = (0, 200, 15_000)  # before the first restart, the second, and at most
+_GRACE_MS = 2_000  # how long past its time limit a job in the process itself may still run
+_CLOSING_MS = 3_000  # how long a process may take to report everything at shutdown
+_STEADY_MS = 30_000  # a process that ran this long did not fail at startup
+_PAUSES_MS = (0, 200, 15_000)  # delays before the first restart, the second, and the longest
 
 
 class Supervisor:
@@ -39,7 +39,7 @@ class Supervisor:
         processes: int = 1,
         on_ready: Callable[[], None] = lambda: None,
     ) -> None:
-        """`clock`: the steady clock of the machine."""
+        """`clock`: the machine's steady clock."""
         self._clock = clock
         self._assignment = assignment
         self._on_ready = on_ready
@@ -62,12 +62,12 @@ class Supervisor:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that run."""
+        """The ids of the running processes."""
         return [child.pid for child in self._children if child.pid is not None]
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """Those that its processes claim from; known when it is ready."""
+        """The queues that its processes claim from; known once it is ready."""
         return self._children[0].queues
 
     @property
@@ -75,7 +75,7 @@ class Supervisor:
         return self._drain_ms is not None
 
     def drain(self, within_ms: int | None = None) -> None:
-        """End.  From any thread or signal handler; the shortest time counts."""
+        """Shut down.  From any thread or signal handler; the shortest time given counts."""
         within_ms = self._assignment.work.drain_ms if within_ms is None else within_ms
         if self._drain_ms is None or within_ms < self._drain_ms:
             self._drain_ms = within_ms
@@ -131,7 +131,7 @@ class Supervisor:
                     self._on_ready()
 
     def _report_outage(self) -> None:
-        """Once for all processes."""
+        """Report an outage once for all processes."""
         errors = [child.outage for child in self._children if child.outage is not None]
         if errors and self._out_since is None:
             self._out_since = self._clock.now()
@@ -142,7 +142,7 @@ class Supervisor:
             _log.info("connected to the store after %s", lasted)
 
     def _ring(self) -> None:
-        with suppress(OSError):  # full: it rings already; closed: it is over
+        with suppress(OSError):  # full: it has been woken already; closed: it has ended
             self._rope.send(b"!")
 
     def _continue_draining(self, now: int) -> None:
@@ -160,7 +160,7 @@ class Supervisor:
                 child.kill(at_shutdown=True)
 
     def _end_burst(self) -> None:
-        """A job of one process may enqueue jobs for the others: they end together."""
+        """End all processes together: a job of one may enqueue jobs for the others."""
         children = [child for child in self._children if not child.is_over]
         if all(child.is_dry for child in children):
             for child in children:
@@ -185,7 +185,7 @@ class Supervisor:
             self._selector.unregister(child.socket)
         child.reap(exit, now + child.table.ahead_ms)
         if exit.code == 0 and not ran:
-            return  # it was asked to end, by us or through the registry
+            return  # it was asked to exit, by us or through the registry
         if self._drain_ms is not None:
             child.start_successor(now)
             return
@@ -196,7 +196,7 @@ class Supervisor:
             self._code = UNUSABLE
             self.drain(0)
             return
-        if not was_killed:  # otherwise the reason was logged
+        if not was_killed:  # otherwise the reason has been logged
             _log.error("worker process %s died: %s; jobs running: %d", pid, exit.text(), len(ran))
         was_steady = was_working and ran_ms >= _STEADY_MS
         child.crashes = 1 if was_steady else child.crashes + 1

@@ -15,7 +15,7 @@ Run = Callable[[ClaimedJob], Coroutine[Any, Any, JobAct | None]]
 
 
 class EventLoop(LoopThread):
-    """Started with the first async job."""
+    """An event loop for async jobs, started with the first one."""
 
     def __init__(
         self,
@@ -34,14 +34,14 @@ class EventLoop(LoopThread):
         self._running: dict[ClaimedJob, asyncio.Task[None]] = {}
 
     def start(self, job: ClaimedJob) -> None:
-        """From any thread."""
+        """Start a job on the loop; callable from any thread."""
         with self._lock:
             self._inbox.append(job)
-            if len(self._inbox) == 1:  # otherwise the loop was called already
+            if len(self._inbox) == 1:  # otherwise a call into the loop is already pending
                 self._running_loop().call_soon_threadsafe(self._begin)
 
     def wait_for(self, job: ClaimedJob, awaitable: Awaitable[object]) -> object:
-        """Await what a sync handler returned; the job can be stopped while it waits."""
+        """Await what a sync handler returned; the job can be stopped meanwhile."""
         future = self.submit(awaitable)
 
         def stop() -> None:
@@ -98,7 +98,7 @@ class EventLoop(LoopThread):
         except BaseException as error:
             act = fail(job, error)
         if self._running.pop(job, None) is None:
-            return  # the loop broke, and the job was taken care of then
+            return  # the loop broke, and the job was handled then
         self._finished(job, act)
         following = self._next_one()
         if following is not None:

@@ -1,4 +1,4 @@
-"""Event loops that survive what runs on them.
+"""Run event loops so that no job can end them.
 
 asyncio raises the SystemExit or KeyboardInterrupt of any task or callback out of the loop's run
 method, after it has stored the exception in its task.  The loop itself is intact: once it runs
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def run_until(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> None:
-    """Run a loop until it was stopped and is over; raises what breaks the loop itself."""
+    """Run a loop until it is stopped and `is_over`; raises what breaks the loop itself."""
     while not is_over():
         try:
             loop.run_forever()  # returns early if a job calls loop.stop()
@@ -27,7 +27,7 @@ def run_until(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> N
 
 
 def run_here(awaitable: Awaitable[T]) -> T:
-    """Await it on a new loop in this thread.  A Ctrl-C of the user is raised."""
+    """Await it on a new loop in this thread.  Ctrl-C raises KeyboardInterrupt."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         task = loop.create_task(result_of(awaitable))

@@ -1,4 +1,4 @@
-"""Hooks that an application runs at the start and the end of each process that runs jobs."""
+"""Hooks of an application, run at the start and the end of each process that runs jobs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Hook = Callable[[], object]
 
 
 class StartFailed(RuntimeError):
-    """A start hook raised: no job may run in this process."""
+    """A start hook raised an exception: no job may run in this process."""
 
 
 class WorkerHooks:
-    """Sync functions, and async ones that run on the event loop of the async jobs."""
+    """Sync functions, and async ones, which run on the event loop of the async jobs."""
 
     def __init__(self) -> None:
         self.starting: list[Hook] = []
@@ -33,7 +33,7 @@ class Lifespan:
         self._is_started = False
 
     def start(self) -> None:
-        """In the order of their declaration, once; raises StartFailed."""
+        """Run the start hooks once, in the order they were declared; raises StartFailed."""
         if self._is_started:
             return
         for hook in self._hooks.starting:
@@ -45,7 +45,7 @@ class Lifespan:
         self._is_started = True
 
     def stop(self) -> None:
-        """In reverse order; a hook that fails is logged, and the others still run."""
+        """Run the stop hooks in reverse order; a failure is logged, and the others still run."""
         if not self._is_started:
             return
         self._is_started = False

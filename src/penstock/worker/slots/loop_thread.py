@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Jobs cannot stop it.  If the loop itself breaks, the next use starts a new one."""
+    """Jobs cannot stop it.  If the loop itself breaks, the next use starts a new loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class LoopThread:
         return future
 
     def wait(self, awaitable: Awaitable[T]) -> T:
-        """From any other thread: what it returns or raises."""
+        """Return or raise what the coroutine does; callable from any other thread."""
         return self.submit(awaitable).result()
 
     def close(self) -> None:
@@ -47,16 +47,16 @@ class LoopThread:
                     self._loop.call_soon_threadsafe(self._loop.stop)
 
     def join(self) -> None:
-        """Not for ever: a handler may block it."""
+        """Wait for the thread to end, with a limit: a handler may block it."""
         if self._thread is not None:
             self._thread.join(2 * _CLEANING_UP_S)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        """Those that may clean up when the loop closes."""
+        """The tasks that may clean up when the loop closes."""
         return []
 
     def _failed(self, error: BaseException) -> None:
-        """The loop is broken, and its tasks do not continue."""
+        """Handle a broken loop, whose tasks do not continue."""
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -87,5 +87,5 @@ class LoopThread:
             waiting = list(self._waiting)
         self._failed(error)
         for future in waiting:
-            with suppress(Exception):  # it is done in the meantime
+            with suppress(Exception):  # it was done in the meantime
                 future.set_exception(RuntimeError(f"the event loop failed: {error!r}"))

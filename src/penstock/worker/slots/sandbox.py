@@ -1,7 +1,7 @@
 """A sandbox: a process that runs one job at a time, can be killed, and may crash.
 
-It leads a session and a process group of its own with everything that its jobs start; the group is
-killed as a whole, also when the worker exits, which holds one end of a lifeline.
+It leads its own session and process group, which include everything that its jobs start.  The group
+is killed as a whole, also when the worker exits and so closes its end of the lifeline.
 
 `Sandbox` is the worker's end, `SandboxedJobs` runs inside the process.
 """
@@ -41,14 +41,14 @@ from penstock.worker.processes.retirement import resident_bytes
 from penstock.worker.slots.lifespan import Lifespan
 from penstock.worker.slots.loop_thread import LoopThread
 
-_F_SETSIG = 10  # of Linux; Python has no name for it
-_CLOSING_S = 2.0  # for stop hooks and `atexit`
+_F_SETSIG = 10  # a constant of Linux that Python does not define
+_CLOSING_S = 2.0  # limit for stop hooks and `atexit`
 
 _lifelines: weakref.WeakSet[Lifeline] = weakref.WeakSet()
 
 
 class Lifeline:
-    """The end that the worker holds.  The kernel closes it when the worker exits."""
+    """The worker's end of the lifeline.  The kernel closes it when the worker exits."""
 
     def __init__(self) -> None:
         self.theirs, self._ours = os.pipe()
@@ -61,7 +61,7 @@ class Lifeline:
 
 
 def hang_by(fd: int) -> None:
-    """In the sandbox: when the lifeline is cut, the kernel kills its process group.
+    """In the sandbox: have the kernel kill its process group when the lifeline is closed.
 
     That also ends a computation that never yields, and the children of a job.  Only Linux supports
     it; elsewhere a thread of the sandbox notices that the worker has exited.
@@ -74,7 +74,7 @@ def hang_by(fd: int) -> None:
 
 
 def kill_own_group() -> None:
-    """In the sandbox: end it at once, with everything that its job has started."""
+    """In the sandbox: kill it at once, with everything that its job has started."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(0)
@@ -99,13 +99,13 @@ class Sandbox:
         self._lock = threading.Lock()
         self._is_reaped = False
         self.wire = Wire(ours)
-        self.jobs = 0  # finished
-        self.memory_bytes = 0  # after the last one
+        self.jobs = 0  # jobs finished here
+        self.memory_bytes = 0  # resident memory after the last job
         with suppress(OSError):  # it has exited, which `prepare` notices
             self.wire.send(assignment)
 
     def prepare(self) -> bool:
-        """Wait until the application is loaded and started; False: it exited instead."""
+        """Wait until the application is loaded and started; False if the process exited instead."""
         return isinstance(self.wire.receive(), Prepared)
 
     @property
@@ -115,35 +115,35 @@ class Sandbox:
             return not self._is_reaped and not os.waitid(os.P_PID, self._process.pid, options)
 
     def kill(self) -> None:
-        """With everything that its job has started."""
+        """Kill it with everything that its job has started."""
         with self._lock:
             self._kill_group()
 
     def dismiss(self) -> None:
-        """Let it exit: stop hooks and `atexit` handlers run.  `reap` waits for that."""
+        """Ask it to exit, running stop hooks and `atexit` handlers; `reap` waits for that."""
         self.wire.close()
 
     def reap(self) -> ProcessExit:
-        """Wait for its exit, not for long, and kill everything that is left of it."""
+        """Wait a short time for its exit, then kill everything that is left of it."""
         self.wire.close()
         too_long = threading.Timer(_CLOSING_S, self.kill)
         too_long.start()
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         too_long.cancel()
         with self._lock:
-            self._kill_group()  # what a job has left behind
+            self._kill_group()  # processes that a job has left behind
             self._is_reaped = True
             self._lifeline.close()
             return wait_for(self._process) or ProcessExit(0, 0)
 
     def _kill_group(self) -> None:
-        if not self._is_reaped:  # otherwise its pid may be another process's
+        if not self._is_reaped:  # otherwise the pid may belong to another process
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class SandboxedJobs:
-    """Inside the sandbox: runs one job after the other, on the main thread."""
+    """Inside the sandbox: runs one job after another, on the main thread."""
 
     def __init__(self, handlers: Handlers, wire: Wire, clock: Clock, dice: Dice) -> None:
         self._handlers = handlers
@@ -156,7 +156,7 @@ class SandboxedJobs:
         self._running: ClaimedJob | None = None
 
     def run(self) -> None:
-        """Until the worker dismisses the sandbox.  Raises StartFailed."""
+        """Run jobs until the worker dismisses the sandbox.  Raises StartFailed."""
         self._lifespan.start()
         self._wire.send(Prepared())
         # A sandbox that does not answer is replaced by its worker.
@@ -186,11 +186,11 @@ class SandboxedJobs:
                     return
 
     def _extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
-        """A lost lease is not raised: the worker kills this process."""
+        """Ask the worker to extend.  A lost lease raises nothing: the worker kills this process."""
         self._wire.send(ExtendLease(lease_ms, progress))
 
     def _run(self, job: ClaimedJob) -> JobAct:
-        """Whatever the job raises, the sandbox has an answer and keeps running."""
+        """Run a job; whatever it raises, the sandbox sends an answer and keeps running."""
         try:
             act = prepare(self._handlers, job, self._clock)
             if act is not None:
@@ -198,12 +198,12 @@ class SandboxedJobs:
             if job.handler is not None and job.handler.is_async:
                 return self._loop.wait(run_async(job, self._handlers, self._dice))
             return run(job, self._handlers, self._dice, self._loop.wait)
-        except BaseException as error:  # a task that cancels itself, a broken event loop
+        except BaseException as error:  # a task that cancelled itself, or a broken event loop
             return fail(job, error)
 
 
 def _forked() -> None:
-    """A forked child of a job must not keep sandboxes alive when the worker has exited."""
+    """In a forked child of a job: close what would keep sandboxes alive without their worker."""
     for lifeline in list(_lifelines):
         lifeline.close()
 

@@ -1,8 +1,10 @@
-"""The sandboxes of a worker: for jobs that must be stopped at their time limit although they do not
-yield, and for jobs that have crashed a worker before.
+"""The sandboxes of a worker.
 
-Each is started when it is needed, loads the application once, and is used again.  A job that has
-waited longest gets the next sandbox that is ready, whichever that is.
+They run jobs whose time limit must hold although they do not yield, and jobs that have crashed a
+worker before.
+
+A sandbox is started on demand, loads the application once, and is reused.  The job that has waited
+longest gets the next sandbox that is ready.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from penstock.worker.processes.retirement import reason_to_retire
 from penstock.worker.slots.sandbox import Sandbox
 
 _log = logging.getLogger("penstock.worker")
-_AGAIN_MS = 10_000  # when a sandbox could not be started
+_AGAIN_MS = 10_000  # delay after a sandbox could not be started
 
 
 class Sandboxes:
-    """`run` is called by the threads of the slots, one sandbox for each that needs one."""
+    """`run` is called on the slots' threads; each of them uses at most one sandbox at a time."""
 
     def __init__(self, command: Sequence[str], assignment: ProcessAssignment, clock: Clock) -> None:
         self._command = command
@@ -38,11 +40,11 @@ class Sandboxes:
         self._idle: list[Sandbox] = []
         self._waiting: deque[Future[Sandbox | None]] = deque()
         self._starting: set[Sandbox] = set()
-        self._starters = 0  # threads; more at a time than cores would only delay the first
+        self._starters = 0  # starting threads; more than one per core would only delay the first
         self._is_closed = False
 
     def run(self, job: ClaimedJob, begin: Callable[[ClaimedJob], bool]) -> JobAct | None:
-        """None: it was stopped, and its end is reported otherwise."""
+        """Run a job; None if it was stopped, and its end is reported elsewhere."""
         try:
             sandbox = self._take(job)
         except OSError as error:  # not the job's fault
@@ -54,7 +56,7 @@ class Sandboxes:
             self._offer(sandbox)
             return None
         job.stop_handler = sandbox.kill
-        if job.stop_reason is not None:  # meanwhile
+        if job.stop_reason is not None:  # it was stopped meanwhile
             sandbox.kill()
         act = self._await_end(job, sandbox)
         job.stop_handler = job.request_stop = None
@@ -64,7 +66,7 @@ class Sandboxes:
         return self._report_crash(job, sandbox.reap())
 
     def warm_up(self) -> None:
-        """Start one for the first job."""
+        """Start a sandbox for the first job."""
         with self._lock:
             self._starters += 1
         self._start_thread()
@@ -77,14 +79,14 @@ class Sandboxes:
         for sandbox in starting:
             sandbox.kill()
         for sandbox in idle:
-            sandbox.dismiss()  # all at the same time
+            sandbox.dismiss()  # dismiss all at the same time
         for sandbox in idle:
             sandbox.reap()
 
     # ---- taking one
 
     def _take(self, job: ClaimedJob) -> Sandbox | None:
-        """Raises OSError if none can be started.  None: the job was stopped before it began."""
+        """Take a ready sandbox, or None if the job was stopped before it began.  Raises OSError."""
         waiting: Future[Sandbox | None] = Future()
         with self._lock:
             while self._idle:
@@ -111,7 +113,7 @@ class Sandboxes:
                 waiting.set_result(None)
 
     def _keep(self, sandbox: Sandbox) -> None:
-        """For the next job, unless it has reached a limit of the worker: then it is replaced."""
+        """Keep it for the next job, or replace it if it has reached a limit of the worker."""
         reason = reason_to_retire(
             self._assignment.work, jobs=sandbox.jobs, memory_bytes=sandbox.memory_bytes
         )
@@ -138,11 +140,11 @@ class Sandboxes:
         threading.Thread(target=self._start, name="penstock-sandbox-start", daemon=True).start()
 
     def _start(self) -> None:
-        """One after the other, until no job waits."""
+        """Start sandboxes one after another, until no job waits for one."""
         while True:
             try:
                 self._offer(self._started())
-            except Exception as error:  # a job waits for the answer
+            except Exception as error:  # a job waits for an error
                 if not isinstance(error, OSError):
                     _log.exception("a sandbox could not be started")
                     error = OSError(f"{type(error).__name__}: {error}")
@@ -171,7 +173,7 @@ class Sandboxes:
     # ---- running a job in it
 
     def _await_end(self, job: ClaimedJob, sandbox: Sandbox) -> JobAct | None:
-        job.request_stop = lambda: _request_stop(sandbox)  # its handler cannot see the flag here
+        job.request_stop = lambda: _request_stop(sandbox)  # the handler cannot see the flag
         try:
             sandbox.wire.send(RunJob(job.message))
         except OSError:
@@ -180,7 +182,7 @@ class Sandboxes:
             frame = sandbox.wire.receive()
             match frame:
                 case ExtendLease():
-                    with suppress(Exception):  # the lease is lost: it will be killed
+                    with suppress(Exception):  # the lease is lost, so the sandbox will be killed
                         job.extend(lease_ms=frame.lease_ms, progress=frame.progress)
                 case JobEnded():
                     sandbox.jobs += 1

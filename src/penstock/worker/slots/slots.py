@@ -1,8 +1,8 @@
-"""Slots: a fixed number of jobs run at a time; the other claimed jobs wait.
+"""Slots: they run a fixed number of jobs at a time; the other claimed jobs wait.
 
 A slot that has ended a job takes the next one itself if that runs in the same place (a thread or
-the event loop); otherwise it hands its slot over.  So a job costs no thread switch and no lock as
-long as jobs wait.
+the event loop); otherwise it hands the slot over.  While jobs are waiting, starting one costs
+neither a thread switch nor a lock.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Slots:
         self._lock = threading.Lock()
         self._inbox: SimpleQueue[ClaimedJob | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._idle = 0  # waiting threads, except those that were just given a job
+        self._idle = 0  # waiting threads, except those that have just been given a job
         self.waiting: deque[ClaimedJob] = deque()
 
     def give(self, jobs: Sequence[ClaimedJob]) -> None:
-        """Start as many as there are free slots; the others wait in their order."""
+        """Start a job in each free slot; the others wait in order."""
         self.waiting.extend(jobs)
         begun = []
         with self._lock:
@@ -48,7 +48,7 @@ class Slots:
             self._start(job)
 
     def take_back(self) -> list[ClaimedJob]:
-        """Those that have not begun."""
+        """Take back the jobs that have not begun."""
         taken = []
         while True:
             try:
@@ -57,7 +57,7 @@ class Slots:
                 return taken[::-1]
 
     def next_for(self, *, is_loop: bool) -> ClaimedJob | None:
-        """For a slot that has ended a job: the next one that runs there; None frees the slot."""
+        """The next job that runs in the place of the ended one; None frees the slot."""
         try:
             job = self.waiting.popleft()
         except IndexError:
@@ -72,7 +72,7 @@ class Slots:
         return None
 
     def close(self) -> None:
-        """Threads end after their job; those that do not end are left alone."""
+        """End the threads after their jobs; threads that do not end are abandoned."""
         for _ in self._threads:
             self._inbox.put(None)
 

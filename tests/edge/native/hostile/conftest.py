@@ -28,7 +28,7 @@ def started_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerP
 
 @pytest.fixture
 def target(started_target: ServerProcess) -> Iterator[ServerProcess]:
-    """After every attack it is alive, serves the polite, has not grown and has logged no trace."""
+    """After every attack it runs, serves normal clients, has not grown, has logged no traceback."""
     yield started_target
 
     assert started_target.is_alive, started_target.log_tail()

@@ -1,4 +1,4 @@
-"""Forged credentials, crooked paths and foreign names, on every route."""
+"""Forged credentials, manipulated paths and unknown names, on every route."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ FOREIGN = [
 
 @pytest.fixture(scope="module")
 def every_route(guarded: LiveServer) -> list[HttpRoute]:
-    """But those of SQS, which asks for a signature (tests/edge/sqs)."""
+    """All routes except those of SQS, which requires a signature (tests/edge/sqs)."""
     return [route for route in all_routes(guarded.broker) if route.name != SQS]
 
 
 def path_of(route: HttpRoute) -> str:
-    """With names that mean nothing."""
+    """The path, with names that do not exist."""
     path = route.path
     for name in ("queue", "id", "receipt", "key"):
         path = path.replace("{" + name + "}", f"no-such-{name}")
-    return f"{path}?events=1" if path == "/v1/live" else path  # which would never end
+    return f"{path}?events=1" if path == "/v1/live" else path  # the stream would never end
 
 
 @pytest.fixture(scope="module")
 def credentials(guarded: LiveServer) -> list[str]:
-    """None of them is worth anything."""
+    """Credentials, all of them invalid."""
     real = new_key(guarded)
     lost = guarded.broker.keys.create("lost", roles=(Role.READ,)).result()
     guarded.broker.keys.revoke(lost.key.key_id).result()

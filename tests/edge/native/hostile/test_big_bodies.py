@@ -18,7 +18,7 @@ ENDLESS = 512 * MIB
 
 
 def upload(wire: Raw, part: bytes) -> int:
-    """Send until the other side has had enough; returns how much it took."""
+    """Send until the server stops reading; returns how much it accepted."""
     sent = 0
     with suppress(OSError):
         while sent < ENDLESS:
@@ -73,7 +73,7 @@ def test_what_trails_a_body_without_end_is_cut_off(target: ServerProcess) -> Non
 
 
 def test_tiny_chunks_do_not_cost_more_than_they_carry(target: ServerProcess) -> None:
-    """Kept one by one, each would take twenty times the room."""
+    """Stored one by one, each would take twenty times its size."""
     before = target.resident_bytes
     headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
 
@@ -113,7 +113,7 @@ def test_compressed_requests_are_not_taken(target: ServerProcess) -> None:
                 wire.send(request("POST", "/v1/queues/x/messages", bomb, headers=headers))
                 answer = wire.answer()
             except (OSError, ClosedError):
-                continue  # cut off while it was still talking
+                continue  # cut off while it was still sending
             assert answer.status == 415
 
     assert target.resident_bytes < before + 20 * MIB
@@ -143,7 +143,7 @@ def test_many_large_bodies_at_once_do_not_fill_the_memory(make_process: MakeProc
         wires = [stack.enter_context(Raw(target.port)) for _ in range(16)]
         for wire in wires:
             with suppress(OSError):
-                wire.send(begun + b"x" * (11 * MIB))  # the rest never comes
+                wire.send(begun + b"x" * (11 * MIB))  # the rest is never sent
         for wire in wires:
             wire.socket.settimeout(0.2)
             with suppress(OSError, ClosedError):

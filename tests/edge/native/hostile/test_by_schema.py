@@ -19,9 +19,9 @@ EXAMPLES = 10
 AT_LEAST = 1_500
 TIME_S = 300
 
-# Names of things that are there, so that the requests get further than 404.  What a schema cannot
-# say (a cursor is one of ours, a due date lies after 1970, …) is refused although the schema allows
-# it.  A batch is answered as a whole: what is wrong with an entry stands in its result.
+# Names of things that exist, so that requests get further than 404.  What a schema cannot
+# express (a cursor is one of ours, a due date is after 1970, …) is rejected although the schema
+# allows it.  A batch is answered as a whole: the error of an entry is in its result.
 CONFIG = """
 [parameters]
 "path.queue" = "mail"
@@ -43,7 +43,7 @@ checks = {{ negative_data_rejection.enabled = false }}
 
 @pytest.fixture
 def open_hours(tmp_path: Path) -> Iterator[LiveServer]:
-    """Asks for keys, and does not let anybody wait for long, or listen for ever."""
+    """A server that requires keys, and lets no client wait for long or listen for ever."""
     limits = {"max_wait_ms": 20, "max_listeners": 0}
     settings = some_settings(tmp_path / "data", auth={"required": "always"}, limits=limits)
     with LiveServer(settings) as server:

@@ -96,7 +96,7 @@ def attack(port: int, requests: list[bytes]) -> list[bytes]:
     answers = []
     for wire in wires:
         with suppress(OSError):
-            wire.socket.shutdown(socket.SHUT_WR)  # what is missing will not come
+            wire.socket.shutdown(socket.SHUT_WR)  # the missing part is never sent
         answers.append(wire.rest())
         wire.close()
     return answers

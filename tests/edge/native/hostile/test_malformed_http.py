@@ -73,7 +73,7 @@ def test_a_malformed_request_is_rejected(target: ServerProcess, victim: str, kin
     attack = KINDS[kind].replace(b"/victim", f"/{victim}".encode())
 
     with Raw(target.port, patience_s=PATIENCE_S) as wire:
-        with suppress(ConnectionError):  # cut off before all was said
+        with suppress(ConnectionError):  # cut off before everything was sent
             wire.send(attack)
         answer = wire.rest()
 
@@ -139,7 +139,7 @@ CHUNKED = b"POST /v1/queues/x/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:
 def test_a_line_that_does_not_end_is_cut_at_the_limit_of_the_head(
     target: ServerProcess, start: bytes, at_once: bool
 ) -> None:
-    # Not a byte more: what a server has not read when it closes takes its answer along.
+    # Not a byte more: closing with unread data discards the response.
     line = b"a" * (MAX_HEADER_BYTES + 1)
     wire = Raw(target.port)
     if at_once:

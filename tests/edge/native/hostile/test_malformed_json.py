@@ -86,7 +86,7 @@ def test_no_operation_takes_any_of_it(api: Api, method: str, path: str) -> None:
 
 
 def test_an_accepted_body_can_be_read_by_the_worker_that_claims_it(api: Api) -> None:
-    """A body that only its sender can parse would spoil all messages that are claimed with it."""
+    """A body that only its sender can parse would break all messages claimed with it."""
     queue = api.make_queue()
     for body in (
         b"[" * 900 + b"]" * 900,

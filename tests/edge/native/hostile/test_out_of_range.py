@@ -12,7 +12,7 @@ HUGE = 2**63
 DAY = 86_400_000
 LONG = 3_660 * DAY + 1
 
-# Each is refused by the operation it is for, whatever else is right about the request.
+# Each value is rejected by its operation, although the rest of the request is valid.
 DRAFTS: list[dict[str, Any]] = [
     {"delay_ms": -1},
     {"delay_ms": LONG},

@@ -14,7 +14,7 @@ from tests.support.waiting import eventually
 DRIPPING = 200
 IDLE = 400
 STEP_S = 0.25
-CUT_OFF_S = 30.0  # it takes two or three
+CUT_OFF_S = 30.0  # it takes two or three seconds
 
 
 def drips(wire: Raw) -> bool:

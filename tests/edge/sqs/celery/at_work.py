@@ -1,4 +1,4 @@
-"""What a worker is started with: `celery -A tests.edge.sqs.celery.at_work worker`."""
+"""The module that a worker is started with: `celery -A tests.edge.sqs.celery.at_work worker`."""
 
 import json
 import os

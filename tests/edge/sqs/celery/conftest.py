@@ -1,4 +1,4 @@
-"""Per backend one server with a clock that runs, and one worker that most tests share."""
+"""Per backend, one server whose clock runs, and one worker that most tests share."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def with_worker(
     opened = Shop(running, _folder(tmp_path_factory))
     _make_oven(opened)
     with opened.worker(*QUEUES) as worker:
-        result_of(opened.run("add", 1, 1))  # it is ready when it has done something
+        result_of(opened.run("add", 1, 1))  # it is ready once it has run a task
         yield opened, worker
 
 
@@ -123,7 +123,7 @@ def the_shop(with_worker: tuple[Shop, Worker], request: pytest.FixtureRequest) -
 
 @pytest.fixture
 def open_shop(running: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> OpenShop:
-    """A client with options of its own and no worker yet: open_shop(visibility_timeout=2)."""
+    """A client with its own options and no worker yet: open_shop(visibility_timeout=2)."""
 
     def make(**options: Any) -> Shop:
         return Shop(running, _folder(tmp_path_factory), **options)
@@ -159,7 +159,7 @@ def _folder(folders: pytest.TempPathFactory) -> Path:
 
 
 def _make_oven(opened: Shop) -> None:
-    """A queue that has a place for dead letters; Celery leaves to it what a task rejects."""
+    """A queue with a dead-letter queue; tasks that Celery rejects end there."""
     opened.sqs.create_queue(QueueName=DEAD_LETTERS)
     arn = f"arn:aws:sqs:{REGION}:000000000000:{DEAD_LETTERS}"
     policy = f'{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": 2}}'

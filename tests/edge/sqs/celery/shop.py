@@ -1,6 +1,6 @@
 """The Celery application, the same for the worker and for the test that sends to it.
 
-Tasks leave marks in files of a folder, so that a test sees what ran, how often and in which order.
+Tasks write marks to files in a folder, so that a test sees what ran, how often and in which order.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def marks(folder: Path, journal: str) -> list[str]:
 
 
 def _add_tasks(app: Celery, folder: Path) -> None:
-    task = partial(app.task, shared=False)  # else all apps of a process have it, with one folder
+    task = partial(app.task, shared=False)  # otherwise all apps of a process share one folder
 
     def mark(journal: str, word: object) -> int:
-        """How many marks there were before."""
+        """Write a mark; returns how many there were before."""
         before = len(marks(folder, journal))
         with (folder / journal).open("a") as file:
             file.write(f"{word}\n")

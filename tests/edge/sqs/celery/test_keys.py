@@ -1,4 +1,4 @@
-"""Celery with an API key: it signs with what `penstock keys aws` shows."""
+"""Celery with an API key: it signs with the credentials that `penstock keys aws` prints."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NewKey = Callable[..., tuple[str, str]]
 
 @pytest.fixture
 def new_key(guarded: LiveServer, capsys: pytest.CaptureFixture[str]) -> NewKey:
-    """The two parts of a key with these roles, as SDKs want them."""
+    """The two parts of a key with these roles, as SDKs expect them."""
 
     def make(*roles: Role) -> tuple[str, str]:
         made = guarded.broker.keys.create("celery", roles=roles, queues=("*",)).result()
         key_id = made.key.key_id
-        eventually(lambda: guarded.broker.keyring.signer(key_id))  # servers look once a second
+        eventually(lambda: guarded.broker.keyring.signer(key_id))  # servers read keys once a second
         capsys.readouterr()
         store = guarded.broker.settings.store_url
         assert main(["keys", "aws", key_id, "--store", store, "--json"]) == 0

@@ -1,4 +1,4 @@
-"""Ordinary days of a Celery application."""
+"""Ordinary use of a Celery application."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers with something special: many queues, killed in the middle, asked to stop."""
+"""Special workers: with many queues, killed while working, asked to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Celery worker as a process of its own."""
+"""A Celery worker in its own process."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Worker:
         return self
 
     def stop(self, *, meanwhile: Callable[[], None]) -> None:
-        """As an operator would: what has begun is finished, the rest is given back."""
+        """Stop as an operator would: running tasks finish, the others are given back."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         eventually(lambda: "Warm shutdown" in self.log_tail())
@@ -63,7 +63,7 @@ class Worker:
         self._process.wait(EXIT_S)
 
     def kill(self) -> None:
-        """With its child, and without a word to anybody."""
+        """Kill it with its child, without warning."""
         assert self._process is not None
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -136,7 +136,7 @@ def _is_for_one(circuit: str | None, route: str | None) -> bool:
 
 
 def _changes(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """Nested settings are named with a dot: open_to_half_open.enabled=true."""
+    """Parse changes; nested settings are named with a dot: open_to_half_open.enabled=true."""
     changes: dict[str, Any] = {}
     for name, text in pairs:
         whole, dot, part = name.partition(".")

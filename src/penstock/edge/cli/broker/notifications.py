@@ -1,4 +1,4 @@
-"""`penstock notifications`: messages for a set time, found by their tags."""
+"""`penstock notifications`: messages due at a set time, found by their tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`penstock recurring`: messages that a schedule sends."""
+"""`penstock recurring`: messages sent on a schedule."""
 
 from __future__ import annotations
 

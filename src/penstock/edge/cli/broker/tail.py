@@ -77,7 +77,7 @@ class Follower:
         self._latest: datetime | None = None
 
     def past(self, count: int) -> list[Ending]:
-        """The latest `count` endings, oldest first; later ones are news."""
+        """The latest `count` endings, oldest first; later ones come from `news`."""
         found: list[Ending] = []
         for ending in self._server.history.search(page_size=100, queue=self._queue):
             # Reads more than it returns: later polls overlap and must recognise them.

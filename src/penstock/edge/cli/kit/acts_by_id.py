@@ -15,7 +15,7 @@ from penstock.edge.cli.kit.record_flags import RecordFlags
 
 
 def act_on_each(ids: Sequence[str], act: Callable[[str], Acted | Buried], out: Output) -> int:
-    """Act on every id; return the exit code of the last refusal, or OK."""
+    """Act on every id; return the exit code of the last rejection, or OK."""
     code = exits.OK
     for one in ids:
         try:
@@ -24,7 +24,7 @@ def act_on_each(ids: Sequence[str], act: Callable[[str], Acted | Buried], out: O
             exits.report(error, error.code)
             code = exits.exit_code(error)
             continue
-        # A buried message is never due again; its document has the same keys nevertheless.
+        # A buried message is never due again; its document keeps the same keys.
         due_at = acted.due_at if isinstance(acted, Acted) else None
         record = {"id": acted.id, "state": acted.state, "due_at": due_at}
         out.result(record, f"{acted.id} {acted.state}")

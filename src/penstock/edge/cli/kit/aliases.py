@@ -1,6 +1,6 @@
 """Commands and flags under the names that users of SQS and RabbitMQ expect.
 
-The only module that spells these names, so that the rest of the command line uses our words.
+Only this module contains those names; the rest of the command line uses our own terms.
 """
 
 ALIASES = {"claim": "receive", "complete": "ack"}

@@ -1,4 +1,4 @@
-"""A `Penstock` for commands that use a server or, without one, open a store."""
+"""Create a `Penstock` for commands that use a server or, without one, open a store."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def open_app(args: Namespace) -> Penstock:
         return Penstock(args.server, key=args.key)
     path = Settings(store=StoreSettings(url=args.store)).sqlite_path
     if path is not None and not path.exists():
-        # Opening it would create one, and a mistyped path would look like an empty store.
+        # Opening it would create it, and a mistyped path would look like an empty store.
         raise UsageError(f"store {path} does not exist")
     return Penstock(args.store)

@@ -43,5 +43,5 @@ def exit_code(error: PenstockError | Unreachable | UsageError) -> int:
 
 
 def note(text: str) -> None:
-    """A remark for people on stderr, apart from the output that a program may read."""
+    """Print a remark for people to stderr, apart from the output that a program may read."""
     print(f"penstock: {text}", file=sys.stderr)

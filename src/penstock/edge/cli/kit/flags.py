@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def server_flags(parser: Parser) -> None:
-    """Flags of commands that ask a running server."""
+    """Flags of commands that call a running server."""
     parser.flag(
         "--server",
         value="URL",
@@ -146,7 +146,7 @@ def instant(text: str) -> datetime:
 
 
 def _parse(parse: Callable[[str], T], text: str) -> T:
-    # argparse shows the text of no other error.
+    # argparse shows the text of this error only.
     try:
         return parse(text)
     except ValueError as error:

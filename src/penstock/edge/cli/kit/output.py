@@ -22,11 +22,11 @@ class Output:
         self.json = json
 
     def record(self, value: object) -> None:
-        """One JSON document."""
+        """Print one JSON document."""
         print(msgspec.json.encode(_plain(value)).decode(), flush=True)
 
     def result(self, record: object, text: str) -> int:
-        """A record for programs, or a line for people; returns the exit code OK."""
+        """Print a record for programs, or a line for people; returns the exit code OK."""
         if self.json:
             self.record(record)
         else:
@@ -36,7 +36,7 @@ class Output:
     def records(
         self, records: Iterable[T], columns: Sequence[str], row: Callable[[T], Sequence[object]]
     ) -> int:
-        """A document per record for programs, or a table for people; returns the exit code OK."""
+        """Print a document per record for programs, or a table for people; returns OK."""
         if self.json:
             for record in records:
                 self.record(record)
@@ -45,18 +45,18 @@ class Output:
         return exits.OK
 
     def line(self, text: str = "") -> None:
-        """A line for people, without control characters that could reach their terminal."""
+        """Print a line for people, without control characters that could reach their terminal."""
         print(escape_control(text), flush=True)
 
     def text(self, name: str, text: str) -> None:
-        """A whole text, to be redirected to a file."""
+        """Print a whole text, to be redirected to a file."""
         if self.json:
             self.record({name: text})
         else:
             print(text, end="", flush=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Numbers are aligned right; in a pipe nothing is cut or wrapped."""
+        """Print a table; numbers are right-aligned, and in a pipe nothing is cut or wrapped."""
         from rich import box
         from rich.console import Console
         from rich.table import Table
@@ -73,7 +73,7 @@ class Output:
         Console(width=width, highlight=False).print(table)
 
     def fields(self, pairs: Iterable[tuple[str, object]]) -> None:
-        """One name and value per line; empty values are left out."""
+        """Print one name and value per line; omits empty values."""
         listed = [
             (name, display(value)) for name, value in pairs if value not in (None, "", (), {})
         ]

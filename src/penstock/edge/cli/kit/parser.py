@@ -62,7 +62,7 @@ class Parser(argparse.ArgumentParser):
         reads_env: bool = True,
         **options: Any,
     ) -> None:
-        """Add a flag; `value` is the placeholder of its value, without one it is a switch."""
+        """Add a flag; `value` is the placeholder of its value; without one, it is a switch."""
         name = next(name for name in names if name.startswith("--"))
         env = env or PREFIX + re.sub("[- ]", "_", f"{self._command}_{name[2:]}".upper())
         if value:
@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
         self._flags.append(HelpLine("-h, --help", "show this help"))
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """Raises UsageError, or SystemExit after --help."""
+        """Parse the arguments; raises UsageError, or SystemExit after --help."""
         args = self.parse_args(words)
         for name, value in self._list_defaults.items():
             setattr(args, name, getattr(args, name) or value)

@@ -18,7 +18,7 @@ from penstock.edge.cli.kit.parser import Parser
 
 
 class Form(NamedTuple):
-    """How the text of a flag is written and parsed, where the type of its field does not say."""
+    """How to display and parse a flag whose field type is not enough for that."""
 
     value: str  # "RATE"
     parse: Callable[[str], Any]
@@ -36,8 +36,8 @@ class _Field(NamedTuple):
 class RecordFlags:
     """Some fields of a record as flags.
 
-    `fields` names them, separated by spaces; `field:flag` gives the flag another name than the
-    field's own, which loses its unit (`lease_ms`: `--lease`).  `texts` replaces descriptions that
+    `fields` names them, separated by spaces; `field:flag` renames a flag.  By default a flag has
+    the field's name without its unit (`lease_ms`: `--lease`).  `texts` replaces descriptions that
     do not suit a flag.  With `is_patch` only the given fields are changed: switches take YES or NO,
     and `none` unsets an optional field.
     """

@@ -1,4 +1,4 @@
-"""Waiting for SIGTERM or Ctrl-C."""
+"""Wait for SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class StopSignal:
     """Create it in the main thread before the work starts; `wait` returns once a signal arrives.
 
     The kernel writes the number of each signal into a socket, where it stays until it is read.  A
-    Python handler that sets an event runs only between two bytecodes of this thread: during a wait
-    for the event it finds the event's lock taken, or never runs.
+    Python handler that sets an event would not do: it runs only between two bytecodes of this
+    thread, so during a wait it finds the event's lock taken, or never runs.
     """
 
     def __init__(self, numbers: Collection[int] = (signal.SIGINT, signal.SIGTERM)) -> None:

@@ -1,4 +1,4 @@
-"""Limiting the messages per second that a command sends."""
+"""Limits how many messages per second a command sends."""
 
 from __future__ import annotations
 

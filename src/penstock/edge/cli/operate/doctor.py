@@ -85,7 +85,7 @@ def _server(args: Namespace) -> Finding:
         with remote(args) as server:
             readiness = server.readiness()
     except Unreachable as error:
-        # If no server was named, none needs to run.
+        # Unless a server was named, none needs to run.
         is_named = args.server != DEFAULT_SERVER or "PENSTOCK_SERVER" in os.environ
         return (fail if is_named else warn)("server", str(error))
     if readiness is not None and readiness.reason is None:

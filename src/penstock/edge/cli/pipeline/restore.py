@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 COLUMNS = ("queue", "state", "messages", "without body")
-WINDOW_MS = 30 * DAY  # within which a resend of the same name sends nothing twice
-_MOST_REFUSALS = 5  # shown with their reasons
+WINDOW_MS = 30 * DAY  # time in which a resend of the same name sends nothing twice
+_MOST_REFUSALS = 5  # how many are shown with their reasons
 
 
 def _flags(parser: Parser, what: str) -> None:
@@ -205,7 +205,7 @@ def _result_of(message_id: str, result: Any) -> Restored:
 
 
 def _draft(row: Any, name: str) -> Draft:
-    """A new message with the same content, without the attempts and dates of the old one."""
+    """A new message with the same content, without the old one's attempts and instants."""
     attributes = None if row.attributes is None else msgspec.json.decode(row.attributes)
     return Draft(
         body=row.body,

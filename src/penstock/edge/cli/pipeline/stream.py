@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.lake import SparkLake
 
 LAKE, STORE = "lake", "store"
-MOST_FILES = 200  # per batch
+MOST_FILES = 200  # limit per batch
 _POLL_S = 1
 
 

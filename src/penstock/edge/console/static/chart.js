@@ -109,7 +109,7 @@ export function makeChart({ title, series, format = compact, isDuration = false,
     return at > width - 40 ? "end" : "middle";
   }
 
-  /** Runs of points without a gap. */
+  /** Split the points into runs without a gap. */
   function runs(one) {
     const found = [];
     let run = [];

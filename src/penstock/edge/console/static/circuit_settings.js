@@ -36,7 +36,7 @@ export function settingFacts(own) {
   ];
 }
 
-/** "error_threshold_percentage=50", the syntax of the command line. */
+/** "error_threshold_percentage=50", in the syntax of the command line. */
 export function settingWords(values) {
   return Object.entries(values).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
 }

@@ -5,7 +5,7 @@ import { session } from "./session.js";
 const DEFAULT_SERVER = "http://127.0.0.1:7654";
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
-/** words: those after `penstock`; undefined and null are left out. */
+/** words: the arguments after `penstock`; undefined and null are omitted. */
 export function commandLine(words) {
   const given = words.filter((word) => word !== null && word !== undefined);
   const where = location.origin === DEFAULT_SERVER ? [] : ["--server", location.origin];

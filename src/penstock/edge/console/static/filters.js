@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 /**
- * fields: [{ name, label, type?, options?, placeholder?, list?, isWide? }].  Times stand in the
+ * fields: [{ name, label, type?, options?, placeholder?, list?, isWide? }].  Times are in the
  * query as ISO 8601 in UTC and in the field in the user's time zone.
  */
 export function filterForm(view, fields, { submit = "Find", keeps = [] } = {}) {

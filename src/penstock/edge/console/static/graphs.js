@@ -19,7 +19,7 @@ const RANGES = [
 const AGAIN_MS = 20_000; // the server writes one point per minute
 
 /**
- * queue: its name; null for all.  Returns the element, which polls until the page is left and
+ * queue: its name; null for all.  Returns an element that polls until the page is left and
  * reports the points each time.
  */
 export function graphs(view, queue, onPoints = () => {}) {

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { about, ago, compact, count, instant, serverNow } from "./format.js";
 
-/** A page heading with its lead, badges and actions. */
+/** A page heading with its introduction, badges and actions. */
 export function pageHead(title, { badges = [], actions = [], lead = null, back = null } = {}) {
   return h(
     "header",

@@ -23,7 +23,7 @@ function text(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A text in which `commands` are between back quotes. */
+/** Render a text with `commands` in backticks. */
 export function withCode(sentence) {
   return sentence.split("`").map((words, place) => (place % 2 ? h("code", null, words) : words));
 }

@@ -1,4 +1,4 @@
-"""`/v1/openapi.json` for programs and `/docs` for people.  Neither requires a key."""
+"""Serve `/v1/openapi.json` for programs and `/docs` for people.  Neither requires a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operation as a shell command that can be run as printed."""
+"""Render an operation as a shell command that can be run as printed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-BASE = "{base}"  # replaced when the page is served, by the address that the browser used
+BASE = "{base}"  # replaced, when the page is served, with the address that the browser used
 KEY_HEADER = '-H "authorization: Bearer $PENSTOCK_KEY"'
 
-# Values that an earlier command returned.
+# Placeholders for values that an earlier command returned.
 VARIABLES = {
     "circuit": "$CIRCUIT",
     "id": "$ID",

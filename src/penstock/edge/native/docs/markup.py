@@ -17,7 +17,7 @@ class Html(str):
 
 
 def el(name: str, /, *parts: str, **attributes: str) -> Html:
-    """`el("a", "R&D", href="#x")`; keywords of Python get a trailing underscore (`class_`)."""
+    """`el("a", "R&D", href="#x")`; Python keywords get a trailing underscore (`class_`)."""
     rendered = "".join(f' {key.rstrip("_")}="{escape(value)}"' for key, value in attributes.items())
     if name in _VOID:
         return Html(f"<{name}{rendered}>")
@@ -30,12 +30,12 @@ def join(*parts: str, by: str = "") -> Html:
 
 
 def raw(text: str) -> Html:
-    """Trusted text, such as a style sheet."""
+    """Mark trusted text, such as a style sheet, as markup."""
     return Html(text)
 
 
 def inline(text: str) -> Html:
-    """A sentence with `code` in backticks."""
+    """Render a sentence with `code` in backticks."""
     parts = _CODE.split(text)
     return join(*(el("code", part) if i % 2 else part for i, part in enumerate(parts)))
 
@@ -45,7 +45,7 @@ def paragraphs(text: str) -> Html:
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, class_: str = "") -> Html:
-    """Empty without rows.  A wide table scrolls by itself, not with the page."""
+    """Render a table; empty without rows.  A wide table scrolls by itself, not with the page."""
     if not rows:
         return Html("")
     top = el("tr", *(el("th", cell) for cell in head))

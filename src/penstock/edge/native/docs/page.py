@@ -27,7 +27,7 @@ Operation = tuple[str, str, dict[str, Any]]  # method, path, operation
 
 
 def policy() -> str:
-    """No scripts, no requests; only our own style sheet, allowed by its hash."""
+    """Content security policy: no scripts, no requests; our style sheet is allowed by its hash."""
     digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "

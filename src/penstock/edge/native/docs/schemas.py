@@ -15,7 +15,7 @@ _FORMATS = {"date-time": "instant", "uuid": "UUID"}
 
 
 def in_words(schema: Schema) -> Html:
-    """Such as `list of Draft`, with a link to the schema of Draft."""
+    """Render a type, such as `list of Draft`, with a link to the schema of Draft."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(REF)
         return el("a", name, href=f"#schema-{name}")

@@ -54,7 +54,7 @@ def chapter(operation: Operation[Any]) -> str:
 
 
 def errors_of(operation: Operation[Any]) -> list[type[PenstockError]]:
-    """The errors it declares, and those that follow from its path, its body and its role."""
+    """The errors it declares, and those implied by its path, body and role."""
     found: list[type[PenstockError]] = [*operation.errors, errors.Forbidden, errors.PenstockError]
     names = _IN_PATH.findall(operation.path)
     if "queue" in names and operation.method != "PUT":
@@ -104,7 +104,7 @@ def _query_parameters(operation: Operation[Any]) -> Iterable[Part]:
 
 
 def _without_null(schema: Part) -> Part:
-    """A parameter is omitted, never null."""
+    """Remove null: a parameter is omitted, never null."""
     if schema.get("default", ...) is None:
         del schema["default"]
     choices = [choice for choice in schema.pop("anyOf", ()) if choice != {"type": "null"}]

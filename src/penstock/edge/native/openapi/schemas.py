@@ -11,7 +11,7 @@ import msgspec
 Schema = dict[str, Any]
 
 REF = "#/components/schemas/"
-_SUFFIX = re.compile(r"(In|(?<!^Time)Out)$")  # TimeOut is a name of its own
+_SUFFIX = re.compile(r"(In|(?<!^Time)Out)$")  # TimeOut keeps its own name
 _POSITIVE = frozenset(
     {
         "burst",
@@ -26,7 +26,7 @@ _POSITIVE = frozenset(
     }
 )
 _INSTANT = re.compile(r"(_at|_until)$|^now$")
-# Instants without a format since 0.1.0.
+# Instants published without a format since 0.1.0.
 _PLAIN = frozenset({"at", "from", "since", "to"})
 _TAG = "Selects this variant."
 _SHORT_IDS = frozenset({"Key"})  # the ids of all others are UUIDs
@@ -57,7 +57,7 @@ def properties(kind: type[msgspec.Struct]) -> dict[str, Schema]:
 
 
 def public_name(name: str) -> str:
-    """Without our suffixes In and Out: NewTaskIn is published as NewTask."""
+    """Drop our suffixes In and Out: NewTaskIn is published as NewTask."""
     return _SUFFIX.sub("", name)
 
 
@@ -65,7 +65,7 @@ def _published(name: str, schema: Schema) -> Schema:
     published: Schema = _renamed(schema)
     published.pop("title", None)
     for field, of_field in published.get("properties", {}).items():
-        if "enum" in of_field and len(of_field["enum"]) == 1:  # the tag of a variant
+        if "enum" in of_field and len(of_field["enum"]) == 1:  # the discriminator of a variant
             of_field["description"] = _TAG
         _sharpen(name, field, of_field)
     if "enum" in published:
@@ -76,11 +76,11 @@ def _published(name: str, schema: Schema) -> Schema:
 
 
 def _sharpen(name: str, field: str, schema: Schema) -> None:
-    """Add what the type alone does not express."""
+    """Add constraints that the type alone does not express."""
     choices = schema.get("anyOf", [schema])
     if field == "instants":  # published without a format in 0.1.0
         schema["items"].pop("format", None)
-    if {} in choices:  # any JSON value, null among them
+    if {} in choices:  # any JSON value, including null
         del schema["anyOf"]
         schema.pop("default", None)
     for choice in choices:
@@ -95,7 +95,7 @@ def _sharpen(name: str, field: str, schema: Schema) -> None:
 
 
 def _renamed(value: Any) -> Any:
-    """Replace references by those to public names."""
+    """Replace references with those to public names."""
     if isinstance(value, dict):
         return {key: _renamed(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Acts on leases, one or several; without a task if the key is for all queues."""
+"""Acts on leases, single or in batches; without a task if the key covers all queues."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ActApi:
                 return self._messages.plan(lease, verb, delay_ms=act.delay_ms, text=act.reason)
 
     def _may(self, request: Request, lease: Lease) -> bool:
-        """Whether the key is for all queues, so that the name of the queue is not needed."""
+        """Whether the key covers all queues, so that the name of the queue is not needed."""
         return "*" in request.caller.queues
 
     async def _check(self, request: Request, lease: Lease) -> None:

@@ -80,7 +80,7 @@ class ClaimApi:
             "kinds": wanted.kinds,
         }
         finished: list[Any] = []
-        if planned:  # complete at once; the claim may wait for long
+        if planned:  # complete now; the claim may wait for a long time
             first: ClaimOptions = {**options, "finishing": _acts(planned)}
             claimed = await self._room.claim(queue, wait_ms=0, **first)
             finished = claimed.finished

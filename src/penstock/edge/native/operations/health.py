@@ -1,4 +1,4 @@
-"""Liveness and readiness of this node; both respond quickly, with their own status codes."""
+"""Liveness and readiness of this node; both respond fast, with their own status codes."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ class HealthApi:
             text = f"the store has not taken a write within {READY_PATIENCE_S:g} s"
             return error_response(StoreUnavailable(text))
         if self._insight.damage() is not None:
-            # 200: other queues are served, and a restart would not help.
+            # 200: other queues are still served, and a restart would not help.
             return json_response(Readiness(status=DEGRADED, reason=DAMAGED))
         return json_response(Readiness(status=READY))

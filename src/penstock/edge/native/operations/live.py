@@ -1,4 +1,4 @@
-"""The live feed: a stream of events."""
+"""The live feed as a stream of events."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LiveApi:
 
 
 def _rendered(look: OverviewLook, before: OverviewLook | None, caller: Caller) -> bytes:
-    """Only what the caller may see; totals only for callers that may see all queues."""
+    """Render what the caller may see; totals only for callers that may see all queues."""
     passed_ms = SECOND if before is None else (look.at - before.at) or SECOND
     event = Live(
         at=to_text(look.at),  # type: ignore[arg-type]  # see api/operation.py: Instant

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: text, so not an answer record."""
+"""Metrics for Prometheus, as plain text instead of an answer record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MetricsApi:
         return [route_of(overview.METRICS, self.metrics)]
 
     async def metrics(self, request: Request, respond: Respond) -> Response:
-        """Circuits, deliveries and fleets concern all queues: not for limited keys."""
+        """Render the metrics; a limited key gets only those of its queues."""
         is_partial = is_limited(request.caller)
         views = visible(request.caller, await self._insight.all_queues())
         text = render(

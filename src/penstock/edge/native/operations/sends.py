@@ -1,6 +1,6 @@
-"""Sending, one message or several.
+"""Send one message or a batch.
 
-A single message is sent without a task or a coroutine: the callback of the store responds.
+A single message needs neither a task nor a coroutine: the store's callback sends the response.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.services.messages import MessageService
 
 
 class _ValidDrafts(msgspec.Struct, forbid_unknown_fields=True):
-    """A batch with valid drafts only, decoded at once."""
+    """A batch of valid drafts only, decoded in one pass."""
 
     messages: list[sends.Draft]
 

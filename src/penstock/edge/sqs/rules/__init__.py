@@ -1,1 +1,1 @@
-"""What SQS requires of names, attributes and bodies, and how it is stored."""
+"""SQS's rules for names, attributes and bodies, and how these are stored."""

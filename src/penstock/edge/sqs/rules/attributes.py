@@ -1,7 +1,7 @@
 """Queue attributes: read from a request, checked, and rendered.
 
-`QueueAttributes` holds what a client can set, `Figures` what changes by itself (the ARN, the
-counters).  How attributes are stored in queue settings: stored_attributes.py.
+`QueueAttributes` holds what a client can set, `Figures` the read-only rest (the ARN, the counters).
+stored_attributes.py maps attributes to queue settings.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ _SAID_TO_BE_FIFO_ONLY = ("DeduplicationScope", "FifoThroughputLimit")
 def read_new(
     given: Mapping[str, str], *, least_retention: int = LEAST_RETENTION
 ) -> QueueAttributes:
-    """For CreateQueue; raises InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue.
+    """Parse attributes for CreateQueue.
 
-    The caller checks that the dead-letter queue exists and fits.
+    Raises InvalidAttributeName, InvalidAttributeValue or InvalidParameterValue.  The caller checks
+    that the dead-letter queue exists and is suitable.
     """
     return _changed(QueueAttributes(), given, is_new=True, least_retention=least_retention)
 
@@ -88,7 +89,7 @@ def read_changes(
     *,
     least_retention: int = LEAST_RETENTION,
 ) -> QueueAttributes:
-    """For SetQueueAttributes; raises as `read_new`."""
+    """Parse attributes for SetQueueAttributes; raises like `read_new`."""
     return _changed(current, given, is_new=False, least_retention=least_retention)
 
 
@@ -103,9 +104,9 @@ def first_difference(
     *,
     least_retention: int = LEAST_RETENTION,
 ) -> str | None:
-    """For CreateQueue of an existing queue: the first given attribute whose value differs.
+    """The first given attribute that differs, for CreateQueue of an existing queue.
 
-    Raises as `read_new` for values that no new queue could have.
+    Raises like `read_new` for values that no new queue could have.
     """
     is_fifo = current.fifo and "FifoQueue" not in given  # it may be left out
     first = QueueAttributes(fifo=is_fifo)
@@ -124,7 +125,7 @@ def _is_so(present: Any, wanted: Any) -> bool:
 
 
 def render(attributes: QueueAttributes) -> dict[str, str]:
-    """The settable attributes as GetQueueAttributes returns them; unset ones are left out."""
+    """The settable attributes as GetQueueAttributes returns them; unset ones are omitted."""
     shown = {
         name: rule.tell(getattr(attributes, rule.field))
         for name, rule in _RULES.items()
@@ -292,7 +293,7 @@ def _refuse_fifo_only(given: Mapping[str, str]) -> None:
 
 
 def _encryption(values: dict[str, Any]) -> dict[str, Any]:
-    """Only one kind of encryption at a time; setting one switches the other off."""
+    """Apply one kind of encryption; setting one turns the other off."""
     if values.get("kms_master_key_id"):
         if values.get("sqs_managed_sse"):
             raise errors.invalid_attribute_name(

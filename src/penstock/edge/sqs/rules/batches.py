@@ -25,7 +25,7 @@ D = TypeVar("D")
 
 
 def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
-    """The entries; raises unless there are 1 to 10 with valid, distinct ids."""
+    """Return the entries; raises unless there are 1 to 10 with valid, distinct ids."""
     if not entries:
         raise errors.empty_batch(kind.__name__)
     if len(entries) > MOST_ENTRIES:
@@ -44,7 +44,7 @@ def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
 
 
 def check_total(size: int) -> None:
-    """Check the size of all entries together, independent of the limit of the queue."""
+    """Check the total size of all entries, regardless of the queue's limit."""
     if size > content.MOST_BYTES:
         raise errors.batch_request_too_long(size, most=content.MOST_BYTES)
 

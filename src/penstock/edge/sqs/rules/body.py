@@ -1,7 +1,8 @@
 """A message's body: JSON text for the store, UTF-8 for digests and sizes.
 
-The store keeps JSON.  A body without escapes is the same in both, so it is sliced, not decoded.
-JSON allows no bare control characters, so only escapes, U+FFFE and U+FFFF can be forbidden ones.
+The store keeps JSON.  A body without escapes is identical in both forms, so it is sliced, not
+decoded.  JSON allows no bare control characters, so only escapes, U+FFFE and U+FFFF can stand for
+forbidden ones.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Body(msgspec.Struct, frozen=True, gc=False):
 
 
 def read(raw: msgspec.Raw) -> Body:
-    """MessageBody as sent; raises MissingParameter, InvalidMessageContents or Serialization."""
+    """Check MessageBody; raises MissingParameter, InvalidMessageContents or Serialization."""
     try:
         json = str(raw, "utf-8")
     except UnicodeDecodeError:
@@ -59,7 +60,7 @@ def read(raw: msgspec.Raw) -> Body:
 
 
 def shown(stored: str) -> Body:
-    """A stored body for SQS; a body that is not a JSON string is returned as JSON text."""
+    """Render a stored body for SQS; one that is not a JSON string is returned as JSON text."""
     if stored[0] != '"':
         text = stored
     elif "\\" in stored:
@@ -88,7 +89,7 @@ def md5_of_body(utf8: bytes) -> str:
 
 
 def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue] | None) -> str | None:
-    """The MD5 of message attributes or message system attributes; None without any."""
+    """The MD5 of message attributes or message system attributes; None if there are none."""
     if not attributes:
         return None
     digest = hashlib.md5(usedforsecurity=False)

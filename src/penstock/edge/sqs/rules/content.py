@@ -9,7 +9,7 @@ import re
 
 from penstock.edge.sqs.errors import SqsError, invalid_parameter, invalid_value
 
-MOST_BYTES = 1024 * 1024  # of a message, and of a whole batch
+MOST_BYTES = 1024 * 1024  # limit of a message, and of a whole batch
 LONGEST_DELAY = 900
 LONGEST_WAIT = 20
 LONGEST_VISIBILITY = 43_200
@@ -19,7 +19,7 @@ _PUNCTUATED = re.compile(r"[!-~]{1,128}")  # letters, digits and punctuation of 
 
 
 def too_large(most: int) -> SqsError:
-    """`most`: the queue's MaximumMessageSize, of the body and the message attributes together."""
+    """`most`: the queue's MaximumMessageSize, for body and message attributes together."""
     return invalid_parameter(
         f"One or more parameters are invalid. Reason: Message must be shorter than {most} bytes."
     )
@@ -75,7 +75,7 @@ def check_max_results(count: int, *, most: int) -> None:
 
 
 def not_for_this_queue_type(value: object, parameter: str) -> SqsError:
-    """A delay on a FIFO queue, or a deduplication or attempt id on a standard queue."""
+    """Reject a delay on a FIFO queue, or a deduplication or attempt id on a standard queue."""
     reason = "The request include parameter that is not valid for this queue type."
     return invalid_value(value, parameter, reason)
 

@@ -36,7 +36,7 @@ _data_types = msgspec.json.Decoder(dict[str, str])
 
 
 def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
-    """Return their share of the message's size in bytes; raises InvalidParameterValue."""
+    """Return their contribution to the message size, in bytes; raises InvalidParameterValue."""
     if len(attributes) > MOST:
         raise invalid_parameter(
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum "
@@ -48,7 +48,7 @@ def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
 def chosen(
     attributes: Mapping[str, MessageAttributeValue], names: Sequence[str] | None
 ) -> dict[str, MessageAttributeValue]:
-    """Those that the receiver asked for: all, by prefix, or by name."""
+    """The attributes that the receiver asked for: all, by prefix, or by name."""
     if not names:
         return {}
     if not _ALL.isdisjoint(names):
@@ -62,7 +62,7 @@ def chosen(
 
 
 def check_system(attributes: Mapping[str, MessageAttributeValue]) -> str | None:
-    """The trace header, the only allowed one; it does not count towards the size."""
+    """Return the trace header, the only one allowed; it does not count towards the size."""
     for name in attributes:
         if name != TRACE_HEADER:
             raise invalid_parameter(f"Message system attribute name '{name}' is invalid.")
@@ -175,7 +175,7 @@ def _no_value(name: str, base: str) -> SqsError:
     )
 
 
-# --- storing them as plain strings, which all APIs support ---
+# --- storage as plain strings, which all APIs support ---
 # Strings, numbers and custom types under their own names, binary values in base64; the data types
 # of all but plain strings in one more attribute.
 
@@ -199,7 +199,7 @@ def to_stored(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, str]
 def from_stored(
     texts: Mapping[str, str], wanted: Sequence[str] | None
 ) -> dict[str, MessageAttributeValue]:
-    """Those that the receiver asked for; attributes sent through other APIs are strings."""
+    """The attributes that the receiver asked for; those sent through other APIs are strings."""
     types = _read_data_types(texts.get(TYPES))
     typed = {
         name: _value(text, types.get(name, _STRING))

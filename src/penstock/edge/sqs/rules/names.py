@@ -30,7 +30,7 @@ class QueueArn(NamedTuple):
 
 
 def check_new(name: str, *, fifo: bool) -> None:
-    """For CreateQueue; raises InvalidParameterValue."""
+    """Check a name for CreateQueue; raises InvalidParameterValue."""
     if not fifo and not _NAME.fullmatch(name):
         raise invalid_parameter(
             "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
@@ -56,7 +56,7 @@ def is_fifo(name: str) -> bool:
 def of_url(url: str) -> QueueAddress:
     """The account and the name from the last two path segments; a bare name is accepted.
 
-    An invalid URL yields a name that no queue has, so that the error is QueueDoesNotExist.
+    An invalid URL yields a name that no queue has, so the error is QueueDoesNotExist.
     """
     _, has_scheme, rest = url.partition("://")
     path = rest.partition("/")[2] if has_scheme else url
@@ -78,6 +78,6 @@ def of_arn(text: str) -> QueueArn | None:
 
 
 def means_same(arn: str, other: str) -> bool:
-    """Compare two ARNs without their regions: there is only one set of queues."""
+    """Compare two ARNs, ignoring their regions: there is only one set of queues."""
     one, two = of_arn(arn), of_arn(other)
     return arn == other or (one is not None and two is not None and one[1:] == two[1:])

@@ -21,7 +21,7 @@ Look = Callable[
 async def page(
     look: Look, caller: Caller, *, size: int | None, token: str | None
 ) -> tuple[list[str], str | None]:
-    """The names that the caller may see, and the token of the next page if there is one.
+    """The names that the caller may see, and the token of the next page, if any.
 
     Raises InvalidParameterValue.
     """
@@ -36,11 +36,11 @@ async def page(
             return shown[:room], None if size is None else _token(shown[room - 1])
         if len(found) < at_once:
             return shown, None
-        after, at_once = found[-1], MOST  # the caller may not see all of them: read more at once
+        after, at_once = found[-1], MOST  # the caller may not see all of them: read more at a time
 
 
 def check(size: int | None, token: str | None) -> str:
-    """The last name of the previous page; raises InvalidParameterValue."""
+    """Return the last name of the previous page; raises InvalidParameterValue."""
     if size is not None:
         content.check_max_results(size, most=MOST)
     return _name(token) if token else ""

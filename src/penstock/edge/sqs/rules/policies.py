@@ -47,7 +47,7 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def check_policy(text: str) -> str:
-    """Any JSON object; it is not enforced: API keys decide about access."""
+    """Accept any JSON object; it is not enforced: API keys decide about access."""
     if len(text.encode()) > MOST_POLICY_BYTES or _object(text) is None:
         raise invalid_attribute_value("Policy")
     return text
@@ -58,7 +58,7 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
     given = _object(text)
     if given is None:
         raise invalid_redrive_policy(text, "Redrive policy is not a valid JSON map.")
-    for name in (_COUNT, _TARGET):  # the order of AWS
+    for name in (_COUNT, _TARGET):  # the order in which AWS checks
         if given.get(name) in (None, ""):
             raise invalid_redrive_policy(
                 text, f"Redrive policy does not contain mandatory attribute: {name}."
@@ -128,7 +128,7 @@ def _object(text: str) -> dict[str, Any] | None:
 
 
 def _count(value: Any) -> int | None:
-    """A number, or a number in quotes, as many tools send it."""
+    """Parse a number, quoted or not, because many tools send it quoted."""
     text = str(value) if isinstance(value, int | str) else ""
     is_whole = text.isascii() and text.isdigit() and len(text) < 6
     return int(text) if is_whole and 1 <= int(text) <= MOST_RECEIVES else None

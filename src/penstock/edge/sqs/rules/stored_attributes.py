@@ -58,7 +58,7 @@ def changed_settings(
 def attributes_of(
     settings: QueueSettings, *, account: str, region: str, max_body_bytes: int
 ) -> QueueAttributes:
-    """The attributes of a queue; settings of other APIs as closely as SQS can express them."""
+    """The attributes of a queue; settings from other APIs as closely as SQS can express them."""
     kept, scope = _reader(settings), settings.dedup_scope
     dead_letters, attempts = settings.dead_letter_queue, settings.max_attempts
     policy = None
@@ -81,7 +81,7 @@ def attributes_of(
         fifo=settings.ordering is Ordering.GROUP,
         content_based_deduplication=settings.dedup_by_content,
         deduplication_scope=_SCOPE_NAMES[scope],
-        fifo_throughput_limit=(  # another API may have changed the scope it depends on
+        fifo_throughput_limit=(  # another API may have changed the scope that this depends on
             kept("FifoThroughputLimit", _DEFAULT.fifo_throughput_limit)
             if scope is DedupScope.GROUP
             else _DEFAULT.fifo_throughput_limit
@@ -106,7 +106,7 @@ def with_purge(settings: QueueSettings, *, now: int) -> QueueSettings:
 
 
 def _reader(settings: QueueSettings) -> Callable[[str, Any], Any]:
-    """Read attributes from annotations; invalid ones, written by other APIs, are ignored."""
+    """Read attributes from annotations; ignores invalid ones, written by other APIs."""
 
     def read(name: str, default: Any) -> Any:
         text = settings.annotations.get(_PREFIX + name)
@@ -121,7 +121,7 @@ def _reader(settings: QueueSettings) -> Callable[[str, Any], Any]:
 
 
 def _dead_letters(wanted: QueueAttributes) -> dict[str, Any]:
-    """Without a dead-letter queue SQS retries forever."""
+    """Without a dead-letter queue, SQS retries forever."""
     policy = wanted.redrive_policy
     target = None if policy is None else of_arn(policy.deadLetterTargetArn)
     if policy is None or target is None:

@@ -1,4 +1,4 @@
-"""Query responses as JSON, for clients that accept it: the tree of the XML.
+"""Query responses as JSON, for clients that accept it: the same tree as the XML.
 
 Members without a value are null, two lists have different names, and maps are lists of pairs.
 """

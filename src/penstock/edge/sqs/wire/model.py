@@ -20,7 +20,7 @@ class SqsOutput(msgspec.Struct, omit_defaults=True):
 
 
 class QueueInput(Input, frozen=True):
-    """Input of an operation on one queue; in the Query protocol the path may name the queue."""
+    """Input of an operation on one queue; in the Query protocol the path may name it."""
 
     QueueUrl: str | None = None
 

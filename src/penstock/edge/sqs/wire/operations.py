@@ -1,4 +1,4 @@
-"""The operations of SQS with their rights, inputs and outputs; and a call, in either protocol."""
+"""The operations of SQS with their roles, inputs and outputs; and a call, in either protocol."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CONSUME = (Role.CONSUME, Scope.NAMED)
 _OPERATE = (Role.OPERATE, Scope.NAMED)
 _ANY = (None, Scope.NAMED)  # a key of any role
 
-# The role a key needs, and which queues it must be for.
+# The role a key needs, and which queues it must cover.
 RIGHTS: dict[str, tuple[Role | None, Scope]] = {
     "AddPermission": _OPERATE,
     "CancelMessageMoveTask": _OPERATE,
@@ -58,7 +58,7 @@ RIGHTS: dict[str, tuple[Role | None, Scope]] = {
 }
 
 _INPUT = "Request"  # the suffix of input types
-ENVELOPE_BYTES = 320 * 1024  # the part of a request around its messages
+ENVELOPE_BYTES = 320 * 1024  # allowance for the part of a request around its messages
 _SENDS = ("SendMessage", "SendMessageBatch")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -74,7 +74,7 @@ class SqsOperation:
         self._decode: Any = msgspec.json.Decoder(self.input_type).decode
 
     def decode(self, body: bytes) -> Input:
-        """Raises SerializationException if the body is not the JSON of this input."""
+        """Decode the input; raises SerializationException if the body does not match it."""
         try:
             decoded: Input = self._decode(body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -119,7 +119,7 @@ class SqsCall(msgspec.Struct, frozen=True, gc=False):
     request: Request
     settings: SqsSettings
     scheme: str  # of this server, without a proxy
-    proxies: Sequence[Network] = ()  # trusted to set the host and the scheme
+    proxies: Sequence[Network] = ()  # proxies trusted to set the host and the scheme
     caller: Caller = ANYONE
     role: Role | None = None  # that the operation requires; None: any
 
@@ -145,11 +145,11 @@ class SqsCall(msgspec.Struct, frozen=True, gc=False):
 
 
 class Promise(msgspec.Struct, Generic[A, R], frozen=True):
-    """The fast path: the ticket of the store, and a callback for its answer instead of a task."""
+    """The fast path: a ticket of the store, and a callback for its answer instead of a task."""
 
     ticket: Ticket[A]
     finish: Callable[[A], R]  # returns an output, None, or an awaitable of either
-    error_of: Callable[[PenstockError], PenstockError] | None = None  # what to report of an error
+    error_of: Callable[[PenstockError], PenstockError] | None = None  # translates an error
 
 
 # What an operation returns; errors that it raises, now or later, are rendered as SQS errors.
@@ -157,7 +157,7 @@ Promised = Promise[Any, Any] | Awaitable[SqsOutput | None]
 
 
 def _forwarded_host(headers: dict[bytes, bytes]) -> str:
-    """With its port, which many proxies send in a header of its own."""
+    """The forwarded host with its port, which many proxies send in a separate header."""
     host = _first(headers, b"x-forwarded-host")
     port = _first(headers, b"x-forwarded-port")
     has_port = ":" in host.rpartition("]")[2]
@@ -165,5 +165,5 @@ def _forwarded_host(headers: dict[bytes, bytes]) -> str:
 
 
 def _first(headers: dict[bytes, bytes], name: bytes) -> str:
-    """The first value of the header, set by the proxy next to the client."""
+    """The first value of the header, set by the proxy closest to the client."""
     return headers.get(name, b"").partition(b",")[0].strip().decode("latin-1")

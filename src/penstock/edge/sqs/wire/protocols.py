@@ -1,4 +1,4 @@
-"""Which protocol a request uses.  Both use the same port and the same paths."""
+"""Selects the protocol of a request.  Both use the same port and the same paths."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class JsonProtocol:
 
 
 class NeitherProtocol:
-    """For requests without an operation; the response is always the same."""
+    """For requests that name no operation; the response is always the same."""
 
     most_bytes = 0
 

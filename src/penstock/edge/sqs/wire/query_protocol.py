@@ -123,7 +123,7 @@ def _parsed(data: bytes) -> dict[str, str]:
 def _unquoted(data: bytes) -> str:
     """Like urllib's unquote, but fast: a request may consist of a megabyte of escapes.
 
-    Some clients escape neither non-ASCII characters nor per cent signs.
+    Some clients escape neither non-ASCII characters nor percent signs.
     """
     data = data.replace(b"+", b" ")
     if b"%" not in data:
@@ -136,7 +136,7 @@ def _unquoted(data: bytes) -> str:
 
 
 def _unescaped(data: bytes) -> str:
-    """Use the escapes of Python literals, whose decoder is fast."""
+    """Decode with the escapes of Python literals, whose decoder is fast."""
     return data.replace(b"%", rb"\x").decode("unicode_escape").encode("latin-1").decode()
 
 
@@ -187,7 +187,7 @@ def _entry(member: QueryMember, node: Node) -> tuple[str, Any]:
 
 
 def _in_order(node: Node) -> list[Node]:
-    """The entries of a flattened list by number; a single entry may have none."""
+    """The entries of a flattened list by number; a single entry may have no number."""
     numbers = sorted((part for part in node if _POSITION.fullmatch(part)), key=int)
     return [node[number] for number in numbers] or [node]
 

@@ -57,7 +57,7 @@ class _Signature(msgspec.Struct, frozen=True):
 
 
 def verify(request: Request, *, now: int, signer_of: SignerOf) -> Signer:
-    """The signer; raises SqsError (403) if the signature is not valid."""
+    """Return the signer; raises SqsError (403) if the signature is invalid."""
     found = _read(request)
     if found is None:
         raise errors.missing_authentication_token()
@@ -169,7 +169,7 @@ def _date_header(headers: dict[bytes, bytes]) -> str:
 
 
 def _check_scope(found: _Signature) -> datetime:
-    """When it was signed; raises if the scope is not for this service."""
+    """Return when it was signed; raises if the scope is not for this service."""
     if found.service != SERVICE or found.terminator != "aws4_request":
         raise errors.signature_does_not_match(
             f"Credential should be scoped to correct service: '{SERVICE}'."
@@ -229,7 +229,7 @@ def _to_text(instant: int) -> str:
 
 
 def _payload_hash(request: Request) -> str:
-    # The hash in the header must be that of the body, or the body would not be signed at all.
+    # The hash in the header must match the body, or the body would not be signed at all.
     if request.headers.get(b"x-amz-content-sha256") == UNSIGNED.encode():
         return UNSIGNED
     return hashlib.sha256(request.body).hexdigest()

@@ -101,7 +101,7 @@ export const circuit = {
   },
 };
 
-/** For a key limited to some queues: routes and settings concern all queues and are hidden. */
+/** For a key limited to some queues: hide routes and settings, which concern all queues. */
 function showOwn(view, list) {
   const table = makeTable({
     caption: "Circuits",
@@ -276,7 +276,7 @@ function heldQueues(found) {
   ];
 }
 
-/** Per minute from the samples; before them, from the facts of the circuit. */
+/** Outcomes per minute from the samples, and before these from the circuit's facts. */
 function ratioChart(minutes, history) {
   const first = minutes.length ? Date.parse(minutes[0].at) : Infinity;
   const earlier = history
