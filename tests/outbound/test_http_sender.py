@@ -279,3 +279,41 @@ def test_when_the_event_loop_fails_requests_are_aborted_and_the_next_one_is_sent
     backend.behave = lambda seen: Answer()
     eventually(lambda: Waiting(sender, f"{backend.url}/next").result().status == 200)
     assert "penstock-sender failed and is being restarted" in caplog.text
+
+
+def test_a_request_that_comes_while_the_event_loop_fails_is_sent_by_the_next_one(
+    sender, backend, monkeypatch
+):
+    late: list[Waiting] = []
+    stop = sender._stop
+
+    async def stop_and_send() -> None:
+        await stop()
+        if not late:
+            late.append(Waiting(sender, f"{backend.url}/late"))
+
+    monkeypatch.setattr(sender, "_stop", stop_and_send)
+
+    def fail() -> None:
+        raise SystemExit("a mistake")
+
+    sender._loop.call_soon_threadsafe(fail)
+
+    eventually(lambda: late)
+    assert late[0].result().status == 200
+
+
+def test_requests_that_come_while_it_closes_are_aborted(sender, backend, monkeypatch):
+    late: list[Waiting] = []
+    stop = sender._stop
+
+    async def stop_and_send() -> None:
+        await stop()
+        late.append(Waiting(sender, f"{backend.url}/late"))
+
+    monkeypatch.setattr(sender, "_stop", stop_and_send)
+
+    sender.close()
+
+    assert late[0].result().is_broken_off
+    assert Waiting(sender, f"{backend.url}/after").result().is_broken_off

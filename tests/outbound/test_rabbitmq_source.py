@@ -135,7 +135,7 @@ def test_a_password_comes_from_a_file_that_may_change_at_any_time(rabbit, tmp_pa
     with pytest.raises(SourceUnavailable, match="password file cannot be read"):
         source.pressure(now=NOON)
     file.write_text("wrong")
-    with pytest.raises(SourceUnavailable, match=f"'{user}' is refused") as refused:
+    with pytest.raises(SourceUnavailable, match=f"rejects user '{user}'") as refused:
         source.pressure(now=NOON + 10_000)
     file.write_text("pässword\n")
 

@@ -69,6 +69,27 @@ def test_a_minute_is_sampled_once_in_the_cluster(driver: StoreDriver, sampler: S
     assert last(driver, ALL).ready == 1
 
 
+def test_a_minute_whose_sampler_dies_is_sampled_by_another_node(
+    driver: StoreDriver, mail: Queue, sampler: Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(now: int) -> None:
+        raise SystemExit
+
+    other = Sampler(driver.store, retention_days=90)
+    driver.send(mail)
+    driver.clock.advance(minutes=1)
+    monkeypatch.setattr(sampler, "sample", die)
+    with pytest.raises(SystemExit):
+        sampler.tick(driver.now)
+
+    again_at = other.tick(driver.now)
+    assert again_at < driver.now + MINUTE, "the first node may still be at work"
+    driver.clock.advance(ms=again_at - driver.now)
+    other.tick(driver.now)
+
+    assert last(driver, mail.queue_no).ready == 1
+
+
 def test_a_sample_has_the_values_of_the_counters(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:

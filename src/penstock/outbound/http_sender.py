@@ -14,6 +14,7 @@ import errno
 import logging
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
@@ -58,9 +59,11 @@ class HttpSender:
         self._connections = connections
         self._keep_alive_ms = keep_alive_ms
         self._loop = uvloop.new_event_loop()
+        self._waiting: deque[tuple[PushRequest, OnResponse]] = deque()
         self._in_flight: set[asyncio.Task[None]] = set()
         self._refusals: set[str] = set()
         self._is_open = True
+        self._is_running = False  # whether the loop takes requests
         self._sessions: list[aiohttp.ClientSession] = []
         self._thread = SupervisedThread("penstock-sender", self._run, health=health or Health())
         self._is_ready = threading.Event()
@@ -68,10 +71,12 @@ class HttpSender:
         self._is_ready.wait()
 
     def send(self, request: PushRequest, then: OnResponse) -> None:
+        self._waiting.append((request, then))
         try:
-            self._loop.call_soon_threadsafe(self._begin, request, then)
-        except RuntimeError:  # the loop is closed
-            then(_ABORTED)
+            self._loop.call_soon_threadsafe(self._begin_waiting)
+        except RuntimeError:  # the loop is closed; if it failed, the next one begins with these
+            if not self._is_open:
+                self._abort_waiting()
 
     def close(self) -> None:
         """Close the client; may be called twice."""
@@ -89,15 +94,20 @@ class HttpSender:
             loop.run_until_complete(self._open())
             self._is_ready.set()
             if self._is_open:
+                self._is_running = True
+                loop.call_soon(self._begin_waiting)
                 loop.run_forever()
         finally:
             self._is_ready.set()
+            self._is_running = False
             try:
                 loop.run_until_complete(self._stop())
             finally:
                 if self._is_open:
                     self._loop = uvloop.new_event_loop()
                 loop.close()
+                if not self._is_open:
+                    self._abort_waiting()
 
     async def _open(self) -> None:
         self._pooled = self._session(keepalive_timeout=self._keep_alive_ms / 1000)
@@ -125,13 +135,19 @@ class HttpSender:
         self._guard.check(address[0])
         return socket.socket(family, kind, protocol)
 
-    def _begin(self, request: PushRequest, then: OnResponse) -> None:
-        if not self._is_open:
+    def _begin_waiting(self) -> None:
+        while self._is_running and self._waiting:
+            task = self._loop.create_task(self._exchange(*self._waiting.popleft()))
+            self._in_flight.add(task)
+            task.add_done_callback(self._in_flight.discard)
+
+    def _abort_waiting(self) -> None:
+        while True:
+            try:
+                _, then = self._waiting.popleft()
+            except IndexError:  # several threads may abort at once
+                return
             then(_ABORTED)
-            return
-        task = self._loop.create_task(self._exchange(request, then))
-        self._in_flight.add(task)
-        task.add_done_callback(self._in_flight.discard)
 
     async def _stop(self) -> None:
         for task in list(self._in_flight):

@@ -24,6 +24,7 @@ from penstock.domain.queue.minute_counters import (
 from penstock.ports.store import Session, Store
 from penstock.runtime.duties import read_forgettable
 
+_AT_WORK_MS = 5_000  # other nodes leave a minute to the first one for this long
 _CHUNK = 500  # queues per transaction
 _MOST_TIMES = 20_000  # finished messages read per minute, for latencies
 _TIMES_PER_QUEUE = (20, 1_000)  # … of one queue, at least and at most
@@ -45,19 +46,31 @@ class Sampler:
 
     def tick(self, now: int) -> int:
         minute_at = now - now % MINUTE
-        if self.take(now) and minute_at % HOUR == 0:
-            self._tidy(minute_at)
+        if not self._is_done(now):
+            if not self._is_first(now):
+                return now + _AT_WORK_MS  # if that node dies, another one samples this minute
+            if self.take(now) and minute_at % HOUR == 0:
+                self._tidy(minute_at)
         return minute_at + MINUTE
 
     def take(self, now: int) -> bool:
         """Sample this minute, unless another node has; returns whether it was this one."""
-        left_ms = MINUTE - now % MINUTE
-        taken = self._store.write(
-            lambda s: s.duties.take(self._duty, for_ms=left_ms, now=now)
-        ).result()
-        if taken is not None:
-            self.sample(now)
-        return taken is not None
+        if self._is_done(now):
+            return False
+        self.sample(now)
+        # Last, so that a minute whose sampler was killed is sampled again.
+        return self._take(self._duty, MINUTE - now % MINUTE, now)
+
+    def _is_done(self, now: int) -> bool:
+        until_at = self._store.read(lambda s: s.duties.until(self._duty)).result()
+        return until_at is not None and until_at > now
+
+    def _is_first(self, now: int) -> bool:
+        return self._take(f"{self._duty} at work", _AT_WORK_MS, now)
+
+    def _take(self, duty: str, for_ms: int, now: int) -> bool:
+        do = self._store.write(lambda s: s.duties.take(duty, for_ms=for_ms, now=now))
+        return do.result() is not None
 
     def sample(self, now: int) -> None:
         """Sample this minute, whether or not another node has."""

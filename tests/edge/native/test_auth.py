@@ -115,7 +115,7 @@ def test_keys_can_be_done_without_although_there_are_some(make_server: MakeServe
 def test_an_address_that_others_can_reach_is_not_served_without_keys(tmp_path: Path) -> None:
     broker = open_broker(some_settings(tmp_path, server={"host": "0.0.0.0"}))
     try:
-        with pytest.raises(InvalidRequest, match="make a key first"):
+        with pytest.raises(InvalidRequest, match="create a key first"):
             broker.refuse_open_door()
 
         broker.keys.create("first", roles=tuple(Role)).result()

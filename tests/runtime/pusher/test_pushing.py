@@ -196,7 +196,7 @@ def test_a_message_that_is_not_a_delivery_stays_in_its_queue_with_the_error(driv
 
     driver.step()
 
-    assert "no delivery" in str(driver.message(message_id).last_error)
+    assert "not a delivery" in str(driver.message(message_id).last_error)
     assert driver.sent() == []
 
 

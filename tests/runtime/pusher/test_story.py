@@ -50,7 +50,9 @@ class Story(PusherDriver):
             ring=self._rung.set,
         )
         self.duties = circuit_duties(self.circuits)
-        self.rule(PATTERN, url=f"{backend.url}/$1", timeout=60)  # of real seconds
+        self.rule(
+            PATTERN, url=f"{backend.url}/$1", timeout=5
+        )  # of real seconds: `Hang` waits for it
         self.breaker(
             error_threshold_percentage=50,
             min_queue_sample_count=10,

@@ -22,7 +22,7 @@ OTHERS = (
     "by_id",
     "live_groups",
     "any_of",
-    "free_by_no",
+    "unlocked_by_no",
     "buried",
     "dead_letters",
     "browse_ready",

@@ -39,6 +39,8 @@ def _reader(name: str, kind: inspect.Type) -> Callable[[str], Any]:
     match kind:
         case inspect.Metadata():
             return _reader(name, kind.type)
+        case inspect.UnionType(types=(value, inspect.NoneType())):  # optional: left out, not null
+            return _reader(name, value)
         case inspect.IntType(ge=1, le=int(most)):
             return lambda text: read_limit(text, most=most, name=name)
         case inspect.IntType():

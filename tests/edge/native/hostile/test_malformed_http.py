@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 import pytest
@@ -78,7 +79,9 @@ def test_a_malformed_request_is_rejected(target: ServerProcess, victim: str, kin
         answer = wire.rest()
 
     assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 501", b"HTTP/1.1 505"))
-    assert answer.count(b"HTTP/1.1 ") <= 1, "nothing behind it was taken for a request"
+    assert len(re.findall(rb"HTTP/1\.1 \d{3} ", answer)) <= 1, (
+        "nothing behind it was taken for a request"
+    )
     assert b"Traceback" not in answer
     assert INJECTED not in answer
 
