@@ -26,13 +26,3 @@ def from_cursor(text: str | None, size: int) -> tuple[int, ...] | None:
     if len(place) != size or any(abs(number) > 2**62 for number in place):
         raise InvalidRequest("the cursor is not valid; use the `next` of a page")
     return place
-
-
-def read_limit(
-    text: str | None, *, default: int = 100, most: int = 1_000, name: str = "limit"
-) -> int:
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise InvalidRequest(f"{name} must be from 1 to {most}")
-    return int(text)

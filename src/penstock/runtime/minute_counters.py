@@ -47,16 +47,17 @@ class Sampler:
     def tick(self, now: int) -> int:
         minute_at = now - now % MINUTE
         if not self._is_done(now):
-            if not self._is_first(now):
+            if not self._take(f"{self._duty} at work", _AT_WORK_MS, now):
                 return now + _AT_WORK_MS  # if that node dies, another one samples this minute
-            if self.take(now) and minute_at % HOUR == 0:
+            if self._complete(now) and minute_at % HOUR == 0:
                 self._tidy(minute_at)
         return minute_at + MINUTE
 
     def take(self, now: int) -> bool:
         """Sample this minute, unless another node has; returns whether it was this one."""
-        if self._is_done(now):
-            return False
+        return not self._is_done(now) and self._complete(now)
+
+    def _complete(self, now: int) -> bool:
         self.sample(now)
         # Last, so that a minute whose sampler was killed is sampled again.
         return self._take(self._duty, MINUTE - now % MINUTE, now)
@@ -64,9 +65,6 @@ class Sampler:
     def _is_done(self, now: int) -> bool:
         until_at = self._store.read(lambda s: s.duties.until(self._duty)).result()
         return until_at is not None and until_at > now
-
-    def _is_first(self, now: int) -> bool:
-        return self._take(f"{self._duty} at work", _AT_WORK_MS, now)
 
     def _take(self, duty: str, for_ms: int, now: int) -> bool:
         do = self._store.write(lambda s: s.duties.take(duty, for_ms=for_ms, now=now))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import msgspec
-from msgspec import inspect
 
 from penstock.api.operation import Operation, QueryRecord
 from penstock.client.channel import Body
@@ -15,6 +14,7 @@ from penstock.client.off_loop import run_off_loop
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.operations.call import Call, Handlers, StatusAnswer
+from penstock.operations.query_limits import check_limit, limits_of
 from penstock.ports.unit_of_work import Step, Work, await_steps, run_steps
 
 Answer = TypeVar("Answer")
@@ -107,27 +107,12 @@ def _checked(operation: Operation[Any], query: QueryRecord | None) -> QueryRecor
     """Apply the same defaults and limits as HTTP decoding does."""
     if query is None:
         return None if operation.query is None else operation.query()
-    for name, most in _limits(type(query)):
-        if not 1 <= getattr(query, name) <= most:
-            raise InvalidRequest(f"{name} must be from 1 to {most}")
+    for name, most in limits_of(type(query)).items():
+        check_limit(name, getattr(query, name), most)
     try:
         return msgspec.convert(msgspec.to_builtins(query), type(query))
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"query: {error}") from None
-
-
-@cache
-def _limits(record: type[QueryRecord]) -> list[tuple[str, int]]:
-    """The query fields that are limits, and their maxima."""
-    info = inspect.type_info(record)
-    assert isinstance(info, inspect.StructType)
-    types = (
-        (f.name, f.type.type if isinstance(f.type, inspect.Metadata) else f.type)
-        for f in info.fields
-    )
-    return [
-        (name, t.le) for name, t in types if isinstance(t, inspect.IntType) and t.ge == 1 and t.le
-    ]
 
 
 def _record(operation: Operation[Any], body: Body | None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from msgspec import inspect
 from penstock.api.operation import Operation
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.server.request import Request
-from penstock.operations.cursor import read_limit
+from penstock.operations.query_limits import check_limit, limits_of
 
 _BOOLEANS = {"true": True, "false": False}
 
@@ -24,6 +25,7 @@ def query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
     assert isinstance(info, inspect.StructType)
     names = [field.encode_name for field in info.fields]
     readers = {field.encode_name: _reader(field.encode_name, field.type) for field in info.fields}
+    readers |= {name: partial(_limit, name, most) for name, most in limits_of(record).items()}
 
     def read(request: Request) -> Any:
         values = {name: readers[name](text) for name, text in request.query(*names).items()}
@@ -41,14 +43,17 @@ def _reader(name: str, kind: inspect.Type) -> Callable[[str], Any]:
             return _reader(name, kind.type)
         case inspect.UnionType(types=(value, inspect.NoneType())):  # optional: left out, not null
             return _reader(name, value)
-        case inspect.IntType(ge=1, le=int(most)):
-            return lambda text: read_limit(text, most=most, name=name)
         case inspect.IntType():
             return lambda text: _integer(name, text)
         case inspect.BoolType():
             return lambda text: _boolean(name, text)
         case _:
             return lambda text: text
+
+
+def _limit(name: str, most: int, text: str) -> int:
+    is_short = text.isascii() and text.isdigit() and len(text) < 10
+    return check_limit(name, int(text) if is_short else 0, most)
 
 
 def _integer(name: str, text: str) -> int:
