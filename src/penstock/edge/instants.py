@@ -7,6 +7,7 @@ from functools import lru_cache
 from penstock.domain.datetimes import moment_of
 
 
+@lru_cache(maxsize=4096)  # the messages of a batch share most of their instants
 def to_text(instant: int) -> str:
     seconds, millis = divmod(instant, 1000)
     return f"{_second(seconds)}.{millis:03}Z"

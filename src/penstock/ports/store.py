@@ -60,7 +60,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes: int = DEFAULT_LIMITS.max_answer_bytes  # of all bodies, but at least one message
 
 
-class Acted(msgspec.Struct, frozen=True):
+class Acted(msgspec.Struct, frozen=True, gc=False):
     """A message after an act: enough to answer the caller."""
 
     id: str

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypedDict, Unpack
 
-from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, QueueNotFound
+from penstock.domain.errors import (
+    InvalidRequest,
+    LeaseLost,
+    MessageNotFound,
+    PenstockError,
+    QueueNotFound,
+)
 from penstock.domain.limits import NUL, Limits
 from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
@@ -68,7 +74,9 @@ class MessageService:
 
     def draft(self, queue: Queue, draft: Draft) -> NewMessage:
         """Check a draft and give it an id; raises InvalidRequest or TooLarge."""
-        now = self._clock.now()
+        return self._draft_at(self._clock.now(), queue, draft)
+
+    def _draft_at(self, now: int, queue: Queue, draft: Draft) -> NewMessage:
         message_id = uuid7(now, self._dice.digits(ID_DIGITS))
         return send(draft, queue, now=now, message_id=message_id, limits=self._limits)
 
@@ -86,24 +94,26 @@ class MessageService:
     def _send_all(
         self, drafts: Sequence[Draft], queue: Queue
     ) -> Ticket[list[Sent | PenstockError]]:
-        return self._store.send([self.draft(queue, draft) for draft in drafts])
+        now = self._clock.now()
+        return self._store.send([self._draft_at(now, queue, draft) for draft in drafts])
 
     def send_each(
         self, name: str, drafts: Sequence[Draft | PenstockError]
     ) -> Steps[list[Sent | PenstockError]]:
         """The same, but the answer to an invalid draft is its error, and the others are sent."""
         queue = self._directory.cached(name) or (yield self._directory.load_to_send(name))
-        planned = [self._draft_or_error(queue, draft) for draft in drafts]
+        now = self._clock.now()
+        planned = [self._draft_or_error(now, queue, draft) for draft in drafts]
         new = [plan for plan in planned if isinstance(plan, NewMessage)]
         left = iter((yield self._store.send(new)) if new else ())
         answers = [plan if isinstance(plan, PenstockError) else next(left) for plan in planned]
         return [a if isinstance(a, Sent) else self.error_of(name, a) for a in answers]
 
     def _draft_or_error(
-        self, queue: Queue, draft: Draft | PenstockError
+        self, now: int, queue: Queue, draft: Draft | PenstockError
     ) -> NewMessage | PenstockError:
         try:
-            return draft if isinstance(draft, PenstockError) else self.draft(queue, draft)
+            return draft if isinstance(draft, PenstockError) else self._draft_at(now, queue, draft)
         except PenstockError as error:
             return error
 
@@ -209,11 +219,27 @@ class MessageService:
         return tuple(sorted(set(kinds)))
 
     def receipt(self, message: Message) -> str:
-        return leases.receipt(Lease.of(message), secret=self._store.secret)
+        return leases.receipt(message, secret=self._store.secret)
 
     def read_receipt(self, receipt: str) -> Lease:
         """Raises LeaseLost for anything that is not a receipt of a claim."""
         return leases.read_receipt(receipt, secret=self._store.secret)
+
+    def completions(self, queue: Queue, receipts: Sequence[str]) -> list[LeaseAct | PenstockError]:
+        """Plan to complete these, or say why not; receipts of other queues are refused."""
+        now, secret = self._clock.now(), self._store.secret
+        planned: list[LeaseAct | PenstockError] = []
+        for receipt in receipts:
+            try:
+                lease = leases.read_receipt(receipt, secret=secret)
+            except LeaseLost as error:
+                planned.append(error)
+                continue
+            if lease.queue_no == queue.queue_no:
+                planned.append(LeaseAct(lease=lease, verb=Verb.COMPLETE, now=now))
+            else:  # the caller's key may not cover that queue
+                planned.append(LeaseLost("of another queue"))
+        return planned
 
     def plan(
         self,

@@ -18,7 +18,9 @@ MAX_TIMEOUT_MS = 366 * DAY
 _text = msgspec.json.Decoder(str)
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Draft(msgspec.Struct, frozen=True, gc=False):
+    """Fields in the order of api/sends.py, so that a record becomes a draft without keywords."""
+
     body: str  # JSON text
     attributes: dict[str, str] | None = None
     kind: str | None = None
@@ -35,10 +37,10 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     trace: str | None = None
     timeout_ms: int | None = None  # how long one attempt may take
     retries_timeouts: bool = False
-    route: str | None = None
     dedup_until: DedupUntil | None = None
-    size: int | None = None  # of body and attributes, if a protocol counts them in its own way
+    route: str | None = None
     dedup_window_ms: int | None = None  # in place of the queue's
+    size: int | None = None  # of body and attributes, if a protocol counts them in its own way
 
 
 class NewMessage(msgspec.Struct, frozen=True, gc=False):
@@ -59,7 +61,9 @@ def send(draft: Draft, queue: Queue, *, now: int, message_id: str, limits: Limit
         dedup_key = content_key(draft.body)
     state = State.READY if due_at <= now else State.WAITING
     expires_at = transfer.expiry(queue, now=now, wanted=_expires_at(draft, now))
-    tag1, tag2, *_ = (*draft.tags, None, None)
+    tag1 = tag2 = None
+    if draft.tags:
+        tag1, tag2, *_ = (*draft.tags, None)
     # Positional, in the order of the fields: keywords would cost as much as all the checks.
     message = Message(
         message_id, queue.queue_no, due_at, now, 0, state, NEXT_ORDER, draft.priority, expires_at,
@@ -117,9 +121,17 @@ def _check_attributes(draft: Draft, attributes: dict[str, str], limits: Limits) 
 
 
 def _check_labels(draft: Draft, limits: Limits) -> None:
-    if len(draft.tags) > 2:
-        raise InvalidRequest("a message takes at most two tags")
-    labels = (draft.kind, draft.entity_id, draft.group, draft.dedup_key, draft.route, *draft.tags)
+    labels: tuple[str | None, ...] = (
+        draft.kind,
+        draft.entity_id,
+        draft.group,
+        draft.dedup_key,
+        draft.route,
+    )
+    if draft.tags:
+        if len(draft.tags) > 2:
+            raise InvalidRequest("a message takes at most two tags")
+        labels += draft.tags
     for label in labels:
         if label is not None and not is_label(label, limits):
             raise InvalidRequest(

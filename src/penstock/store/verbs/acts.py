@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from penstock.domain.errors import LeaseLost, PenstockError
@@ -17,6 +18,8 @@ from penstock.store.verbs.dedup_claims import release_keys
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
+Answers = list[Acted | PenstockError | None]  # None: not applied; the lease is lost
+
 # Acts that may end in DEAD, as an extension past the deadline does.
 _DEADLY = (Verb.FAIL, Verb.BURY, Verb.TIME_OUT, Verb.CRASH, Verb.EXTEND)
 
@@ -29,7 +32,7 @@ class LeaseActs:
         self._db = transaction.db
 
     def act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
-        answers: list[Acted | PenstockError] = [LeaseLost() for _ in acts]
+        answers: Answers = [None] * len(acts)
         # If a message has any other act, or a completion with a text, all of its acts are applied
         # one after the other.
         slow = {
@@ -42,10 +45,10 @@ class LeaseActs:
         if completions:
             self._complete(acts, completions, answers)
             # The lease expired meanwhile: decide whether the late completion counts.
-            late = [i for i in completions if acts[i].is_late_ok and _is_refused(answers[i])]
+            late = [i for i in completions if answers[i] is None and acts[i].is_late_ok]
             if late:
                 self._decide(acts, late, answers)
-        return answers
+        return [LeaseLost() if answer is None else answer for answer in answers]
 
     def queues(self, acts: Sequence[LeaseAct]) -> set[int]:
         """The queues to read for these acts; for completions only those ordered by group."""
@@ -91,7 +94,7 @@ class LeaseActs:
         self,
         acts: Sequence[LeaseAct],
         places: list[int],
-        answers: list[Acted | PenstockError],
+        answers: Answers,
     ) -> None:
         # If a batch has the same receipt twice, the first one counts.
         first: dict[tuple[int, int, int], int] = {}
@@ -106,26 +109,24 @@ class LeaseActs:
             return
         nos = json_list([row[0] for row in done])
         self._db.post("messages.remove_completed", {"message_nos": nos})
-        for message_no, lease_no, leased_at, message_id, *_ in done:
-            answers[first[message_no, lease_no, leased_at]] = Acted(message_id, State.DONE, now)
+        for row in done:
+            answers[first[row[:3]]] = Acted(row[3], State.DONE, now)
         self._after_completion(done, now)
         held = [(row[4], row[5], row[6], row[3]) for row in done if row[6] is not None]
         if held:
             release_keys(self._transaction, held)
 
     def _after_completion(self, done: list[Row], now: int) -> None:
-        groups: set[tuple[int, str]] = set()
-        limited: set[tuple[int, str]] = set()
-        for _, _, _, _, queue_no, group, _, gate in done:
-            count = self._transaction.count(queue_no)
-            count.leased -= 1
-            count.done_total += 1
-            if group is not None and self._transaction.is_ordered(queue_no):
-                groups.add((queue_no, group))
-            if gate:
-                limited.add((queue_no, group))
-            if self._transaction.limited_queues and self._transaction.limits_leases(queue_no):
-                self._transaction.wake(queue_no)
+        transaction = self._transaction
+        for queue_no, count in Counter(row[4] for row in done).items():
+            change = transaction.count(queue_no)
+            change.leased -= count
+            change.done_total += count
+            if transaction.limited_queues and transaction.limits_leases(queue_no):
+                transaction.wake(queue_no, count)
+        grouped = [(row[4], row[5], row[7]) for row in done if row[5] is not None]
+        groups = {(no, group) for no, group, _ in grouped if transaction.is_ordered(no)}
+        limited = {(no, group) for no, group, gate in grouped if gate}
         if groups:
             self._changes.unblock(groups)
         if limited:
@@ -135,7 +136,7 @@ class LeaseActs:
         self,
         acts: Sequence[LeaseAct],
         places: list[int],
-        answers: list[Acted | PenstockError],
+        answers: Answers,
     ) -> None:
         held = self._load([acts[i].lease.message_no for i in places])
         self._transaction.load_queues({m.queue_no for m in held.values()})
@@ -165,10 +166,6 @@ class LeaseActs:
     def _load(self, message_nos: list[int]) -> dict[int, Message]:
         params = {"message_nos": json_list(sorted(set(message_nos)))}
         return {m.message_no: m for m in map(message_of, self._db.rows("messages.by_no", params))}
-
-
-def _is_refused(answer: Acted | PenstockError) -> bool:
-    return isinstance(answer, PenstockError)
 
 
 def _reported_state(before: Message, after: Message) -> State:

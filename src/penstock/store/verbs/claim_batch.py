@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
+from operator import itemgetter
 
 import msgspec
 
@@ -16,7 +16,9 @@ from penstock.store.verbs.transaction_state import message_of
 # Bodies read by one transaction: many large claims at once must not exhaust the memory.
 MAX_TRANSACTION_BYTES = 32 * 1024 * 1024
 _SIZE_AT = Message.__struct_fields__.index("size")
-_as_claimed = attrgetter("priority", "turn", "order_no")
+_as_claimed = itemgetter(
+    *(Message.__struct_fields__.index(name) for name in ("priority", "turn", "order_no"))
+)
 
 
 class ClaimBatch(msgspec.Struct):
@@ -83,7 +85,7 @@ class ClaimBatch(msgspec.Struct):
         is_less = len(rows) < self.sought
         self.is_full = is_less and self.is_filled_by(rows)
         self.is_short = is_less and not self.is_full
-        messages = sorted(map(message_of, rows), key=_as_claimed)
+        messages = [message_of(row) for row in sorted(rows, key=_as_claimed)]
         start = 0
         for claim in self.claims[len(self.parts) :]:
             part = messages[start : start + self._limit(claim)]

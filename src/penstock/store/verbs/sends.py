@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
@@ -80,12 +81,19 @@ class Sends:
 
     def _unknown_queues(self, new: Sequence[NewMessage]) -> Answers:
         answers: Answers = [None] * len(new)
-        for i, n in enumerate(new):
-            try:
-                self._transaction.queue(n.message.queue_no)
-            except QueueNotFound as error:
-                answers[i] = error
+        unknown = {no for no in {n.message.queue_no for n in new} if not self._is_known(no)}
+        if unknown:
+            for i, n in enumerate(new):
+                if n.message.queue_no in unknown:
+                    answers[i] = QueueNotFound(n.message.queue_no)
         return answers
+
+    def _is_known(self, queue_no: int) -> bool:
+        try:
+            self._transaction.queue(queue_no)
+        except QueueNotFound:
+            return False
+        return True
 
     def _group_by_key(self, new: Sequence[NewMessage], answers: Answers) -> Keyed:
         """The indexes of each dedup key in this batch; a window of 0 means no deduplication."""
@@ -206,6 +214,7 @@ class Sends:
         jobs: list[Row] = []
         placed: list[Row] = []
         bodies: dict[int, list[Row]] = {}
+        sent: defaultdict[tuple[int, State], int] = defaultdict(int)
         for n, no, is_blocked in accepted:
             m, content = n.message, n.content
             if limited_queues:
@@ -224,15 +233,20 @@ class Sends:
                 rows.append(row)
             attributes = _encode(content.attributes).decode() if content.attributes else None
             body = (no, content.body, attributes, content.trace)
-            bodies.setdefault(m.body_day, []).append(body)
-            count = self._transaction.count(m.queue_no)
-            count.sent_total += 1
-            if m.state is State.READY:
-                count.ready += 1
-                self._transaction.wake(m.queue_no)
+            day_bodies = bodies.get(m.body_day)
+            if day_bodies is None:
+                day_bodies = bodies[m.body_day] = []
+            day_bodies.append(body)
+            sent[m.queue_no, m.state] += 1
+        for (queue_no, state), number in sent.items():
+            count = self._transaction.count(queue_no)
+            count.sent_total += number
+            if state is State.READY:
+                count.ready += number
+                self._transaction.wake(queue_no, number)
             else:
-                count.waiting += 1
-                self._transaction.wake(m.queue_no, 0)
+                count.waiting += number
+                self._transaction.wake(queue_no, 0)
         if rows:
             self._db.insert("messages.add", rows)
         if jobs:

@@ -11,9 +11,9 @@ import msgspec
 
 from penstock.api import leases, messages
 from penstock.api.leases import Claim
-from penstock.domain.errors import InvalidRequest, LeaseLost, PenstockError
+from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
-from penstock.domain.message.lease import LeaseAct, Verb
+from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 from penstock.edge.instants import to_text
@@ -89,16 +89,7 @@ class ClaimApi:
         return self._claimed(queue, planned, claimed, finished)
 
     def _plan(self, queue: Queue, receipts: Sequence[str]) -> list[LeaseAct | PenstockError]:
-        return [self._completion(queue, receipt) for receipt in receipts]
-
-    def _completion(self, queue: Queue, receipt: str) -> LeaseAct | PenstockError:
-        try:
-            lease = self._messages.read_receipt(receipt)
-        except LeaseLost as error:
-            return error
-        if lease.queue_no != queue.queue_no:  # the key may not cover that queue
-            return LeaseLost("of another queue")
-        return self._messages.plan(lease, Verb.COMPLETE)
+        return self._messages.completions(queue, receipts)
 
     def _wait_ms(self, queue: Queue, wanted: Claim) -> int:
         if wanted.wait_ms is not None:
