@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overloa
 
 import msgspec
 
-from penstock.api.sends import Sent
+from penstock.api.messages import Sent
 from penstock.client import application_name as naming
 from penstock.client.backend import Backend
 from penstock.client.bus.bus import BusPart

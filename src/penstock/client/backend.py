@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from penstock.api.sends import SendResult
+from penstock.api.messages import SendResult
 from penstock.api.topics import Published
 from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel

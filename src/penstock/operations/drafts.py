@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from penstock.api import sends
+from penstock.api import messages
 from penstock.domain.datetimes import parse_instant
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
@@ -16,7 +16,7 @@ _anything = msgspec.json.Decoder()
 _FIELDS = frozenset(Draft.__struct_fields__)
 
 
-def draft_of(given: sends.Draft) -> Draft:
+def draft_of(given: messages.Draft) -> Draft:
     """Raises InvalidRequest."""
     values: dict[str, Any] = asdict(given)
     values["body"] = text_of(given.body)
@@ -24,7 +24,7 @@ def draft_of(given: sends.Draft) -> Draft:
         values["due_at"] = parse_instant("due_at", given.due_at)
     if given.expires_at is not None:
         values["expires_at"] = parse_instant("expires_at", given.expires_at)
-    if type(given) is not sends.Draft:  # a notification or an event has fields of its own
+    if type(given) is not messages.Draft:  # a notification or an event has fields of its own
         values = {name: value for name, value in values.items() if name in _FIELDS}
     return Draft(**values)
 

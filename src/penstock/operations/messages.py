@@ -8,7 +8,7 @@ from typing import Any
 from penstock.api import manual_acts, messages
 from penstock.api.manual_acts import Buried, End, Reason, Reschedule
 from penstock.api.messages import Acted, Browse, Page
-from penstock.api.operation import Instant
+from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import Role, allow
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest
@@ -17,7 +17,7 @@ from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import SHOWN, Pick
 from penstock.operations.call import Call, Handlers
-from penstock.operations.cursor import from_cursor, to_cursor
+from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import MessageService, MessageView
 from penstock.services.selection import Picking
@@ -113,7 +113,7 @@ def browsable_state(state: str) -> State:
 
 
 def record_of(
-    view: MessageView, instant: Callable[[int], Instant], json_value: Callable[[str], Any]
+    view: MessageView, instant: ToInstant, json_value: Callable[[str], Any]
 ) -> messages.Message:
     message, content = view.message, view.content
     if isinstance(message, Ending):
@@ -123,5 +123,5 @@ def record_of(
     )
 
 
-def acted_of(message: Message, instant: Callable[[int], Instant]) -> Acted:
+def acted_of(message: Message, instant: ToInstant) -> Acted:
     return Acted(message.id, message.state, instant(message.due_at))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from penstock.api.sends import SendResult
+from penstock.api.messages import SendResult
 from penstock.client.local.backend import LocalBackend
 from penstock.domain.message.draft import Draft
 from penstock.ports.clock import Clock

@@ -31,11 +31,9 @@ from penstock.domain.errors import (
     RouteNotFound,
 )
 from penstock.domain.queue.queue import QueueSettings
-from penstock.operations.circuit_settings import CircuitSettingsOperations
-from penstock.operations.circuits import CircuitOperations
-from penstock.operations.deliveries import DeliveryOperations
+from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
+from penstock.operations.deliveries import DeliveryOperations, RouteOperations
 from penstock.operations.job_circuits import JobCircuitOperations
-from penstock.operations.routes import RouteOperations
 from penstock.services.deliveries import DeliveryService
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.api.sends import SendResult, Sent
+from penstock.api.messages import SendResult, Sent
 from penstock.api.topics import Published
 from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.api import sends
-from penstock.api.sends import SendResult
+from penstock.api import messages
+from penstock.api.messages import SendResult
 from penstock.api.topics import Published
 from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel
@@ -113,7 +113,7 @@ class RemoteBackend:
             self._source.close()
         self.remote.close()
 
-    def _send(self, queue: str, drafts: Sequence[sends.Draft]) -> list[SendResult]:
+    def _send(self, queue: str, drafts: Sequence[messages.Draft]) -> list[SendResult]:
         if len(drafts) > 1:
             return self.remote.send_batch(queue, drafts)
         [draft] = drafts
@@ -135,9 +135,9 @@ def _reject(tx: object) -> None:
         raise no_transaction()
 
 
-def _record(draft: Draft) -> sends.Draft:
-    given = {name: getattr(draft, name) for name in sends.Draft.__struct_fields__[1:]}
+def _record(draft: Draft) -> messages.Draft:
+    given = {name: getattr(draft, name) for name in messages.Draft.__struct_fields__[1:]}
     for name in ("due_at", "expires_at"):
         if given[name] is not None:
             given[name] = moment_of(given[name])
-    return sends.Draft(msgspec.Raw(draft.body.encode()), **given)
+    return messages.Draft(msgspec.Raw(draft.body.encode()), **given)

@@ -16,13 +16,11 @@ from typing import Any, Self, TypeVar, Unpack
 import msgspec
 from msgspec import structs
 
-from penstock.api import health, leases, overview, sends
-from penstock.api.health import Readiness
+from penstock.api import leases, messages, overview
 from penstock.api.leases import ActFields, ActOptions, ActResult, Acts, BatchAct, Claim
-from penstock.api.messages import Acted, Message
+from penstock.api.messages import Acted, Draft, Message, SendOptions, SendResult, Sent
 from penstock.api.operation import Operation
-from penstock.api.overview import Stats
-from penstock.api.sends import Draft, SendOptions, SendResult, Sent
+from penstock.api.overview import Readiness, Stats
 from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.remote.transport import Transport
@@ -108,13 +106,13 @@ class Remote:
 
     def send_draft(self, queue: str, draft: Draft) -> Sent:
         is_safe = draft.dedup_key is not None
-        return self._exchange(sends.SEND, {"queue": queue}, draft, is_safe=is_safe)
+        return self._exchange(messages.SEND, {"queue": queue}, draft, is_safe=is_safe)
 
     def send_batch(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
         """Send in one transaction; returns a result or an error for each draft, in order."""
         is_safe = all(draft.dedup_key is not None for draft in drafts)
         body = {"messages": drafts}
-        answer = self._exchange(sends.SEND_BATCH, {"queue": queue}, body, is_safe=is_safe)
+        answer = self._exchange(messages.SEND_BATCH, {"queue": queue}, body, is_safe=is_safe)
         return _each(answer.results, Sent)
 
     def claim(
@@ -270,7 +268,7 @@ class Remote:
     def readiness(self) -> Readiness | None:
         """The readiness of the server; None if its store does not answer.  Raises Unreachable."""
         try:
-            return self._transport.request(health.READY)
+            return self._transport.request(overview.READY)
         except PenstockError:
             return None
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.api import circuit_settings, circuits, job_circuits
-from penstock.api.circuit_settings import CircuitRoute, CircuitSettings
-from penstock.api.circuits import Circuit
+from penstock.api import circuits, job_circuits
+from penstock.api.circuits import Circuit, CircuitRoute, CircuitSettings
 from penstock.api.job_circuits import JobOutcome, JobOutcomes, RouteNames
 from penstock.api.operation import Operation
 from penstock.client.channel import Channel
@@ -66,23 +65,23 @@ class CircuitClient:
     # ---- settings
 
     def settings(self) -> BreakerSettings:
-        return self._request(circuit_settings.GET_BREAKER)
+        return self._request(circuits.GET_BREAKER)
 
     def change_settings(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        return self._request(circuit_settings.CHANGE_BREAKER, changes)
+        return self._request(circuits.CHANGE_BREAKER, changes)
 
     def reset_settings(self) -> BreakerSettings:
-        return self._request(circuit_settings.RESET_BREAKER)
+        return self._request(circuits.RESET_BREAKER)
 
     def all_own_settings(self) -> Sequence[CircuitSettings]:
         """The settings of all circuits that override those of the breaker, by route."""
-        return self._request(circuit_settings.LIST).circuits
+        return self._request(circuits.LIST_SETTINGS).circuits
 
     def own_settings(
         self, circuit: str | None = None, *, route: str | None = None
     ) -> CircuitSettings:
         """The overrides of the circuit with this hash or route.  Raises CircuitNotFound."""
-        return self._own_settings(circuit_settings.GET, circuit, route)
+        return self._own_settings(circuits.GET_SETTINGS, circuit, route)
 
     def change_own_settings(
         self,
@@ -92,7 +91,7 @@ class CircuitClient:
         route: str | None = None,
     ) -> CircuitSettings:
         """Override these settings, and keep the other overrides."""
-        return self._own_settings(circuit_settings.CHANGE, circuit, route, changes)
+        return self._own_settings(circuits.CHANGE_SETTINGS, circuit, route, changes)
 
     def put_own_settings(
         self,
@@ -102,13 +101,13 @@ class CircuitClient:
         route: str | None = None,
     ) -> CircuitSettings:
         """Replace all overrides with these."""
-        return self._own_settings(circuit_settings.PUT, circuit, route, overrides)
+        return self._own_settings(circuits.PUT_SETTINGS, circuit, route, overrides)
 
     def reset_own_settings(
         self, circuit: str | None = None, *, route: str | None = None
     ) -> CircuitSettings:
         """Remove all overrides."""
-        return self._own_settings(circuit_settings.RESET, circuit, route)
+        return self._own_settings(circuits.RESET_SETTINGS, circuit, route)
 
     def _own_settings(
         self,

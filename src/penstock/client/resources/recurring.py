@@ -8,7 +8,8 @@ from datetime import datetime
 import msgspec
 
 from penstock.api import recurring
-from penstock.api.recurring import Count, NewRecurring, Paging, Preview, Recurring, Retire
+from penstock.api.operation import PageQuery
+from penstock.api.recurring import Count, NewRecurring, Preview, Recurring, Retire
 from penstock.client.channel import Channel
 
 Instants = list[datetime]  # inside the class `list` is a method
@@ -27,7 +28,7 @@ class RecurringClient:
 
     def list(self) -> Iterator[Recurring]:
         """List all recurring work by name, page by page."""
-        query = Paging()
+        query = PageQuery()
         while True:
             page = self._request(recurring.LIST, query=query)
             yield from page.recurring

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from penstock.api import routes
-from penstock.api.routes import Match, MatchedUri, Route, Rules
+from penstock.api import deliveries
+from penstock.api.deliveries import Match, MatchedUri, Route, Rules
 from penstock.client.channel import Channel
 
 
@@ -17,12 +17,12 @@ class RouteClient:
 
     def list(self) -> Sequence[Route]:
         """List the routes in order."""
-        return self._request(routes.LIST).routes
+        return self._request(deliveries.LIST_ROUTES).routes
 
     def put(self, rules: msgspec.Raw) -> Sequence[Route]:
         """Replace all routes, or none if one of them is invalid."""
-        return self._request(routes.PUT, Rules(rules)).routes
+        return self._request(deliveries.PUT_ROUTES, Rules(rules)).routes
 
     def match(self, uri: str) -> Match:
         """Raises RouteNotFound."""
-        return self._request(routes.MATCH, query=MatchedUri(uri=uri))
+        return self._request(deliveries.MATCH_ROUTE, query=MatchedUri(uri=uri))

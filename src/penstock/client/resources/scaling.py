@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.api import scaling
-from penstock.api.scaling import Decided, Fleet, PageOfDecisions
+from penstock.api.operation import PageQuery
+from penstock.api.scaling import Decided, Fleet
 from penstock.client.channel import Channel
 
 
@@ -23,7 +24,7 @@ class ScalingClient:
 
     def decisions(self, fleet: str, *, limit: int = 10) -> Sequence[Decided]:
         """List decisions, newest first; raises FleetNotFound."""
-        query = PageOfDecisions(limit=limit)
+        query = PageQuery(limit=limit)
         return self._request(scaling.DECISIONS, query=query, fleet=fleet).decisions
 
     def wanted(self, fleet: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from penstock.api import topics
-from penstock.api.sends import Draft, SendOptions
+from penstock.api.messages import Draft, SendOptions
 from penstock.api.topics import (
     Event,
     Events,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.api import workers
-from penstock.api.workers import PageOfWorkers, Registered, Worker
+from penstock.api.workers import ListWorkers, Registered, Worker
 from penstock.client.channel import Channel
 from penstock.domain.errors import WorkerGone
 from penstock.domain.worker import NewWorker
@@ -47,5 +47,5 @@ class WorkerClient:
     def page(
         self, *, gone: bool = False, limit: int = 100, cursor: str | None = None
     ) -> workers.Workers:
-        query = PageOfWorkers(gone=gone, limit=limit, cursor=cursor)
+        query = ListWorkers(gone=gone, limit=limit, cursor=cursor)
         return self._request(workers.LIST, query=query)

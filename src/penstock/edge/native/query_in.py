@@ -12,7 +12,7 @@ from msgspec import inspect
 from penstock.api.operation import Operation
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.server.request import Request
-from penstock.operations.query_limits import check_limit, limits_of
+from penstock.operations.paging import check_limit, limits_of
 
 _BOOLEANS = {"true": True, "false": False}
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.api.circuit_settings import CircuitSettings
-from penstock.api.circuits import Circuit
+from penstock.api.circuits import Circuit, CircuitSettings
 from penstock.client.resources.circuits import CircuitClient
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.edge.cli.kit import exits

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import msgspec
 
-from penstock.api.routes import Route
+from penstock.api.deliveries import Route
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.cli.kit import exits

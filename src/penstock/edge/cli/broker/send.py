@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from itertools import islice
 
-from penstock.api.sends import Draft, SendResult, Sent
+from penstock.api.messages import Draft, SendResult, Sent
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import InputLines, body_of, read_input
 from penstock.edge.cli.kit.exits import UsageError

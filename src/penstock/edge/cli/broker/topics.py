@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.api.sends import Draft
+from penstock.api.messages import Draft
 from penstock.api.topics import ListTopics, Subscribe, Subscription, Topic
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of

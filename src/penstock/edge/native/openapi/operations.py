@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from penstock.api.operation import Operation
-from penstock.api.path_parameters import PATH_PARAMETERS
+from penstock.api.operation import PATH_PARAMETERS, Operation
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError
 from penstock.edge.native.openapi.schemas import properties, ref

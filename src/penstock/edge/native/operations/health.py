@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.api import health
-from penstock.api.health import Health, Part, Readiness
+from penstock.api import overview
+from penstock.api.overview import Health, Part, Readiness
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.edge.native.bind import route_of
 from penstock.edge.server.errors import error_response
@@ -27,7 +27,7 @@ class HealthApi:
         self._health = parts
 
     def routes(self) -> list[HttpRoute]:
-        return [route_of(health.ALIVE, self.healthz), route_of(health.READY, self.readyz)]
+        return [route_of(overview.ALIVE, self.healthz), route_of(overview.READY, self.readyz)]
 
     async def healthz(self, request: Request, respond: Respond) -> Response:
         troubles = self._health.troubles()

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.api import live
-from penstock.api.live import Live, LiveQueue, Rates
+from penstock.api import counters
+from penstock.api.counters import Live, LiveQueue, Rates
 from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Caller, is_limited, sees
 from penstock.domain.limits import SECOND
@@ -23,7 +23,7 @@ from penstock.services.overview import Changed, OverviewLook, OverviewService
 from penstock.supervision.health import Health
 
 _encode = msgspec.json.Encoder().encode
-_query_of = query_reader(live.WATCH)
+_query_of = query_reader(counters.WATCH)
 
 
 class LiveApi:
@@ -40,7 +40,7 @@ class LiveApi:
         )
 
     def routes(self) -> list[HttpRoute]:
-        return [route_of(live.WATCH, self.watch)]
+        return [route_of(counters.WATCH, self.watch)]
 
     async def watch(self, request: Request, respond: Respond) -> Response:
         events: int | None = _query_of(request).events

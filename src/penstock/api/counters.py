@@ -1,12 +1,12 @@
-"""Counters over time, for graphs."""
+"""The counters of queues: over time for graphs, and live, as one event per second."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Self
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import asdict
 
 from penstock.api.operation import (
     AnswerRecord,
@@ -15,12 +15,72 @@ from penstock.api.operation import (
     InstantIn,
     Operation,
     QueryRecord,
+    ToInstant,
     about,
+    get,
 )
-from penstock.api.queues import Totals
-from penstock.domain.access.api_key import Role, Scope
+from penstock.api.queues import Counts, Totals
+from penstock.domain.access.api_key import Scope
+from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import MINUTE
+from penstock.domain.queue import counts as domain_counts
 from penstock.domain.queue import minute_counters
+
+MAX_EVENTS = 100_000
+
+
+class Rates(AnswerRecord, frozen=True):
+    """How many per second."""
+
+    sent: float = 0
+    done: float = 0
+    dead: float = 0
+    cancelled: float = 0
+    failed: float = 0
+    expired_leases: float = 0
+    claimed: float = 0
+
+
+class LiveQueue(AnswerRecord, frozen=True, omit_defaults=True):
+    name: str
+    counts: Counts
+    totals: Totals
+    rates: Rates
+    is_paused: bool
+    held_by: str | None = None
+
+
+class Live(AnswerRecord, frozen=True):
+    """The data of one event."""
+
+    at: Instant
+    workers: Annotated[
+        int | None, about("The number of live workers. Null if the key is limited to some queues.")
+    ]
+    open_circuits: Annotated[
+        int | None,
+        about(
+            "The number of open or half-open circuits. Null if the key is limited to some queues."
+        ),
+    ]
+    queues: Annotated[list[LiveQueue], about("The queues that have changed since the last event.")]
+    is_cut: Annotated[bool, about("True if more queues have changed than are listed.")]
+    counts: Annotated[
+        Counts | None, about("For all queues. Null if the key is limited to some queues.")
+    ] = None
+    totals: Annotated[
+        Totals | None, about("For all queues. Null if the key is limited to some queues.")
+    ] = None
+    rates: Annotated[
+        Rates | None, about("For all queues. Null if the key is limited to some queues.")
+    ] = None
+
+
+class WatchLive(QueryRecord):
+    events: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_EVENTS, examples=[1])] | None,
+        about("End the stream after this many events. By default it does not end."),
+    ] = None
 
 
 class Point(AnswerRecord, frozen=True, omit_defaults=True):
@@ -55,27 +115,9 @@ class Point(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
 
     @classmethod
-    def of(cls, point: minute_counters.GraphPoint, instant: Callable[[int], Instant]) -> Self:
-        oldest_at, happened = point.oldest_ready_at, point.happened
-        return cls(
-            at=instant(point.at),
-            waiting=point.waiting,
-            ready=point.ready,
-            leased=point.leased,
-            dead=point.dead,
-            most_ready=point.most_ready,
-            happened=Totals(
-                sent=happened["sent_total"],
-                done=happened["done_total"],
-                dead=happened["dead_total"],
-                cancelled=happened["cancelled_total"],
-                failed=happened["failed_total"],
-                expired_leases=happened["expired_total"],
-                claimed=happened["claimed_total"],
-            ),
-            oldest_ready_at=None if oldest_at is None else instant(oldest_at),
-            **msgspec.structs.asdict(point.latency),
-        )
+    def of(cls, point: minute_counters.GraphPoint, instant: ToInstant) -> Self:
+        happened = Totals.of(domain_counts.Counts(**point.happened))
+        return cls.copy_of(point, instant, happened=happened, **asdict(point.latency))
 
 
 class Graph(AnswerRecord, frozen=True):
@@ -99,22 +141,27 @@ class GetSamples(QueryRecord):
     ] = None
 
 
-SAMPLES = Operation(
-    name="getSamples",
-    method="GET",
-    path="/v1/samples",
-    summary="Retrieve the counters of all queues together over time, for graphs.",
-    role=Role.READ,
+SAMPLES = get(
+    "getSamples",
+    "/v1/samples",
+    "Retrieve the counters of all queues together over time, for graphs.",
+    Graph,
     scope=Scope.ALL,
     query=GetSamples,
-    answer=Graph,
 )
-QUEUE_SAMPLES = Operation(
-    name="getQueueSamples",
-    method="GET",
-    path="/v1/queues/{queue}/samples",
-    summary="Retrieve the counters of a queue over time, for graphs.",
-    role=Role.READ,
+QUEUE_SAMPLES = get(
+    "getQueueSamples",
+    "/v1/queues/{queue}/samples",
+    "Retrieve the counters of a queue over time, for graphs.",
+    Graph,
     query=GetSamples,
-    answer=Graph,
+)
+WATCH: Operation[None] = get(
+    "watchLive",
+    "/v1/live",
+    "Stream changes once a second as server-sent events.",
+    scope=Scope.FILTERED,
+    query=WatchLive,
+    media="text/event-stream",
+    errors=(TooManyWaiting,),
 )
