@@ -3,121 +3,71 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.api.circuits import Circuit, CircuitSettings
 from penstock.client.resources.circuits import CircuitClient
 from penstock.domain.circuit.settings import BreakerSettings
-from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import pair, remote, server_flags
-from penstock.edge.cli.kit.output import Output, display
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
+from penstock.edge.cli.kit.flags import pair
+from penstock.edge.cli.kit.output import Output, Table, display
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 COLUMNS = ("hash", "state", "fail ratio", "held", "forced", "opened", "pattern")
 _HASH = "0c1d2e3f405162738495a6b7c8d9eafb"
 
 
-def _configure_one(parser: Parser) -> None:
-    parser.argument("HASH", "hash of the circuit, from the list")
-    server_flags(parser)
+_ONE = argument("HASH", "hash of the circuit, from the list")
+_ONE_OR_ALL = argument("HASH", "hash of the circuit, from the list", nargs="?")
+_ROUTE = flag("--route", value="ROUTE", text="the circuit of this route, even if it was never used")
 
 
-def _configure_close(parser: Parser) -> None:
-    parser.argument("HASH", "hash of the circuit, from the list", nargs="?")
-    parser.flag("--all", text="close all that are open or half-open", action="store_true")
-    server_flags(parser)
+def _list(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.circuits.list(), COLUMNS, _row)
 
 
-def _configure_unhold(parser: Parser) -> None:
-    parser.argument("HASH", "hash of the circuit, from the list", nargs="?")
-    parser.flag("--all", text="release the held queues of all circuits", action="store_true")
-    server_flags(parser)
-
-
-def _configure_settings(parser: Parser) -> None:
-    parser.argument("HASH", "hash of a circuit; default: the settings that all share", nargs="?")
-    parser.flag(
-        "--route", value="ROUTE", text="the circuit of this route, even if it was never used"
-    )
-    server_flags(parser)
-
-
-def _configure_set(parser: Parser) -> None:
-    parser.argument(
-        "SETTING", "NAME=VALUE, with a name from `penstock circuits settings`", nargs="*", type=pair
-    )
-    parser.flag("--circuit", value="HASH", text="only for this circuit; default: for all")
-    parser.flag(
-        "--route", value="ROUTE", text="the circuit of this route, even if it was never used"
-    )
-    parser.flag("--reset", text="reset all settings to their defaults first", action="store_true")
-    server_flags(parser)
-
-
-def _list(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return out.records(server.circuits.list(), COLUMNS, _row)
-
-
-def _show(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return _show_circuit(server.circuits.get(args.hash), out)
-
-
-def _open(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return _show_circuit(server.circuits.open(args.hash), out)
-
-
-def _close(args: Namespace, out: Output) -> int:
-    _check_one_or_all(args)
-    with remote(args) as server:
-        if not args.all:
-            return _show_circuit(server.circuits.close(args.hash), out)
+def _close(server: Remote, args: Namespace, out: Output) -> None:
+    if _is_for_all(args):
         closed = server.circuits.close_all()
-    return out.result({"closed": closed}, f"{closed} closed")
+        out.result({"closed": closed}, f"{closed} closed")
+    else:
+        _show_circuit(server.circuits.close(args.hash), out)
 
 
-def _unhold(args: Namespace, out: Output) -> int:
-    _check_one_or_all(args)
-    with remote(args) as server:
-        circuits = server.circuits
-        unheld = circuits.unhold_all() if args.all else circuits.unhold(args.hash)
-    return out.result({"unheld": unheld}, f"{unheld} unheld")
+def _unhold(server: Remote, args: Namespace, out: Output) -> None:
+    circuits = server.circuits
+    unheld = circuits.unhold_all() if _is_for_all(args) else circuits.unhold(args.hash)
+    out.result({"unheld": unheld}, f"{unheld} unheld")
 
 
-def _check_one_or_all(args: Namespace) -> None:
+def _is_for_all(args: Namespace) -> bool:
     if (args.hash is None) != args.all:
         raise UsageError("give the hash of a circuit, or --all")
+    return bool(args.all)
 
 
-def _settings(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        if _is_for_one(args.hash, args.route):
-            return _show_own(server.circuits.own_settings(args.hash, route=args.route), out)
-        code = _show_settings(server.circuits.settings(), out)
-        own = server.circuits.all_own_settings()
-    if own and not out.json:
-        out.line()
-        out.table(("circuit", "overrides", "route"), map(_own_row, own))
-    return code
+def _settings(server: Remote, args: Namespace, out: Output) -> None:
+    circuits = server.circuits
+    if _is_for_one(args.hash, args.route):
+        return _show_own(circuits.own_settings(args.hash, route=args.route), out)
+    settings = circuits.settings()
+    own = Table(("circuit", "overrides", "route"), [*map(_own_row, circuits.all_own_settings())])
+    return out.show(settings, _lines(settings), own)
 
 
-def _set(args: Namespace, out: Output) -> int:
-    changes = _changes(args.setting)
-    with remote(args) as server:
-        circuits = server.circuits
-        if _is_for_one(args.circuit, args.route):
-            return _show_own(_set_own(circuits, changes, args), out)
-        if args.reset:
-            circuits.reset_settings()
-        if changes:
-            return _show_settings(circuits.change_settings(changes), out)
-        return _show_settings(circuits.settings(), out)
+def _set(server: Remote, args: Namespace, out: Output) -> None:
+    changes, circuits = _changes(args.setting), server.circuits
+    if _is_for_one(args.circuit, args.route):
+        return _show_own(_set_own(circuits, changes, args), out)
+    if args.reset:
+        circuits.reset_settings()
+    settings = circuits.change_settings(changes) if changes else circuits.settings()
+    return out.show(settings, _lines(settings))
 
 
 def _set_own(circuits: CircuitClient, changes: dict[str, Any], args: Namespace) -> CircuitSettings:
@@ -154,40 +104,23 @@ def _value(text: str) -> object:
         return text  # the server reports the expected type
 
 
-def _show_circuit(circuit: Circuit, out: Output) -> int:
-    if out.json:
-        out.record(circuit)
-        return exits.OK
+def _show_circuit(circuit: Circuit, out: Output) -> None:
     more = [
         ("awaiting unhold", circuit.awaiting_unhold or None),
         ("reopened", circuit.reopened),
         ("metric name", circuit.metric_name),
         ("held queues", ", ".join(circuit.held_queues or ())),
     ]
-    out.fields([*zip(COLUMNS, _row(circuit), strict=True), *more])
-    return exits.OK
+    out.show(circuit, [*zip(COLUMNS, _row(circuit), strict=True), *more])
 
 
-def _show_settings(settings: BreakerSettings, out: Output) -> int:
-    if out.json:
-        out.record(settings)
-        return exits.OK
-    out.fields(_lines(settings))
-    return exits.OK
-
-
-def _show_own(own: CircuitSettings, out: Output) -> int:
-    if out.json:
-        out.record(own)
-        return exits.OK
+def _show_own(own: CircuitSettings, out: Output) -> None:
     overridden = own.overrides.values()
-    out.fields([("circuit", own.circuit), ("route", own.route)])
-    out.line()
-    out.fields(
+    settings = [
         (name, f"{display(value)}  (override)" if name in overridden else value)
         for name, value in _lines(own.settings)
-    )
-    return exits.OK
+    ]
+    out.show(own, [("circuit", own.circuit), ("route", own.route)], settings)
 
 
 def _own_row(own: CircuitSettings) -> tuple[object, ...]:
@@ -211,33 +144,38 @@ def _row(circuit: Circuit) -> tuple[object, ...]:
 
 
 COMMANDS = {
-    "circuits": Command(
-        _list, server_flags, examples=("penstock circuits", "penstock circuits --json")
+    "circuits": ServerCommand(_list, examples=("penstock circuits", "penstock circuits --json")),
+    "circuits show": ServerCommand(
+        lambda server, args, out: _show_circuit(server.circuits.get(args.hash), out),
+        _ONE,
+        examples=(f"penstock circuits show {_HASH}",),
     ),
-    "circuits show": Command(_show, _configure_one, examples=(f"penstock circuits show {_HASH}",)),
-    "circuits close": Command(
+    "circuits close": ServerCommand(
         _close,
-        _configure_close,
+        _ONE_OR_ALL,
+        flag("--all", text="close all that are open or half-open"),
         more="Clears their outcome windows. Held queues are released one after the other, at the "
         "rate that the breaker's settings define.",
         examples=(f"penstock circuits close {_HASH}", "penstock circuits close --all"),
     ),
-    "circuits unhold": Command(
+    "circuits unhold": ServerCommand(
         _unhold,
-        _configure_unhold,
+        _ONE_OR_ALL,
+        flag("--all", text="release the held queues of all circuits"),
         more="All at once, regardless of the breaker's settings; paused queues stay paused. "
         "Queues of an open circuit are held again with their next request: close it first.",
         examples=(f"penstock circuits unhold {_HASH}", "penstock circuits unhold --all"),
     ),
-    "circuits open": Command(
-        _open,
-        _configure_one,
+    "circuits open": ServerCommand(
+        lambda server, args, out: _show_circuit(server.circuits.open(args.hash), out),
+        _ONE,
         more="No delivery of its route is tried until it is closed.",
         examples=(f"penstock circuits open {_HASH}",),
     ),
-    "circuits settings": Command(
+    "circuits settings": ServerCommand(
         _settings,
-        _configure_settings,
+        argument("HASH", "hash of a circuit; default: the settings that all share", nargs="?"),
+        _ROUTE,
         more="Shows the shared settings and the overrides of circuits, or the settings of one "
         "circuit.",
         examples=(
@@ -246,9 +184,17 @@ COMMANDS = {
             "penstock circuits settings --route stripe",
         ),
     ),
-    "circuits set": Command(
+    "circuits set": ServerCommand(
         _set,
-        _configure_set,
+        argument(
+            "SETTING",
+            "NAME=VALUE, with a name from `penstock circuits settings`",
+            nargs="*",
+            type=pair,
+        ),
+        flag("--circuit", value="HASH", text="only for this circuit; default: for all"),
+        _ROUTE,
+        flag("--reset", text="reset all settings to their defaults first"),
         more="Settings of one circuit override the shared ones; the tasks and the rate of release "
         "are the same for all circuits.",
         examples=(

@@ -3,51 +3,35 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from penstock.api.leases import BatchAct, Claim
 from penstock.api.messages import Acted, Message
-from penstock.client.remote.server import ClaimedMessage, Remote
 from penstock.domain.message.lease import Verb
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.aliases import ALIASES
-from penstock.edge.cli.kit.flags import remote, server_flags
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.record_flags import RecordFlags
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import ClaimedMessage, Remote
 
 _OPTIONS = RecordFlags(Claim, "wait_ms lease_ms kinds:kind in_a_row claim_key claimed_by:by")
 
 
-def configure(parser: Parser) -> None:
-    parser.argument("QUEUE", "name of the queue")
-    parser.flag(
-        "-n", "--limit", value="N", text="how many messages at most; default 1", type=int, default=1
-    )
-    _OPTIONS.add(parser)
-    parser.flag(
-        "--complete", f"--{ALIASES['complete']}", text="complete the messages after printing them"
-    )
-    server_flags(parser)
+def _run(server: Remote, args: Namespace, out: Output) -> int | None:
+    messages = server.claim(args.queue, limit=args.limit, **_OPTIONS.values(args))
+    for message in messages:
+        _show(message, out)
+    if not messages:
+        return exits.NOTHING
+    return _complete(server, messages) if args.complete else None
 
 
-def run(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        messages = server.claim(args.queue, limit=args.limit, **_OPTIONS.values(args))
-        for message in messages:
-            show(message, out)
-        if not messages:
-            return exits.NOTHING
-        if args.complete:
-            return _complete(server, messages)
-    return exits.OK
-
-
-def show(message: Message, out: Output) -> None:
-    if out.json:
-        out.record(message)
-        return
-    out.fields(
+def _show(message: Message, out: Output) -> None:
+    out.show(
+        message,
         [
             ("id", message.id),
             ("receipt", message.receipt),
@@ -61,9 +45,10 @@ def show(message: Message, out: Output) -> None:
             ("group", message.group),
             ("attributes", message.attributes),
             ("died in", message.dead_from),
-        ]
+        ],
     )
-    out.line()
+    if not out.json:
+        out.line()
 
 
 def _complete(server: Remote, messages: list[ClaimedMessage]) -> int:
@@ -75,9 +60,23 @@ def _complete(server: Remote, messages: list[ClaimedMessage]) -> int:
 
 
 COMMANDS = {
-    "claim": Command(
-        run,
-        configure,
+    "claim": ServerCommand(
+        _run,
+        argument("QUEUE", "name of the queue"),
+        flag(
+            "-n",
+            "--limit",
+            value="N",
+            text="how many messages at most; default 1",
+            type=int,
+            default=1,
+        ),
+        _OPTIONS.add,
+        flag(
+            "--complete",
+            f"--{ALIASES['complete']}",
+            text="complete the messages after printing them",
+        ),
         more="Each message is leased to you until you complete it, fail it or its lease expires; "
         "those commands take its receipt. Exits with code 4 if no message arrived.",
         examples=(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from penstock.api.history import Ending, SearchHistory
-from penstock.client.remote.server import Remote
 from penstock.domain.duration import duration_text
 from penstock.domain.message.lifecycle import State
+from penstock.edge.cli.kit.command import ServerCommand, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import duration, remote, server_flags
-from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.flags import duration
+from penstock.edge.cli.kit.output import Output, cut
 from penstock.edge.cli.kit.record_flags import RecordFlags
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 COLUMNS = ("finished", "queue", "id", "kind", "outcome", "attempts", "took", "reason or error")
 OUTCOMES = [str(state) for state in (State.DONE, State.DEAD, State.CANCELLED)]
@@ -23,43 +25,26 @@ PAGE = 500
 _FILTERS = RecordFlags(SearchHistory, "queue kind tag entity_id from_:from to")
 
 
-def configure(parser: Parser) -> None:
-    _FILTERS.add(parser)
-    parser.flag(
-        "--outcome",
-        value="OUTCOME",
-        text="only messages that ended in this state: done, dead or cancelled",
-        choices=OUTCOMES,
-    )
-    parser.flag(
-        "--since", value="DURATION", text="only messages that finished this recently", type=duration
-    )
-    parser.flag("--limit", value="N", text="how many at most; default 50", type=int, default=50)
-    server_flags(parser)
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(server: Remote, args: Namespace, out: Output) -> None:
     filters = _FILTERS.values(args)
     begin, end = filters.pop("from_", None), filters.pop("to", None)
     if begin is not None and args.since is not None:
         raise UsageError("--from and --since exclude each other")
     if args.limit < 1:
         raise UsageError("--limit must be at least 1")
-    with remote(args) as server:
-        if args.since is not None:
-            begin = _before(server, args.since)
-        found = server.history.search(
-            page_size=min(args.limit, PAGE),
-            outcome=None if args.outcome is None else State(args.outcome),
-            from_at=begin,
-            to_at=end,
-            **filters,
-        )
-        return out.records(islice(found, args.limit), COLUMNS, row)
+    if args.since is not None:  # by the server's clock, which the history uses
+        begin = server.stats().now - timedelta(milliseconds=args.since)
+    found = server.history.search(
+        page_size=min(args.limit, PAGE),
+        outcome=None if args.outcome is None else State(args.outcome),
+        from_at=begin,
+        to_at=end,
+        **filters,
+    )
+    out.records(islice(found, args.limit), COLUMNS, _row)
 
 
-def row(ending: Ending) -> tuple[object, ...]:
-    why = ending.reason or ending.last_error or ""
+def _row(ending: Ending) -> tuple[object, ...]:
     return (
         ending.finished_at,
         ending.queue,
@@ -68,7 +53,7 @@ def row(ending: Ending) -> tuple[object, ...]:
         ending.outcome,
         ending.attempts,
         _took(ending),
-        why if len(why) <= 60 else why[:59] + "…",
+        cut(ending.reason or ending.last_error or ""),
     )
 
 
@@ -78,15 +63,23 @@ def _took(ending: Ending) -> str:
     return duration_text(took if took < 10_000 else took // 1000 * 1000)
 
 
-def _before(server: Remote, ms: int) -> datetime:
-    # By the server's clock, which the history uses.
-    return server.stats().now - timedelta(milliseconds=ms)
-
-
 COMMANDS = {
-    "history": Command(
-        run,
-        configure,
+    "history": ServerCommand(
+        _run,
+        _FILTERS.add,
+        flag(
+            "--outcome",
+            value="OUTCOME",
+            text="only messages that ended in this state: done, dead or cancelled",
+            choices=OUTCOMES,
+        ),
+        flag(
+            "--since",
+            value="DURATION",
+            text="only messages that finished this recently",
+            type=duration,
+        ),
+        limit_flag(50),
         examples=(
             "penstock history --queue mail --outcome dead",
             "penstock history --since 1h --limit 1000 --json",

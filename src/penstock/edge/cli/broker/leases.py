@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.api.leases import ActFields, BatchAct
 from penstock.api.messages import Acted
 from penstock.domain.message.lease import Verb
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of
-from penstock.edge.cli.kit.flags import remote, server_flags
+from penstock.edge.cli.kit.command import ServerCommand, argument
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.record_flags import Form, RecordFlags
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 
-def _command(verb: Verb, fields: str, more: str, *examples: str) -> Command:
+def _command(verb: Verb, fields: str, more: str, *examples: str) -> ServerCommand:
     forms = {"progress": Form("JSON", body_of)}
     flags = RecordFlags(ActFields, fields, forms=forms)
 
-    def configure(parser: Parser) -> None:
-        parser.argument("RECEIPT", "receipt that the claim printed", nargs="+")
-        flags.add(parser)
-        server_flags(parser)
-
-    def run(args: Namespace, out: Output) -> int:
+    def run(server: Remote, args: Namespace, out: Output) -> int:
         options: dict[str, Any] = flags.values(args)
-        with remote(args) as server:
-            results = server.act_batch([BatchAct(r, verb, **options) for r in args.receipt])
+        results = server.act_batch([BatchAct(r, verb, **options) for r in args.receipt])
         code = exits.OK
         for result in results:
             if isinstance(result, Acted):
@@ -39,7 +34,8 @@ def _command(verb: Verb, fields: str, more: str, *examples: str) -> Command:
                 code = exits.REFUSED
         return code
 
-    return Command(run, configure, examples, more)
+    receipts = argument("RECEIPT", "receipt that the claim printed", nargs="+")
+    return ServerCommand(run, receipts, flags.add, more=more, examples=examples)
 
 
 COMMANDS = {

@@ -3,51 +3,34 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from penstock.api.deliveries import Route
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest
-from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import read_input
-from penstock.edge.cli.kit.flags import remote, server_flags
+from penstock.edge.cli.kit.command import ServerCommand, argument
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 COLUMNS = ("pattern", "url", "methods", "timeout", "concurrency", "signed", "circuit")
 
 
-def _configure_set(parser: Parser) -> None:
-    parser.argument("FILE", "JSON file: an object of patterns and rules; - is standard input")
-    server_flags(parser)
+def _list(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.routes.list(), COLUMNS, _row)
 
 
-def _configure_match(parser: Parser) -> None:
-    parser.argument("URI", "path and query of a delivery")
-    server_flags(parser)
+def _set(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.routes.put(_rules(args.file)), COLUMNS, _row)
 
 
-def _list(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return out.records(server.routes.list(), COLUMNS, _row)
-
-
-def _set(args: Namespace, out: Output) -> int:
-    rules = _rules(args.file)
-    with remote(args) as server:
-        return out.records(server.routes.put(rules), COLUMNS, _row)
-
-
-def _match(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        found = server.routes.match(args.uri)
-    if out.json:
-        out.record(found)
-    else:
-        out.fields([("target", found.target), *zip(COLUMNS, _row(found.route), strict=True)])
-    return exits.OK
+def _match(server: Remote, args: Namespace, out: Output) -> None:
+    found = server.routes.match(args.uri)
+    out.show(found, [("target", found.target), *zip(COLUMNS, _row(found.route), strict=True)])
 
 
 def _rules(file: str) -> msgspec.Raw:
@@ -69,20 +52,21 @@ def _row(route: Route) -> tuple[object, ...]:
 
 
 COMMANDS = {
-    "routes": Command(
+    "routes": ServerCommand(
         _list,
-        server_flags,
         more="A delivery takes the first route whose pattern matches its whole URI.",
         examples=("penstock routes", "penstock routes --json"),
     ),
-    "routes set": Command(
+    "routes set": ServerCommand(
         _set,
-        _configure_set,
+        argument("FILE", "JSON file: an object of patterns and rules; - is standard input"),
         more="Replaces all routes, or none if one of them is invalid. Circuits of patterns that no "
         "longer exist are closed and removed.",
         examples=("penstock routes set rules.json", "penstock routes set - < rules.json"),
     ),
-    "routes match": Command(
-        _match, _configure_match, examples=("penstock routes match /shop/orders/17",)
+    "routes match": ServerCommand(
+        _match,
+        argument("URI", "path and query of a delivery"),
+        examples=("penstock routes match /shop/orders/17",),
     ),
 }

@@ -10,63 +10,41 @@ import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from penstock.api.history import Ending
 from penstock.api.queues import Counts
-from penstock.client.remote.server import Remote
-from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import duration, remote, server_flags
+from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output, display
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 OVERLAP = timedelta(seconds=5)
 
 
-def configure(parser: Parser) -> None:
-    parser.argument("QUEUE", "name of the queue, unless --all is given", nargs="?")
-    parser.flag("--all", text="follow all queues")
-    parser.flag(
-        "-n",
-        "--lines",
-        value="N",
-        text="number of past endings to show first; default 10",
-        type=int,
-        default=10,
-    )
-    parser.flag(
-        "--every",
-        value="DURATION",
-        text="polling interval; default 1s",
-        type=duration,
-        default=1000,
-    )
-    parser.flag("--once", text="show the past endings and exit")
-    server_flags(parser)
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(server: Remote, args: Namespace, out: Output) -> None:
     if (args.queue is None) != args.all:
         raise UsageError("give a queue or --all")
-    with remote(args) as server:
-        follower = Follower(server, args.queue)
-        for ending in follower.past(args.lines):
+    follower = Follower(server, args.queue)
+    for ending in follower.past(args.lines):
+        _show_ending(ending, out)
+    pause = threading.Event()
+    before: Counts | None = None
+    while True:
+        counts = follower.counts()
+        if counts != before:
+            _show_counts(counts, out)
+            before = counts
+        if args.once:
+            return
+        pause.wait(args.every / 1000)
+        for ending in follower.news():
             _show_ending(ending, out)
-        pause = threading.Event()
-        before: Counts | None = None
-        while True:
-            counts = follower.counts()
-            if counts != before:
-                _show_counts(counts, out)
-                before = counts
-            if args.once:
-                return exits.OK
-            pause.wait(args.every / 1000)
-            for ending in follower.news():
-                _show_ending(ending, out)
 
 
 class Follower:
@@ -114,26 +92,38 @@ class Follower:
 
 
 def _show_ending(ending: Ending, out: Output) -> None:
-    if out.json:
-        out.record({"ending": ending})
-        return
     facts = [ending.finished_at, ending.queue, ending.outcome, ending.id, ending.kind or "-"]
     facts += [f"attempts={ending.attempts}", ending.reason or "", ending.last_error or ""]
-    out.line("  ".join(display(fact) for fact in facts if fact != ""))
+    out.result({"ending": ending}, "  ".join(display(fact) for fact in facts if fact != ""))
 
 
 def _show_counts(counts: Counts, out: Output) -> None:
     values = msgspec.structs.asdict(counts)
-    if out.json:
-        out.record({"counts": values})
-    else:
-        out.line("-- " + ", ".join(f"{value} {name}" for name, value in values.items()))
+    text = ", ".join(f"{value} {name}" for name, value in values.items())
+    out.result({"counts": values}, f"-- {text}")
 
 
 COMMANDS = {
-    "tail": Command(
-        run,
-        configure,
+    "tail": ServerCommand(
+        _run,
+        argument("QUEUE", "name of the queue, unless --all is given", nargs="?"),
+        flag("--all", text="follow all queues"),
+        flag(
+            "-n",
+            "--lines",
+            value="N",
+            text="number of past endings to show first; default 10",
+            type=int,
+            default=10,
+        ),
+        flag(
+            "--every",
+            value="DURATION",
+            text="polling interval; default 1s",
+            type=duration,
+            default=1000,
+        ),
+        flag("--once", text="show the past endings and exit"),
         more="Runs until Ctrl-C.",
         examples=("penstock tail mail", "penstock tail --all --json | jq .ending.outcome"),
     )

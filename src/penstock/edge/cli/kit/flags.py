@@ -46,23 +46,21 @@ def server_flags(parser: Parser) -> None:
     )
 
 
+def setting_flag(name: str, key: str, *, value: str, text: str) -> Callable[[Parser], None]:
+    """A flag that overrides a setting, which reads the environment variable itself."""
+    env = catalogue()[key].env
+    return lambda parser: parser.flag(name, value=value, text=text, env=env, reads_env=False)
+
+
 def store_flags(parser: Parser) -> None:
     """Flags of commands that open the store."""
-    keys = catalogue()
-    parser.flag(
-        "--data",
-        value="FOLDER",
-        text="data folder; default ./data",
-        env=keys["data"].env,
-        reads_env=False,
-    )
-    parser.flag(
+    setting_flag("--data", "data", value="FOLDER", text="data folder; default ./data")(parser)
+    setting_flag(
         "--store",
+        "store.url",
         value="URL",
         text="sqlite:///path or postgresql://…; default: penstock.db in the data folder",
-        env=keys["store.url"].env,
-        reads_env=False,
-    )
+    )(parser)
     parser.flag(
         "--config",
         value="FILE",
@@ -130,6 +128,16 @@ def or_none(parse: Any) -> Any:
 
     convert.__name__ = f"{getattr(parse, '__name__', 'value')} or none"
     return convert
+
+
+def number(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        given = int(text)
+        if not least <= given <= most:
+            raise argparse.ArgumentTypeError(f"{given} is not between {least} and {most}")
+        return given
+
+    return parse
 
 
 def switch(text: str) -> bool:

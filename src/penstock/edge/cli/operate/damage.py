@@ -30,11 +30,11 @@ def salvage(args: Namespace, out: Output) -> int:
     return exits.OK if result.is_complete else exits.REFUSED
 
 
-def accept_loss(args: Namespace, out: Output) -> int:
+def accept_loss(args: Namespace, out: Output) -> None:
     from penstock.wiring.damage import accept_loss as accept
 
     accepted = accept(load_settings(args).settings)
-    return out.result(
+    out.result(
         accepted,
         f"dropped {accepted.commits} commits from byte {accepted.offset} of the log; "
         f"copy of the original log: {accepted.kept}",

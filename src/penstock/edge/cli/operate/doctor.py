@@ -10,6 +10,7 @@ from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.domain.store.finding import Finding, Grade, fail, ok, warn
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, flag
 from penstock.edge.cli.kit.flags import (
     DEFAULT_SERVER,
     load_settings,
@@ -18,48 +19,24 @@ from penstock.edge.cli.kit.flags import (
     store_flags,
 )
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.operate.damage import accept_loss, salvage
-from penstock.edge.cli.registry import Command
 
 MARKS = {Grade.OK: "ok  ", Grade.WARN: "WARN", Grade.FAIL: "FAIL"}
 
 
-def configure(parser: Parser) -> None:
-    parser.flag(
-        "--salvage",
-        value="NEW_STORE",
-        text="copy all readable data of a damaged SQLite store to a new file or data folder",
-    )
-    parser.flag(
-        "--accept-loss",
-        text="drop the part of the log after the damage; a copy of the log is kept beside the "
-        "store",
-    )
-    store_flags(parser)
-    server_flags(parser)
-    parser.flag(
-        "--repair-clock",
-        text="set the time of a store that is ahead back to the clock; on SQLite only while no "
-        "process has the store open",
-    )
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> int | None:
     if args.salvage is not None:
         return salvage(args, out)
     if args.accept_loss:
-        return accept_loss(args, out)
+        accept_loss(args, out)
+        return None
     is_bad = False
     with progress("Examining"):
         for finding in _findings(args):
             is_bad |= finding.grade is Grade.FAIL
             text = " ".join(finding.text.split())
-            if out.json:
-                out.record(finding)
-            else:
-                out.line(f"{MARKS[finding.grade]}  {finding.name:<18}  {text}")
+            out.result(finding, f"{MARKS[finding.grade]}  {finding.name:<18}  {text}")
     return exits.REFUSED if is_bad else exits.OK
 
 
@@ -97,8 +74,24 @@ def _server(args: Namespace) -> Finding:
 
 COMMANDS = {
     "doctor": Command(
-        run,
-        configure,
+        _run,
+        flag(
+            "--salvage",
+            value="NEW_STORE",
+            text="copy all readable data of a damaged SQLite store to a new file or data folder",
+        ),
+        flag(
+            "--accept-loss",
+            text="drop the part of the log after the damage; a copy of the log is kept beside the "
+            "store",
+        ),
+        store_flags,
+        server_flags,
+        flag(
+            "--repair-clock",
+            text="set the time of a store that is ahead back to the clock; on SQLite only while no "
+            "process has the store open",
+        ),
         more="Checks Python, the settings, the data folder and its disk, the store (version, "
         "durability, integrity, schema, clock, counters) and the server. Exits with code 1 if a "
         "check fails; warnings do not count. It can run beside a server, except with --salvage, "

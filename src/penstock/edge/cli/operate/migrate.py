@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, flag
 from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.registry import Command
 
 
-def configure(parser: Parser) -> None:
-    parser.flag("--sql", text="print the SQL instead of running it")
-    store_flags(parser)
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> None:
     settings = load_settings(args).settings
     if args.sql:
         from penstock.wiring.maintenance import pending_sql
 
-        out.text("sql", pending_sql(settings))
-        return exits.OK
+        return out.text("sql", pending_sql(settings))
     from penstock.wiring.broker import migrate
 
     with progress("Migrating"):
@@ -34,8 +26,9 @@ def run(args: Namespace, out: Output) -> int:
 
 COMMANDS = {
     "migrate": Command(
-        run,
-        configure,
+        _run,
+        flag("--sql", text="print the SQL instead of running it"),
+        store_flags,
         more="A server migrates a SQLite store when it starts. A PostgreSQL store, which other "
         "nodes may be using, is migrated only by this command.",
         examples=(

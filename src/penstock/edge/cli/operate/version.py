@@ -5,17 +5,12 @@ from __future__ import annotations
 import platform
 from argparse import Namespace
 
+from penstock.edge.cli.kit.command import Command
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
 from penstock.version import __version__
 
 
-def configure(parser: Parser) -> None:
-    pass
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> None:
     import apsw
 
     facts = {
@@ -24,7 +19,7 @@ def run(args: Namespace, out: Output) -> int:
         "sqlite": apsw.sqlite_lib_version(),
     }
     text = f"penstock {__version__} (Python {facts['python']}, SQLite {facts['sqlite']})"
-    return out.result(facts, text)
+    out.result(facts, text)
 
 
-COMMANDS = {"version": Command(run, configure, examples=("penstock version --json",))}
+COMMANDS = {"version": Command(_run, examples=("penstock version --json",))}

@@ -5,23 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import day, lake_flags, lake_of, session
-from penstock.edge.cli.registry import Command
 
 FILE = "penstock-report.html"
 
 
-def _configure(parser: Parser) -> None:
-    parser.argument("FILE", f"the file to write; default ./{FILE}", nargs="?", default=FILE)
-    parser.flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day)
-    parser.flag("--to", value="DAY", text="last day, inclusive", type=day)
-    lake_flags(parser)
-
-
-def _run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> None:
     from penstock.pipeline.session import check_installed
 
     check_installed()
@@ -34,13 +26,16 @@ def _run(args: Namespace, out: Output) -> int:
         page = report(lake_of(args, settings, spark), span)
     path = Path(args.file).absolute()
     path.write_text(page, encoding="utf-8")
-    return out.result({"file": str(path), "bytes": len(page.encode())}, str(path))
+    out.result({"file": str(path), "bytes": len(page.encode())}, str(path))
 
 
 COMMANDS = {
     "pipeline report": Command(
         _run,
-        _configure,
+        argument("FILE", f"the file to write; default ./{FILE}", nargs="?", default=FILE),
+        flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day),
+        flag("--to", value="DAY", text="last day, inclusive", type=day),
+        lake_flags,
         more="Writes one self-contained HTML file with latency, backlog, targets, circuits, "
         "replays and capacity. It shows what the jobs have computed: run them first.",
         examples=(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import (
     RUN_COLUMNS,
@@ -18,19 +18,6 @@ from penstock.edge.cli.pipeline.shared import (
     run_row,
     session,
 )
-from penstock.edge.cli.registry import Command
-
-
-def _configure_run(parser: Parser) -> None:
-    parser.argument("JOB", "jobs to run, with the jobs they depend on; default: all", nargs="*")
-    parser.flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day)
-    parser.flag("--to", value="DAY", text="last day, inclusive", type=day)
-    parser.flag("--force", text="also compute days that have not changed")
-    lake_flags(parser)
-
-
-def _configure_list(parser: Parser) -> None:
-    pass
 
 
 def _run(args: Namespace, out: Output) -> int:
@@ -71,7 +58,7 @@ def _run(args: Namespace, out: Output) -> int:
     return exits.REFUSED if refused else exits.OK
 
 
-def _list(args: Namespace, out: Output) -> int:
+def _list(args: Namespace, out: Output) -> None:
     from penstock.pipeline.session import check_installed
 
     check_installed()
@@ -85,14 +72,17 @@ def _list(args: Namespace, out: Output) -> int:
     else:
         rows = [(job.name, [o.table.name for o in job.outputs], job.summary) for job in found]
         out.table(("job", "tables", "what it computes"), rows)
-    return exits.OK
 
 
 COMMANDS = {
-    "pipeline": Command(_list, _configure_list, examples=("penstock pipeline",)),
+    "pipeline": Command(_list, examples=("penstock pipeline",)),
     "pipeline run": Command(
         _run,
-        _configure_run,
+        argument("JOB", "jobs to run, with the jobs they depend on; default: all", nargs="*"),
+        flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day),
+        flag("--to", value="DAY", text="last day, inclusive", type=day),
+        flag("--force", text="also compute days that have not changed"),
+        lake_flags,
         more="A day is computed again when its files have changed: by late rows, or by a new run "
         "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "
         "simply be repeated. Exits with code 1 if a check rejected a day.",

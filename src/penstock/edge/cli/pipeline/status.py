@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from penstock.domain.datetimes import moment_of
-from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import (
     job_settings,
@@ -15,14 +14,9 @@ from penstock.edge.cli.pipeline.shared import (
     lake_of,
     session,
 )
-from penstock.edge.cli.registry import Command
 
 
-def _configure(parser: Parser) -> None:
-    lake_flags(parser)
-
-
-def _run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> None:
     from penstock.pipeline.session import check_installed
 
     check_installed()
@@ -51,20 +45,14 @@ def _run(args: Namespace, out: Output) -> int:
                 "refused": sorted(run.dt for run in runs if run.status == "refused"),
             }
         )
-    if out.json:
-        for one in found:
-            out.record(one)
-    else:
-        out.table(
-            tuple(name.replace("_", " ") for name in found[0]), [tuple(f.values()) for f in found]
-        )
-    return exits.OK
+    columns = [name.replace("_", " ") for name in found[0]]
+    out.records(found, columns, lambda one: tuple(one.values()))
 
 
 COMMANDS = {
     "pipeline status": Command(
         _run,
-        _configure,
+        lake_flags,
         more="Pending days include those that change when a job they depend on runs.",
         examples=("penstock pipeline status --data ./data",),
     )

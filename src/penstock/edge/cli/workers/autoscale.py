@@ -6,12 +6,10 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import duration, load_settings, store_flags
+from penstock.edge.cli.kit.command import Command, flag
+from penstock.edge.cli.kit.flags import duration, load_settings, setting_flag, store_flags
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.stop_signal import StopSignal
-from penstock.edge.cli.registry import Command
-from penstock.settings.catalogue import catalogue
 
 if TYPE_CHECKING:
     from penstock.domain.scaling.fleet_status import FleetStatus
@@ -20,31 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = ("fleet", "ready", "workers", "change", "wanted", "why", "analyser", "trouble")
 
 
-def configure(parser: Parser) -> None:
-    parser.flag(
-        "--fleets",
-        value="FILE",
-        text="TOML file that declares the fleets",
-        env=catalogue()["scaling.fleets_file"].env,
-        reads_env=False,
-    )
-    parser.flag("--dry-run", text="report decisions without acting on them", action="store_true")
-    parser.flag(
-        "--once",
-        text="decide and act once for every fleet, show the result, and exit",
-        action="store_true",
-    )
-    parser.flag(
-        "--once-for",
-        value="DURATION",
-        text="how long --once waits for replies; default 1m",
-        type=duration,
-        default=60_000,
-    )
-    store_flags(parser)
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> int | None:
     from penstock.supervision.logs import set_up_logs
     from penstock.wiring.autoscaling import Autoscaling
     from penstock.wiring.broker import open_broker
@@ -57,20 +31,22 @@ def run(args: Namespace, out: Output) -> int:
         if args.once:
             return _once(scaling, args, out)
         broker.start_duties()
-        return _run_until_stopped(scaling, args, out)
+        _run_until_stopped(scaling, args, out)
+        return None
     finally:
         broker.close()
 
 
-def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int:
+def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int | None:
     found = scaling.once(timeout_ms=args.once_for)
     if found is None:
         exits.note("another autoscaler is in charge of these fleets; see penstock scaling")
         return exits.REFUSED
-    return out.records(found, COLUMNS, _row)
+    out.records(found, COLUMNS, _row)
+    return None
 
 
-def _run_until_stopped(scaling: Autoscaling, args: Namespace, out: Output) -> int:
+def _run_until_stopped(scaling: Autoscaling, args: Namespace, out: Output) -> None:
     stop_signal = StopSignal()
     scaling.start()
     dry_run = " (dry run)" if args.dry_run else ""
@@ -82,7 +58,6 @@ def _run_until_stopped(scaling: Autoscaling, args: Namespace, out: Output) -> in
         stop_signal.wait()
     finally:
         scaling.stop()
-    return exits.OK
 
 
 def _row(status: FleetStatus) -> tuple[object, ...]:
@@ -102,8 +77,23 @@ def _row(status: FleetStatus) -> tuple[object, ...]:
 
 COMMANDS = {
     "autoscale": Command(
-        run,
-        configure,
+        _run,
+        setting_flag(
+            "--fleets",
+            "scaling.fleets_file",
+            value="FILE",
+            text="TOML file that declares the fleets",
+        ),
+        flag("--dry-run", text="report decisions without acting on them"),
+        flag("--once", text="decide and act once for every fleet, show the result, and exit"),
+        flag(
+            "--once-for",
+            value="DURATION",
+            text="how long --once waits for replies; default 1m",
+            type=duration,
+            default=60_000,
+        ),
+        store_flags,
         more="Reads the backlog of each fleet in the file, and starts and drains its workers. It "
         "can run on several nodes; one of them acts at a time. SIGTERM or Ctrl-C stops it; "
         "workers that it runs as processes are then drained, unless the file says to keep them.",

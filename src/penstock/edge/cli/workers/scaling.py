@@ -2,63 +2,47 @@
 
 from __future__ import annotations
 
-import argparse
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from penstock.api.scaling import Decided, Fleet
 from penstock.domain.scaling.recommendation import QueueLoad
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import remote, server_flags
-from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag
+from penstock.edge.cli.kit.flags import number
+from penstock.edge.cli.kit.output import Output, Table
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 COLUMNS = ("fleet", "queue", "ready", "workers", "wanted", "why", "last change", "trouble")
 DECISIONS = ("at", "change", "wanted", "why", "analyser", "done")
-_MOST = 1_000
 
 
-def _configure(parser: Parser) -> None:
-    parser.argument(
-        "FLEET", "show this fleet with its latest decisions; default: all fleets", nargs="?"
+def _run(server: Remote, args: Namespace, out: Output) -> None:
+    if args.fleet is None:
+        return _list(server.scaling.list(), out)
+    fleet = server.scaling.get(args.fleet)
+    decisions = server.scaling.decisions(args.fleet, limit=args.limit)
+    out.show(
+        fleet,
+        [*zip(COLUMNS, _row(fleet), strict=True), *_more(fleet)],
+        Table(DECISIONS, [*map(_decision_row, decisions)]),
     )
-    parser.flag(
-        "--limit",
-        value="N",
-        text="number of decisions of one fleet; default 10",
-        type=_limit,
-        default=10,
-    )
-    server_flags(parser)
-
-
-def _run(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        if args.fleet is None:
-            return _list(server.scaling.list(), out)
-        fleet = server.scaling.get(args.fleet)
-        decisions = server.scaling.decisions(args.fleet, limit=args.limit)
     if out.json:
-        out.record(fleet)
         for decided in decisions:
             out.record(decided)
-        return exits.OK
-    out.fields([*zip(COLUMNS, row(fleet), strict=True), *_more(fleet)])
-    if decisions:
-        out.line()
-        out.table(DECISIONS, map(_decision_row, decisions))
-    return exits.OK
+    return None
 
 
-def _list(fleets: Sequence[Fleet], out: Output) -> int:
-    out.records(fleets, COLUMNS, row)
+def _list(fleets: Sequence[Fleet], out: Output) -> None:
+    out.records(fleets, COLUMNS, _row)
     if not fleets and not out.json:
         exits.note("no autoscaler has run yet; see penstock autoscale --help")
-    return exits.OK
 
 
-def row(fleet: Fleet) -> tuple[object, ...]:
+def _row(fleet: Fleet) -> tuple[object, ...]:
     ready = None if fleet.sample is None else fleet.sample.ready
     why = fleet.decision.reason if fleet.decision else ""
     queues = ",".join(fleet.queues) or fleet.queue
@@ -147,17 +131,19 @@ def _decision_row(decided: Decided) -> tuple[object, ...]:
     )
 
 
-def _limit(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= _MOST:
-        raise argparse.ArgumentTypeError(f"{number} is not between 1 and {_MOST}")
-    return number
-
-
 COMMANDS = {
-    "scaling": Command(
+    "scaling": ServerCommand(
         _run,
-        _configure,
+        argument(
+            "FLEET", "show this fleet with its latest decisions; default: all fleets", nargs="?"
+        ),
+        flag(
+            "--limit",
+            value="N",
+            text="number of decisions of one fleet; default 10",
+            type=number(1, 1_000),
+            default=10,
+        ),
         more="Shows the autoscaler's latest readings of each fleet, the wanted number of workers "
         "and the reason; for one fleet also the inputs of its last recommendation.",
         examples=(
