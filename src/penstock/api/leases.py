@@ -50,6 +50,18 @@ class Claim(RequestRecord):
     ] = None
 
 
+class ClaimOptions(TypedDict, total=False):
+    """The same fields as keyword arguments, except `complete`."""
+
+    limit: int
+    wait_ms: int | None
+    lease_ms: int | None
+    claimed_by: str | None
+    in_a_row: bool
+    claim_key: str | None
+    kinds: tuple[str, ...] | None
+
+
 _ACT_RESULT = one_of("Acted", "ErrorAnswer")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -23,18 +24,9 @@ class Backend(Protocol):
     them as JSON and rejects `tx`.
     """
 
-    @property
-    def clock(self) -> Clock: ...
-
-    @property
-    def channel(self) -> Channel:
-        """Answers the operations of the API."""
-        ...
-
-    @property
-    def limits(self) -> Limits | None:
-        """The limits of the store; None for a server, which checks its own."""
-        ...
+    clock: Clock
+    channel: Channel  # answers the operations of the API
+    limits: Limits | None  # of the store; None for a server, which checks its own
 
     def send(
         self,
@@ -54,7 +46,8 @@ class Backend(Protocol):
         *,
         tx: object = None,
         settings: Mapping[str, Any] | None = None,
-    ) -> list[SendResult]: ...
+    ) -> list[SendResult]:
+        return await asyncio.to_thread(self.send, queue, drafts, tx=tx, settings=settings)
 
     def publish(
         self,
@@ -76,13 +69,17 @@ class Backend(Protocol):
         node: str | None,
         tx: object = None,
         subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]: ...
+    ) -> list[Published]:
+        return await asyncio.to_thread(
+            self.publish, topic, drafts, node=node, tx=tx, subscriptions=subscriptions
+        )
 
     def complete(self, receipt: str, *, tx: object) -> None:
         """Complete a claimed message in the caller's transaction; raises LeaseLost."""
         ...
 
-    async def complete_async(self, receipt: str, *, tx: object) -> None: ...
+    async def complete_async(self, receipt: str, *, tx: object) -> None:
+        self.complete(receipt, tx=tx)
 
     def source(self) -> JobSource: ...
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from penstock.api import queues
 from penstock.client.backend import Backend
+from penstock.client.channel import Ask, Flow, run, run_async
 from penstock.client.jobs.job import Job
-from penstock.client.request_flow import Ask, Flow, run, run_async
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import Forbidden, InvalidRequest, QueueExists
 from penstock.domain.queue.queue import QueueSettings, check_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.api.messages import SendResult
@@ -20,27 +20,17 @@ class Inline(LocalBackend):
         self._on_sent = on_sent
 
     def send(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Sequence[Draft], *, tx: object = None, **more: Any
     ) -> list[SendResult]:
-        answers = super().send(queue, drafts, tx=tx, settings=settings)
+        answers = super().send(queue, drafts, tx=tx, **more)
         if tx is None:
             self._on_sent()
         return answers
 
     async def send_async(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Sequence[Draft], *, tx: object = None, **more: Any
     ) -> list[SendResult]:
-        answers = await super().send_async(queue, drafts, tx=tx, settings=settings)
+        answers = await super().send_async(queue, drafts, tx=tx, **more)
         if tx is None:
             self._on_sent()
         return answers

@@ -14,8 +14,7 @@ from penstock.api.deliveries import Delivery
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.transport import Transport
-from penstock.client.resources.circuits import CircuitClient
-from penstock.client.resources.routes import RouteClient
+from penstock.client.resources.circuits import CircuitClient, RouteClient
 from penstock.domain.circuit.circuit import (
     CircuitState,
     Permit,

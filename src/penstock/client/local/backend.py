@@ -9,13 +9,12 @@ import msgspec
 
 from penstock.api.messages import SendResult, Sent
 from penstock.api.topics import Published
+from penstock.client.backend import Backend
 from penstock.client.bus.subscription import DeclaredSubscription
-from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.local.source import LocalSource
 from penstock.client.off_loop import run_off_loop
 from penstock.domain.errors import PenstockError, QueueNotFound
-from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft, NewMessage
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings
@@ -29,24 +28,18 @@ from penstock.wiring.handlers import handlers_of
 from penstock.worker.application import JobSource
 
 
-class LocalBackend:
+class LocalBackend(Backend):
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         # The calling thread may run an event loop, on which nothing can wait for the store.
         self.broker = run_off_loop(lambda: open_broker(settings, clock=clock))
-        self.channel: Channel = LocalChannel(
+        self.clock = self.broker.clock
+        self.limits = self.broker.settings.limits
+        self.channel = LocalChannel(
             handlers_of(self.broker),
             refuse_deadlock=self.broker.store.refuse_deadlock,
         )
         self._source: LocalSource | None = None
         self._has_duties = False
-
-    @property
-    def clock(self) -> Clock:
-        return self.broker.clock
-
-    @property
-    def limits(self) -> Limits:
-        return self.broker.settings.limits
 
     def send(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ import msgspec
 from penstock.api import messages
 from penstock.api.messages import SendResult
 from penstock.api.topics import Published
+from penstock.client.backend import Backend
 from penstock.client.bus.subscription import DeclaredSubscription
-from penstock.client.channel import Channel
 from penstock.client.errors import no_transaction
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
@@ -30,13 +29,12 @@ from penstock.ports.clock import Clock
 from penstock.worker.application import JobSource
 
 
-class RemoteBackend:
-    limits = None
-
+class RemoteBackend(Backend):
     def __init__(self, url: str, *, key: str | None, clock: Clock) -> None:
         self.remote = Remote(url, key=key)
-        self.channel: Channel = self.remote.channel
+        self.channel = self.remote.channel
         self.clock = clock
+        self.limits = None
         self._source: RemoteSource | None = None
 
     def send(
@@ -54,16 +52,6 @@ class RemoteBackend:
         except QueueNotFound:
             self._create(queue)
             return self._send(queue, wanted)
-
-    async def send_async(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> list[SendResult]:
-        return await asyncio.to_thread(self.send, queue, drafts, tx=tx)
 
     def publish(
         self,
@@ -83,21 +71,7 @@ class RemoteBackend:
             topics.put(topic)
             return topics.publish_batch(topic, wanted, node=node)
 
-    async def publish_async(
-        self,
-        topic: str,
-        drafts: Sequence[Draft],
-        *,
-        node: str | None,
-        tx: object = None,
-        subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]:
-        return await asyncio.to_thread(self.publish, topic, drafts, node=node, tx=tx)
-
     def complete(self, receipt: str, *, tx: object) -> None:
-        raise no_transaction()
-
-    async def complete_async(self, receipt: str, *, tx: object) -> None:
         raise no_transaction()
 
     def source(self) -> JobSource:

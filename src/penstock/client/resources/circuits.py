@@ -1,24 +1,24 @@
-"""Circuits, their settings, and the circuits of jobs."""
+"""Routes of deliveries, circuits and their settings, and the circuits of jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.api import circuits, job_circuits
+import msgspec
+
+from penstock.api import circuits, deliveries, job_circuits
 from penstock.api.circuits import Circuit, CircuitRoute, CircuitSettings
+from penstock.api.deliveries import Match, MatchedUri, Route, Rules
 from penstock.api.job_circuits import JobOutcome, JobOutcomes, RouteNames
 from penstock.api.operation import Operation
-from penstock.client.channel import Channel
+from penstock.client.resources.resource import ResourceClient
 from penstock.domain.circuit.circuit import Permitted, Reported, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest
 
 
-class CircuitClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
-
+class CircuitClient(ResourceClient):
     def list(self) -> Sequence[Circuit]:
         """List circuits by pattern."""
         return self._request(circuits.LIST).circuits
@@ -121,3 +121,17 @@ class CircuitClient:
         elif circuit is None or route is not None:
             raise InvalidRequest("name a circuit or a route, and not both")
         return self._request(operation, body, CircuitRoute(route=route), circuit=circuit)
+
+
+class RouteClient(ResourceClient):
+    def list(self) -> Sequence[Route]:
+        """List the routes in order."""
+        return self._request(deliveries.LIST_ROUTES).routes
+
+    def put(self, rules: msgspec.Raw) -> Sequence[Route]:
+        """Replace all routes, or none if one of them is invalid."""
+        return self._request(deliveries.PUT_ROUTES, Rules(rules)).routes
+
+    def match(self, uri: str) -> Match:
+        """Raises RouteNotFound."""
+        return self._request(deliveries.MATCH_ROUTE, query=MatchedUri(uri=uri))

@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from penstock.api import history
 from penstock.api.history import Ending, Past, SearchHistory
-from penstock.client.channel import Channel
+from penstock.client.resources.resource import ResourceClient, items_of
 from penstock.domain.message.lifecycle import State
 
 
@@ -24,34 +24,19 @@ class EndingFilter(TypedDict, total=False):
     to_at: datetime | None
 
 
-class HistoryClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
-
+class HistoryClient(ResourceClient):
     def search(self, *, page_size: int = 100, **wanted: Unpack[EndingFilter]) -> Iterator[Ending]:
         """Search finished messages, newest first; fetches further pages as the caller iterates."""
-        cursor: str | None = None
-        while True:
-            page = self.page(limit=page_size, cursor=cursor, **wanted)
-            yield from page.endings
-            cursor = page.next
-            if cursor is None:
-                return
+        return items_of(
+            lambda cursor: self.page(limit=page_size, cursor=cursor, **wanted),
+            lambda page: page.endings,
+        )
 
     def page(
         self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[EndingFilter]
     ) -> history.History:
-        query = SearchHistory(
-            queue=wanted.get("queue"),
-            kind=wanted.get("kind"),
-            tag=wanted.get("tag"),
-            entity_id=wanted.get("entity_id"),
-            outcome=wanted.get("outcome"),
-            from_=_text(wanted.get("from_at")),
-            to=_text(wanted.get("to_at")),
-            limit=limit,
-            cursor=cursor,
-        )
+        begin, end = _text(wanted.pop("from_at", None)), _text(wanted.pop("to_at", None))
+        query = SearchHistory(from_=begin, to=end, limit=limit, cursor=cursor, **wanted)  # type: ignore[misc]
         return self._request(history.SEARCH, query=query)
 
     def of(self, message_id: str) -> Past:

@@ -1,8 +1,12 @@
-"""Model classes that encode and decode themselves, such as those of pydantic."""
+"""Values as JSON, including models that encode and decode themselves, such as those of pydantic."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import msgspec
+
+from penstock.domain.errors import InvalidRequest
 
 
 def is_model(kind: object) -> bool:
@@ -20,3 +24,14 @@ def read_model(kind: Any, value: object) -> Any:
     if not is_model(kind):
         raise NotImplementedError
     return kind.model_validate(value)  # msgspec adds the path to its ValueError
+
+
+_encoder = msgspec.json.Encoder(enc_hook=write_model)
+
+
+def json_of(body: object) -> str:
+    """Encode any value that msgspec can encode; raises InvalidRequest."""
+    try:
+        return _encoder.encode(body).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidRequest(f"the body cannot be kept as JSON: {error}") from None
