@@ -33,7 +33,7 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 
 
-class JobQuery(TypedDict, total=False):
+class JobListOptions(TypedDict, total=False):
     """The keyword arguments of `app.jobs.list`."""
 
     queue: str | None
@@ -57,14 +57,14 @@ class Jobs:
     async def get_async(self, job: AnyJob) -> Message:
         return await self._channel.request_async(messages.GET, id=_id_of(job))
 
-    def list(self, **wanted: Unpack[JobQuery]) -> JobPage:
+    def list(self, **wanted: Unpack[JobListOptions]) -> JobPage:
         """Return a page of jobs; without a state, those that have not ended and the dead ones.
 
         `done` and `cancelled` jobs come from history, newest first and without their arguments.
         """
         return run(self._channel, _list(wanted))
 
-    async def list_async(self, **wanted: Unpack[JobQuery]) -> JobPage:
+    async def list_async(self, **wanted: Unpack[JobListOptions]) -> JobPage:
         return await run_async(self._channel, _list(wanted))
 
     def count(self, queue: str | None = None) -> JobCounts:
@@ -154,7 +154,7 @@ class Jobs:
         return self._app.backend.channel
 
 
-def _list(wanted: JobQuery) -> Flow[JobPage]:
+def _list(wanted: JobListOptions) -> Flow[JobPage]:
     return list_jobs(
         wanted.get("queue"),
         _state(wanted.get("state")),

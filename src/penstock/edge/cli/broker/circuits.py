@@ -24,7 +24,7 @@ _HASH = "0c1d2e3f405162738495a6b7c8d9eafb"
 
 _ONE = argument("HASH", "hash of the circuit, from the list")
 _ONE_OR_ALL = argument("HASH", "hash of the circuit, from the list", nargs="?")
-_ROUTE = flag("--route", value="ROUTE", text="the circuit of this route, even if it was never used")
+_ROUTE = flag("--route", "the circuit of this route, even if it was never used", value="ROUTE")
 
 
 def _list(server: Remote, args: Namespace, out: Output) -> None:
@@ -153,7 +153,7 @@ COMMANDS = {
     "circuits close": ServerCommand(
         _close,
         _ONE_OR_ALL,
-        flag("--all", text="close all that are open or half-open"),
+        flag("--all", "close all that are open or half-open"),
         more="Clears their outcome windows. Held queues are released one after the other, at the "
         "rate that the breaker's settings define.",
         examples=(f"penstock circuits close {_HASH}", "penstock circuits close --all"),
@@ -161,7 +161,7 @@ COMMANDS = {
     "circuits unhold": ServerCommand(
         _unhold,
         _ONE_OR_ALL,
-        flag("--all", text="release the held queues of all circuits"),
+        flag("--all", "release the held queues of all circuits"),
         more="All at once, regardless of the breaker's settings; paused queues stay paused. "
         "Queues of an open circuit are held again with their next request: close it first.",
         examples=(f"penstock circuits unhold {_HASH}", "penstock circuits unhold --all"),
@@ -192,9 +192,9 @@ COMMANDS = {
             nargs="*",
             type=pair,
         ),
-        flag("--circuit", value="HASH", text="only for this circuit; default: for all"),
+        flag("--circuit", "only for this circuit; default: for all", value="HASH"),
         _ROUTE,
-        flag("--reset", text="reset all settings to their defaults first"),
+        flag("--reset", "reset all settings to their defaults first"),
         more="Settings of one circuit override the shared ones; the tasks and the rate of release "
         "are the same for all circuits.",
         examples=(

@@ -63,20 +63,9 @@ COMMANDS = {
     "claim": ServerCommand(
         _run,
         argument("QUEUE", "name of the queue"),
-        flag(
-            "-n",
-            "--limit",
-            value="N",
-            text="how many messages at most; default 1",
-            type=int,
-            default=1,
-        ),
+        flag("-n --limit", "how many messages at most", type=int, default=1),
         _OPTIONS.add,
-        flag(
-            "--complete",
-            f"--{ALIASES['complete']}",
-            text="complete the messages after printing them",
-        ),
+        flag(f"--complete --{ALIASES['complete']}", "complete the messages after printing them"),
         more="Each message is leased to you until you complete it, fail it or its lease expires; "
         "those commands take its receipt. Exits with code 4 if no message arrived.",
         examples=(

@@ -69,16 +69,10 @@ COMMANDS = {
         _FILTERS.add,
         flag(
             "--outcome",
-            value="OUTCOME",
-            text="only messages that ended in this state: done, dead or cancelled",
+            "only messages that ended in this state: done, dead or cancelled",
             choices=OUTCOMES,
         ),
-        flag(
-            "--since",
-            value="DURATION",
-            text="only messages that finished this recently",
-            type=duration,
-        ),
+        flag("--since", "only messages that finished this recently", type=duration),
         limit_flag(50),
         examples=(
             "penstock history --queue mail --outcome dead",

@@ -95,11 +95,7 @@ COMMANDS = {
         _list,
         _QUEUE,
         flag(
-            "--state",
-            value="STATE",
-            text="ready (default), waiting, leased or dead",
-            choices=STATES,
-            default="ready",
+            "--state", "ready (default), waiting, leased or dead", choices=STATES, default="ready"
         ),
         FILTERS.add,
         limit_flag(20),
@@ -144,8 +140,7 @@ COMMANDS = {
         ),
         flag(
             "--state",
-            value="STATE",
-            text="state of the messages: ready, waiting, dead, or leased (with --running)",
+            "state of the messages: ready, waiting, dead, or leased (with --running)",
             choices=STATES,
             required=True,
         ),

@@ -75,8 +75,7 @@ COMMANDS = {
         _BY_TAGS.add,
         flag(
             "--which",
-            value="WHICH",
-            text="live (default), future, leased or past",
+            "live (default), future, leased or past",
             choices=["live", "future", "leased", "past"],
             default="live",
         ),
@@ -101,13 +100,7 @@ COMMANDS = {
     "notifications move": ServerCommand(
         _move,
         _ID,
-        flag(
-            "--due-at",
-            value="INSTANT",
-            text="ISO 8601; UTC unless it has an offset",
-            type=instant,
-            required=True,
-        ),
+        flag("--due-at", "ISO 8601; UTC unless it has an offset", type=instant, required=True),
         examples=("penstock notifications move 0190b5c2-… --due-at 2030-01-01T09:00",),
     ),
     "notifications remove": ServerCommand(

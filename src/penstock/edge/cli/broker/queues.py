@@ -203,7 +203,7 @@ COMMANDS = {
     "queues create": ServerCommand(
         _create,
         argument("QUEUE", "name of the new queue"),
-        flag("--replace", text="replace the settings of a queue that exists already"),
+        flag("--replace", "replace the settings of a queue that exists already"),
         _SETTINGS.add,
         more="A setting that is not given has its default.",
         examples=(
@@ -260,7 +260,7 @@ COMMANDS = {
     "queues delete": ServerCommand(
         _delete,
         _QUEUE,
-        flag("--force", text="cancel the messages in it"),
+        flag("--force", "cancel the messages in it"),
         more="Its finished messages stay in the history.",
         examples=("penstock queues delete mail --force",),
     ),

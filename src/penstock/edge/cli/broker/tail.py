@@ -107,23 +107,10 @@ COMMANDS = {
     "tail": ServerCommand(
         _run,
         argument("QUEUE", "name of the queue, unless --all is given", nargs="?"),
-        flag("--all", text="follow all queues"),
-        flag(
-            "-n",
-            "--lines",
-            value="N",
-            text="number of past endings to show first; default 10",
-            type=int,
-            default=10,
-        ),
-        flag(
-            "--every",
-            value="DURATION",
-            text="polling interval; default 1s",
-            type=duration,
-            default=1000,
-        ),
-        flag("--once", text="show the past endings and exit"),
+        flag("--all", "follow all queues"),
+        flag("-n --lines", "number of past endings to show first", type=int, default=10),
+        flag("--every", "polling interval", type=duration, default=1000),
+        flag("--once", "show the past endings and exit"),
         more="Runs until Ctrl-C.",
         examples=("penstock tail mail", "penstock tail --all --json | jq .ending.outcome"),
     )

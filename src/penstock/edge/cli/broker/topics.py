@@ -86,7 +86,7 @@ COMMANDS = {
     "topics delete": ServerCommand(
         _delete,
         _TOPIC,
-        flag("--force", text="also delete its subscriptions; their queues stay"),
+        flag("--force", "also delete its subscriptions; their queues stay"),
         examples=("penstock topics delete orders --force",),
     ),
     "topics subscribe": ServerCommand(
@@ -106,8 +106,7 @@ COMMANDS = {
         _TOPIC,
         _NAME,
         flag(
-            "--with-queue",
-            text="also delete its queue and all messages in it; default: the queue stays",
+            "--with-queue", "also delete its queue and all messages in it; default: the queue stays"
         ),
         examples=("penstock topics unsubscribe orders mailer --with-queue",),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 Part = Callable[[Parser], None]  # adds arguments or flags
 
 
-def argument(name: str, text: str, **options: object) -> Part:
+def argument(name: str, text: str, **options: Any) -> Part:
     """A positional argument; `options` as in `Parser.argument`."""
     return lambda parser: parser.argument(name, text, **options)
 
 
-def flag(*names: str, text: str, **options: object) -> Part:
+def flag(names: str, text: str, **options: Any) -> Part:
     """A flag; `options` as in `Parser.flag`."""
-    return lambda parser: parser.flag(*names, text=text, **options)  # type: ignore[arg-type]
+    return lambda parser: parser.flag(names, text, **options)
 
 
 def limit_flag(default: int) -> Part:
-    text = f"how many at most; default {default}"
-    return flag("--limit", value="N", text=text, type=int, default=default)
+    return flag("--limit", "how many at most", type=int, default=default)
 
 
 class Command:
@@ -78,8 +77,8 @@ class AppCommand(Command):
         super().configure(parser)
         parser.flag(
             "--store",
+            "sqlite:///path or postgresql://…: open this store instead of asking a server",
             value="URL",
-            text="sqlite:///path or postgresql://…: open this store instead of asking a server",
             env="-",
             reads_env=False,
         )

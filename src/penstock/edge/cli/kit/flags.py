@@ -27,19 +27,12 @@ T = TypeVar("T")
 def server_flags(parser: Parser) -> None:
     """Flags of commands that call a running server."""
     parser.flag(
-        "--server",
-        value="URL",
-        text=f"URL of the server; default {DEFAULT_SERVER}",
-        env="PENSTOCK_SERVER",
-        default=DEFAULT_SERVER,
+        "--server", "URL of the server", value="URL", env="PENSTOCK_SERVER", default=DEFAULT_SERVER
     )
-    parser.flag(
-        "--key", value="SECRET", text="API key, if the server requires one", env="PENSTOCK_KEY"
-    )
+    parser.flag("--key", "API key, if the server requires one", value="SECRET", env="PENSTOCK_KEY")
     parser.flag(
         "--timeout",
-        value="DURATION",
-        text="how long to wait for an answer; default 30s",
+        "how long to wait for an answer",
         env="PENSTOCK_TIMEOUT",
         type=duration,
         default=30_000,
@@ -49,7 +42,7 @@ def server_flags(parser: Parser) -> None:
 def setting_flag(name: str, key: str, *, value: str, text: str) -> Callable[[Parser], None]:
     """A flag that overrides a setting, which reads the environment variable itself."""
     env = catalogue()[key].env
-    return lambda parser: parser.flag(name, value=value, text=text, env=env, reads_env=False)
+    return lambda parser: parser.flag(name, text, value=value, env=env, reads_env=False)
 
 
 def store_flags(parser: Parser) -> None:
@@ -63,15 +56,15 @@ def store_flags(parser: Parser) -> None:
     )(parser)
     parser.flag(
         "--config",
+        "config file (TOML); default ./penstock.toml if there is one",
         value="FILE",
-        text="config file (TOML); default ./penstock.toml if there is one",
         env="PENSTOCK_CONFIG",
         reads_env=False,
     )
     parser.flag(
         "--set",
+        "any setting, by the key that `penstock settings` lists; may be repeated",
         value="KEY=VALUE",
-        text="any setting, by the key that `penstock settings` lists; may be repeated",
         env="-",
         reads_env=False,
         action="append",
@@ -137,6 +130,7 @@ def number(least: int, most: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"{given} is not between {least} and {most}")
         return given
 
+    parse.__name__ = "int"  # for messages of argparse, and the help
     return parse
 
 

@@ -72,7 +72,7 @@ COMMANDS = {
     "archive status": _STATUS,
     "archive run": Command(
         _run,
-        flag("--anew", text="start a new lake with all history that the store still has"),
+        flag("--anew", "start a new lake with all history that the store still has"),
         lake_flag,
         store_flags,
         more="Writes history, attempts, facts and minute counters to Parquet files. Each row is "

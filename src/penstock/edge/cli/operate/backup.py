@@ -26,7 +26,7 @@ COMMANDS = {
     "backup": Command(
         _run,
         argument("TARGET", "the file to write, or a folder to write it to"),
-        flag("--force", text="replace the file if it exists"),
+        flag("--force", "replace the file if it exists"),
         store_flags,
         more="The copy shows one instant; it is checked and synced before it gets its name. To "
         "restore it, stop the server, remove penstock.db-wal and penstock.db-shm from the data "

@@ -77,19 +77,18 @@ COMMANDS = {
         _run,
         flag(
             "--salvage",
+            "copy all readable data of a damaged SQLite store to a new file or data folder",
             value="NEW_STORE",
-            text="copy all readable data of a damaged SQLite store to a new file or data folder",
         ),
         flag(
             "--accept-loss",
-            text="drop the part of the log after the damage; a copy of the log is kept beside the "
-            "store",
+            "drop the part of the log after the damage; a copy of the log is kept beside the store",
         ),
         store_flags,
         server_flags,
         flag(
             "--repair-clock",
-            text="set the time of a store that is ahead back to the clock; on SQLite only while no "
+            "set the time of a store that is ahead back to the clock; on SQLite only while no "
             "process has the store open",
         ),
         more="Checks Python, the settings, the data folder and its disk, the store (version, "

@@ -86,11 +86,10 @@ COMMANDS = {
     "keys": Command(_list, store_flags, more="Includes revoked keys.", examples=("penstock keys",)),
     "keys create": Command(
         _create,
-        flag("--name", value="NAME", text="name of the key's owner", required=True),
+        flag("--name", "name of the key's owner", value="NAME", required=True),
         flag(
             "--role",
-            value="ROLE",
-            text="produce, consume, operate or read; may be repeated",
+            "produce, consume, operate or read; may be repeated",
             action="append",
             choices=[str(role) for role in Role],
             default=[],
@@ -98,8 +97,8 @@ COMMANDS = {
         ),
         flag(
             "--queues",
+            "queues that it is for, such as mail or mail.*; may be repeated; default: all",
             value="PATTERN",
-            text="queues that it is for, such as mail or mail.*; may be repeated; default: all",
             action="append",
             default=[],
         ),

@@ -27,7 +27,7 @@ def _run(args: Namespace, out: Output) -> None:
 COMMANDS = {
     "migrate": Command(
         _run,
-        flag("--sql", text="print the SQL instead of running it"),
+        flag("--sql", "print the SQL instead of running it"),
         store_flags,
         more="A server migrates a SQLite store when it starts. A PostgreSQL store, which other "
         "nodes may be using, is migrated only by this command.",

@@ -22,9 +22,7 @@ def _run(args: Namespace, out: Output) -> None:
 COMMANDS = {
     "promote": Command(
         _run,
-        flag(
-            "--to", value="URL", text="the PostgreSQL database, which must be empty", required=True
-        ),
+        flag("--to", "the PostgreSQL database, which must be empty", value="URL", required=True),
         store_flags,
         more="Stop the server first; afterwards start it with --store.",
         examples=("penstock promote --data ./data --to postgresql://penstock@db/penstock",),

@@ -34,7 +34,7 @@ def _run(args: Namespace, out: Output) -> None:
 COMMANDS = {
     "settings": Command(
         _run,
-        flag("--toml", text="print a config file with all defaults, commented out"),
+        flag("--toml", "print a config file with all defaults, commented out"),
         store_flags,
         more="Flags override the environment, the environment overrides the config file, and that "
         "overrides the defaults. If any of them is invalid, the command exits with code 1.",

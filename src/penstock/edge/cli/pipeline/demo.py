@@ -92,16 +92,10 @@ COMMANDS = {
         argument(
             "FOLDER", f"a new folder for the lake; default ./{FOLDER}", nargs="?", default=FOLDER
         ),
-        flag(
-            "--messages",
-            value="COUNT",
-            text="number of messages; default 200000",
-            type=_count,
-            default=200_000,
-        ),
-        flag("--days", value="COUNT", text="number of days; default 7", type=_count, default=7),
-        flag("--from", value="DAY", text="the first day; default 2030-01-01", type=day),
-        flag("--only-lake", text="only generate the lake, compute nothing"),
+        flag("--messages", "number of messages", value="COUNT", type=_count, default=200_000),
+        flag("--days", "number of days", value="COUNT", type=_count, default=7),
+        flag("--from", "the first day; default 2030-01-01", type=day),
+        flag("--only-lake", "only generate the lake, compute nothing"),
         session_flags,
         more="The history has rush hours, an outage of one route, a poison kind and one that "
         "crashes workers, in the format of the archiver. The same arguments generate the same "

@@ -33,8 +33,8 @@ COMMANDS = {
     "pipeline report": Command(
         _run,
         argument("FILE", f"the file to write; default ./{FILE}", nargs="?", default=FILE),
-        flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day),
-        flag("--to", value="DAY", text="last day, inclusive", type=day),
+        flag("--from", "first day, such as 2030-01-31", type=day),
+        flag("--to", "last day, inclusive", type=day),
         lake_flags,
         more="Writes one self-contained HTML file with latency, backlog, targets, circuits, "
         "replays and capacity. It shows what the jobs have computed: run them first.",

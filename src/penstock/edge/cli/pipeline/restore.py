@@ -40,8 +40,8 @@ def _flags(what: str) -> list[Part]:
     only = [
         flag(
             f"--{name}",
+            f"only messages with this {name}; may be repeated",
             value=name.upper(),
-            text=f"only messages with this {name}; may be repeated",
             action="append",
             default=[],
         )
@@ -49,10 +49,8 @@ def _flags(what: str) -> list[Part]:
     ]
     return [
         *only,
-        flag("--dry-run", text=f"only count the messages that would be {what}"),
-        flag(
-            "--rate", value="N", text="messages per second at most; default: no limit", type=_rate
-        ),
+        flag("--dry-run", f"only count the messages that would be {what}"),
+        flag("--rate", "messages per second at most; default: no limit", value="N", type=_rate),
         lake_flags,
     ]
 
@@ -221,17 +219,10 @@ def _rate(text: str) -> int:
 COMMANDS = {
     "pipeline restore": Command(
         _restore,
-        flag(
-            "--at",
-            value="INSTANT",
-            text="the instant to restore, in ISO 8601",
-            type=instant,
-            required=True,
-        ),
+        flag("--at", "the instant to restore, in ISO 8601", type=instant, required=True),
         flag(
             "--state",
-            value="STATE",
-            text="only waiting, ready (including leased) or dead messages; may be repeated",
+            "only waiting, ready (including leased) or dead messages; may be repeated",
             action="append",
             choices=["waiting", "ready", "dead"],
             default=[],
@@ -253,40 +244,28 @@ COMMANDS = {
         argument("NAME", "name of this resend; the same name sends nothing twice"),
         flag(
             "--from",
-            value="INSTANT",
-            text="only messages that ended at this instant or later",
+            "only messages that ended at this instant or later",
             type=instant,
             required=True,
         ),
-        flag(
-            "--to",
-            value="INSTANT",
-            text="only messages that ended before this instant",
-            type=instant,
-            required=True,
-        ),
+        flag("--to", "only messages that ended before this instant", type=instant, required=True),
         flag(
             "--outcome",
-            value="OUTCOME",
-            text="only messages that ended done, dead or cancelled; may be repeated; default dead",
+            "only messages that ended done, dead or cancelled; may be repeated; default dead",
             action="append",
             choices=["done", "dead", "cancelled"],
             default=[],
         ),
         flag(
-            "--to-queue",
-            value="QUEUE",
-            text="queue to send them to; default: the queue each ended in",
+            "--to-queue", "queue to send them to; default: the queue each ended in", value="QUEUE"
         ),
         flag(
             "--target",
+            "http://…, sqlite:///path or postgresql://…",
             value="URL",
-            text=f"http://…, sqlite:///path or postgresql://…; default {DEFAULT_SERVER}",
             default=DEFAULT_SERVER,
         ),
-        flag(
-            "--key", value="SECRET", text="API key, if the server requires one", env="PENSTOCK_KEY"
-        ),
+        flag("--key", "API key, if the server requires one", value="SECRET", env="PENSTOCK_KEY"),
         *_flags("sent"),
         more="Sends finished messages again, as new messages with the bodies from the lake, to a "
         "server or a store. For 30 days the same name sends no message twice.",

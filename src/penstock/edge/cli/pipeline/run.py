@@ -79,9 +79,9 @@ COMMANDS = {
     "pipeline run": Command(
         _run,
         argument("JOB", "jobs to run, with the jobs they depend on; default: all", nargs="*"),
-        flag("--from", value="DAY", text="first day, such as 2030-01-31", type=day),
-        flag("--to", value="DAY", text="last day, inclusive", type=day),
-        flag("--force", text="also compute days that have not changed"),
+        flag("--from", "first day, such as 2030-01-31", type=day),
+        flag("--to", "last day, inclusive", type=day),
+        flag("--force", "also compute days that have not changed"),
         lake_flags,
         more="A day is computed again when its files have changed: by late rows, or by a new run "
         "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "

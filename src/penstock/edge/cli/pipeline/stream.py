@@ -75,15 +75,9 @@ def _report_batches(query: StreamingQuery, out: Output) -> None:
 COMMANDS = {
     "pipeline stream": Command(
         _run,
-        flag(
-            "--every",
-            value="TIME",
-            text="interval between batches; default 30s",
-            type=duration,
-            default=30_000,
-        ),
-        flag("--once", text="process the available data and exit"),
-        flag("--live", text="read the store instead of the lake; nothing needs to be archived"),
+        flag("--every", "interval between batches", value="TIME", type=duration, default=30_000),
+        flag("--once", "process the available data and exit"),
+        flag("--live", "read the store instead of the lake; nothing needs to be archived"),
         lake_flags,
         more="Runs until it is stopped, and adds new data of the lake to the table rollups. It can "
         "be killed at any time: started again, it continues where it stopped and counts nothing "

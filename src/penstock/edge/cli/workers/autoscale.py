@@ -84,15 +84,9 @@ COMMANDS = {
             value="FILE",
             text="TOML file that declares the fleets",
         ),
-        flag("--dry-run", text="report decisions without acting on them"),
-        flag("--once", text="decide and act once for every fleet, show the result, and exit"),
-        flag(
-            "--once-for",
-            value="DURATION",
-            text="how long --once waits for replies; default 1m",
-            type=duration,
-            default=60_000,
-        ),
+        flag("--dry-run", "report decisions without acting on them"),
+        flag("--once", "decide and act once for every fleet, show the result, and exit"),
+        flag("--once-for", "how long --once waits for replies", type=duration, default=60_000),
         store_flags,
         more="Reads the backlog of each fleet in the file, and starts and drains its workers. It "
         "can run on several nodes; one of them acts at a time. SIGTERM or Ctrl-C stops it; "

@@ -104,17 +104,16 @@ def _wait(app: Penstock, args: Namespace, out: Output) -> int:
 
 _LIST = AppCommand(
     _list,
-    flag("--queue", value="QUEUE", text="only jobs of this queue"),
+    flag("--queue", "only jobs of this queue", value="QUEUE"),
     flag(
         "--state",
-        value="STATE",
-        text="only jobs in this state; default: all but done and cancelled",
+        "only jobs in this state; default: all but done and cancelled",
         choices=[state.value for state in State],
     ),
-    flag("--kind", value="KIND", text="only jobs of this kind"),
-    flag("--tag", value="TAG", text="only jobs with this tag"),
+    flag("--kind", "only jobs of this kind", value="KIND"),
+    flag("--tag", "only jobs with this tag", value="TAG"),
     limit_flag(20),
-    flag("--cursor", value="TEXT", text="`next` of the page before"),
+    flag("--cursor", "`next` of the page before", value="TEXT"),
     more="Done and cancelled jobs come from the history, newest first.",
     examples=(
         "penstock jobs list --store sqlite:///jobs.db",
@@ -140,7 +139,7 @@ COMMANDS = {
         _cancel,
         "penstock jobs cancel 0190b5c2-… --reason 'sent by mistake'",
         REASON,
-        flag("--unless-running", text="do not cancel running jobs"),
+        flag("--unless-running", "do not cancel running jobs"),
         more="A running job loses its lease; its worker stops it within seconds if it can.",
     ),
     "jobs reschedule": _act_command(
@@ -149,7 +148,7 @@ COMMANDS = {
     "jobs redrive": AppCommand(
         _redrive,
         argument("ID", "ids of dead jobs", nargs="*"),
-        flag("--queue", value="QUEUE", text="all dead jobs of this queue"),
+        flag("--queue", "all dead jobs of this queue", value="QUEUE"),
         examples=(
             "penstock jobs redrive 0190b5c2-…",
             "penstock jobs redrive --queue mail --store sqlite:///jobs.db",
@@ -158,7 +157,7 @@ COMMANDS = {
     "jobs wait": AppCommand(
         _wait,
         _ID,
-        flag("--for", value="DURATION", text="how long to wait at most; default: for ever"),
+        flag("--for", "how long to wait at most; default: for ever", value="DURATION"),
         more="Exits with code 0 if the job is done, 1 if it is dead or cancelled, 4 if it has not "
         "ended.",
         examples=("penstock jobs wait 0190b5c2-… --for 5m",),

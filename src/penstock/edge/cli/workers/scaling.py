@@ -137,13 +137,7 @@ COMMANDS = {
         argument(
             "FLEET", "show this fleet with its latest decisions; default: all fleets", nargs="?"
         ),
-        flag(
-            "--limit",
-            value="N",
-            text="number of decisions of one fleet; default 10",
-            type=number(1, 1_000),
-            default=10,
-        ),
+        flag("--limit", "number of decisions of one fleet", type=number(1, 1_000), default=10),
         more="Shows the autoscaler's latest readings of each fleet, the wanted number of workers "
         "and the reason; for one fleet also the inputs of its last recommendation.",
         examples=(

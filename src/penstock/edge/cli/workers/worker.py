@@ -118,101 +118,88 @@ COMMANDS = {
         argument("APP", "module:name of the application, e.g. shop.jobs:app"),
         flag(
             "--queues",
-            value="NAMES",
-            text="comma-separated queues to work on, the most urgent first; default: those of the "
+            "comma-separated queues to work on, the most urgent first; default: those of the "
             "application's jobs",
+            value="NAMES",
             default="",
         ),
         flag(
             "--slots",
-            value="N",
-            text=f"concurrent jobs per process; default {_DEFAULTS.slots}",
+            "concurrent jobs per process",
             type=number(1, _MOST_SLOTS),
             default=_DEFAULTS.slots,
         ),
         flag(
             "--processes",
+            "number of processes",
             value="M",
-            text="number of processes; default 1",
             type=number(1, _MOST_PROCESSES),
             default=1,
         ),
         flag(
             "--prefetch",
-            value="K",
-            text="jobs that each process claims beyond its free slots; default: many if jobs are "
+            "jobs that each process claims beyond its free slots; default: many if jobs are "
             "short, none if they are long",
+            value="K",
             type=number(0, _MOST_SLOTS),
         ),
         flag(
             "--lease",
-            value="DURATION",
-            text="how long a job stays leased without a beat; default 30s",
+            "how long a job stays leased without a beat",
             type=duration,
             default=_DEFAULTS.lease_ms,
         ),
-        flag(
-            "--beat",
-            value="DURATION",
-            text="interval between beats; default 15s",
-            type=duration,
-            default=_DEFAULTS.beat_ms,
-        ),
+        flag("--beat", "interval between beats", type=duration, default=_DEFAULTS.beat_ms),
         flag(
             "--drain-for",
-            value="DURATION",
-            text="how long running jobs may take after a stop; default 30s",
+            "how long running jobs may take after a stop",
             type=duration,
             default=_DEFAULTS.drain_ms,
         ),
         flag(
             "--burst",
-            text="exit with code 0 when no job runs and none can be claimed; jobs due later stay",
+            "exit with code 0 when no job runs and none can be claimed; jobs due later stay",
         ),
         flag(
             "--max-jobs",
-            value="N",
-            text="replace a process or sandbox after this many finished jobs; default: never",
+            "replace a process or sandbox after this many finished jobs; default: never",
             type=number(1, _MOST_JOBS),
         ),
         flag(
             "--max-memory",
-            value="SIZE",
-            text="replace a process or sandbox whose resident memory after a job exceeds this, "
+            "replace a process or sandbox whose resident memory after a job exceeds this, "
             "e.g. 512MiB; default: never",
+            value="SIZE",
             type=_memory,
         ),
         flag(
             "--label",
+            "a label in the registry; may be repeated. fleet=NAME makes it a worker of that fleet",
             value="NAME=TEXT",
-            text="a label in the registry; may be repeated. fleet=NAME makes it a worker of that "
-            "fleet",
             action="append",
             default=[],
         ),
         flag(
             "--server",
+            "work for the server at http://… instead of the application's own URL",
             value="URL",
-            text="work for the server at http://… instead of the application's own URL",
         ),
         flag(
             "--store",
-            value="URL",
-            text="work on the store at sqlite:///path or postgresql://… instead of the "
+            "work on the store at sqlite:///path or postgresql://… instead of the "
             "application's own URL",
+            value="URL",
         ),
-        flag("--key", value="SECRET", text="API key for the server", env="PENSTOCK_KEY"),
+        flag("--key", "API key for the server", value="SECRET", env="PENSTOCK_KEY"),
         flag(
             "--log-level",
-            value="LEVEL",
-            text="lowest severity to log; debug logs every job; default info",
+            "lowest severity to log; debug logs every job",
             choices=("debug", "info", "warning", "error"),
             default="info",
         ),
         flag(
             "--log-format",
-            value="FORMAT",
-            text="log format: text for people, json for programs; default text",
+            "log format: text for people, json for programs",
             choices=("text", "json"),
             default="text",
         ),

@@ -55,7 +55,7 @@ def _row(worker: Worker) -> tuple[object, ...]:
 COMMANDS = {
     "workers": ServerCommand(
         _list,
-        flag("--gone", text="also workers that left or were lost"),
+        flag("--gone", "also workers that left or were lost"),
         more="Workers that left or were lost are listed as long as the history is kept.",
         examples=("penstock workers", "penstock workers --gone --json"),
     ),
