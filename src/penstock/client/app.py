@@ -19,11 +19,10 @@ from penstock.client import application_name as naming
 from penstock.client.backend import Backend
 from penstock.client.bus.bus import BusPart
 from penstock.client.bus.notifications import NotificationQueue
-from penstock.client.declared_queues import DeclaredQueues
+from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
 from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.current import Current, running_job_label
-from penstock.client.jobs.handlers import JobHandlers
-from penstock.client.jobs.hooks import check_worker_hook
+from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
 from penstock.client.jobs.job import Enqueued, Job
 from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
 from penstock.client.jobs.jobs import Jobs
@@ -31,7 +30,6 @@ from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
 from penstock.client.remote.backend import RemoteBackend
 from penstock.client.resources.circuits import CircuitClient

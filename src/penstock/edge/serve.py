@@ -18,11 +18,9 @@ from penstock.edge.console.api import ConsoleApi
 from penstock.edge.embedded_workers import EmbeddedWorkers
 from penstock.edge.native.bind import routes_of
 from penstock.edge.native.docs.api import DocsApi
-from penstock.edge.native.operations.acts import ActApi
-from penstock.edge.native.operations.claims import ClaimApi
-from penstock.edge.native.operations.health import HealthApi
+from penstock.edge.native.operations.leases import ActApi, ClaimApi
 from penstock.edge.native.operations.live import LiveApi
-from penstock.edge.native.operations.metrics import MetricsApi
+from penstock.edge.native.operations.overview import HealthApi, MetricsApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.push_routes import push_routes, takes_coded
 from penstock.edge.server.allocator import return_large_blocks

@@ -14,7 +14,7 @@ from penstock.client.resources.queues import MoveClient
 from penstock.domain.errors import MoveNotFound, MoveNotRunning, QueueNotFound
 from penstock.domain.message.move_task import MoveState
 from penstock.domain.queue.queue import QueueSettings
-from penstock.operations.moves import MoveOperations
+from penstock.operations.queues import MoveOperations
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer

@@ -16,13 +16,13 @@ from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.subscription import DeclaredSubscription, are_subscribed
 from penstock.client.bus.worker_events import StickySource
 from penstock.client.channel import run, run_async
+from penstock.client.declared_queues import QueueOptions
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
 from penstock.client.jobs.json_values import json_of
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.queue_options import QueueOptions
 from penstock.client.resources.topics import TopicClient
 from penstock.client.sending import with_trace
 from penstock.domain import topic as topics

@@ -33,8 +33,7 @@ from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.remote.transport import Transport
 from penstock.client.resources.circuits import CircuitClient, RouteClient
-from penstock.client.resources.history import HistoryClient
-from penstock.client.resources.messages import MessageClient
+from penstock.client.resources.messages import HistoryClient, MessageClient
 from penstock.client.resources.notifications import NotificationClient
 from penstock.client.resources.queues import MoveClient, QueueClient
 from penstock.client.resources.recurring import RecurringClient

@@ -1,14 +1,16 @@
-"""Look up, browse and change messages, as an operator does."""
+"""Messages, live and finished, as an operator sees and changes them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TypedDict, Unpack
 
-from penstock.api import manual_acts, messages
+from penstock.api import history, manual_acts, messages
+from penstock.api.history import Ending, Past, SearchHistory
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Message, Page
-from penstock.client.resources.resource import ResourceClient
+from penstock.client.resources.resource import ResourceClient, items_of
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 
@@ -89,3 +91,39 @@ class MessageClient(ResourceClient):
         """Change when an unclaimed message is due: at an instant, or after a delay from now."""
         wanted = Reschedule(due_at=due_at, delay_ms=delay_ms)
         return self._request(manual_acts.RESCHEDULE, wanted, id=message_id)
+
+
+class EndingFilter(TypedDict, total=False):
+    """`from_at <= finished_at < to_at`"""
+
+    queue: str | None
+    kind: str | None
+    tag: str | None
+    entity_id: str | None
+    outcome: State | None
+    from_at: datetime | None
+    to_at: datetime | None
+
+
+class HistoryClient(ResourceClient):
+    def search(self, *, page_size: int = 100, **wanted: Unpack[EndingFilter]) -> Iterator[Ending]:
+        """Search finished messages, newest first; fetches further pages as the caller iterates."""
+        return items_of(
+            lambda cursor: self.page(limit=page_size, cursor=cursor, **wanted),
+            lambda page: page.endings,
+        )
+
+    def page(
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[EndingFilter]
+    ) -> history.History:
+        begin, end = _text(wanted.pop("from_at", None)), _text(wanted.pop("to_at", None))
+        query = SearchHistory(from_=begin, to=end, limit=limit, cursor=cursor, **wanted)  # type: ignore[misc]
+        return self._request(history.SEARCH, query=query)
+
+    def of(self, message_id: str) -> Past:
+        """The endings and the unfinished attempts of one message."""
+        return self._request(history.GET, id=message_id)
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="milliseconds")

@@ -19,13 +19,13 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
     "Run": {
         "operate.serve": {"serve": "start a server"},
         "workers.worker": {"worker": "run the jobs of an application"},
-        "workers.autoscale": {"autoscale": "start and drain workers according to the backlog"},
-        "operate.migrate": {"migrate": "bring the store's schema up to date"},
+        "workers.scaling": {"autoscale": "start and drain workers according to the backlog"},
+        "operate.store": {"migrate": "bring the store's schema up to date"},
     },
     "Messages": {
         "broker.send": {"send": "send messages to a queue"},
-        "broker.claim": {"claim": "claim messages from a queue"},
         "broker.leases": {
+            "claim": "claim messages from a queue",
             "complete": "complete claimed messages",
             "fail": "report a failed attempt; the message is retried later",
             "release": "return claimed messages unhandled",
@@ -129,9 +129,11 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         },
     },
     "Insight": {
-        "broker.stats": {"stats": "show counts and totals"},
-        "broker.tail": {"tail": "follow finished messages and the counts"},
-        "broker.history": {"history": "list finished messages, newest first"},
+        "broker.insight": {
+            "stats": "show counts and totals",
+            "tail": "follow finished messages and the counts",
+            "history": "list finished messages, newest first",
+        },
     },
     "The lake": {
         "operate.archive": {
@@ -145,20 +147,22 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "pipeline.run": {
             "pipeline": "list the jobs and their tables",
             "pipeline run": "compute the tables of new data in the lake, on Spark",
+            "pipeline status": "show what is computed and what is pending",
+            "pipeline report": "render the computed tables as one HTML page",
+            "pipeline java": "show the JAVA_HOME that Spark uses",
         },
-        "pipeline.status": {"pipeline status": "show what is computed and what is pending"},
         "pipeline.demo": {"pipeline demo": "generate sample history and compute all tables"},
         "pipeline.restore": {
             "pipeline restore": "restore the messages that existed at an instant",
             "pipeline resend": "send finished messages again",
         },
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
-        "pipeline.report": {"pipeline report": "render the computed tables as one HTML page"},
-        "pipeline.java": {"pipeline java": "show the JAVA_HOME that Spark uses"},
     },
     "Upkeep": {
-        "operate.backup": {"backup": "copy a SQLite store while the server runs"},
-        "operate.promote": {"promote": "move a SQLite store to PostgreSQL"},
+        "operate.store": {
+            "backup": "copy a SQLite store while the server runs",
+            "promote": "move a SQLite store to PostgreSQL",
+        },
         "operate.doctor": {"doctor": "check the machine, the settings and the store"},
         "operate.keys": {
             "keys": "list the API keys",
@@ -166,8 +170,10 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "keys aws": "show the AWS credentials of an API key",
             "keys revoke": "revoke an API key",
         },
-        "operate.settings": {"settings": "show every setting and its origin"},
-        "operate.version": {"version": "show the version"},
+        "operate.settings": {
+            "settings": "show every setting and its origin",
+            "version": "show the version",
+        },
     },
 }
 ENTRIES: dict[str, CommandEntry] = {

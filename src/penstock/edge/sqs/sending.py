@@ -17,7 +17,7 @@ from penstock.edge.sqs.errors import (
     missing_parameter,
 )
 from penstock.edge.sqs.queue_lookup import QueueLookup
-from penstock.edge.sqs.rules import batches, body, content, message_attributes
+from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.rules.body import Body
 from penstock.edge.sqs.wire.model import (
     MessageAttributeValue,
@@ -86,9 +86,11 @@ class Sending:
 
     async def send_batch(self, call: SqsCall) -> SendMessageBatchResult:
         queue = await self._lookup.queue(call)
-        entries = batches.check(call.input.Entries, SendMessageBatchRequestEntry)
+        entries = content.check_entries(call.input.Entries, SendMessageBatchRequestEntry)
         measured = [_measured_or_error(entry) for entry in entries]
-        batches.check_total(sum(found[1] for found in measured if not isinstance(found, SqsError)))
+        content.check_batch_size(
+            sum(found[1] for found in measured if not isinstance(found, SqsError))
+        )
         if queue.is_ordered:
             for entry in entries:
                 _check_ordered(queue, entry)
@@ -102,11 +104,11 @@ class Sending:
                 drafts.append(self._draft(call, queue, entry, *found, content.entry_too_large))
                 accepted.append((entry, found[0]))
             except SqsError as error:
-                result.Failed.append(batches.failed(entry.Id or "", error))
+                result.Failed.append(content.failed(entry.Id or "", error))
         answers = await await_steps(self._messages.send_each(queue.name, drafts))
         for (entry, checked), answer in zip(accepted, answers, strict=True):
             if isinstance(answer, PenstockError):
-                result.Failed.append(batches.failed(entry.Id or "", from_core(answer)))
+                result.Failed.append(content.failed(entry.Id or "", from_core(answer)))
             else:
                 result.Successful.append(_sent_entry(queue, entry, checked, answer))
         return result

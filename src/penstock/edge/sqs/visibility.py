@@ -27,7 +27,7 @@ from penstock.edge.sqs.errors import (
     receipt_handle_of_another_queue,
 )
 from penstock.edge.sqs.queue_lookup import QueueLookup
-from penstock.edge.sqs.rules import batches, content
+from penstock.edge.sqs.rules import content
 from penstock.edge.sqs.wire.model import (
     ChangeMessageVisibilityBatchRequestEntry,
     ChangeMessageVisibilityBatchResult,
@@ -85,10 +85,10 @@ class Visibility:
 
     async def delete_batch(self, call: SqsCall) -> DeleteMessageBatchResult:
         queue = await self._lookup.queue(call)
-        entries = batches.check(call.input.Entries, DeleteMessageBatchRequestEntry)
+        entries = content.check_entries(call.input.Entries, DeleteMessageBatchRequestEntry)
         planned = [_or_error(self._deletion, queue, entry.ReceiptHandle) for entry in entries]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        split = batches.split_results(entries, results, DeleteMessageBatchResultEntry)
+        split = content.split_results(entries, results, DeleteMessageBatchResultEntry)
         return DeleteMessageBatchResult(*split)
 
     # --- change visibility ---
@@ -103,13 +103,15 @@ class Visibility:
 
     async def change_batch(self, call: SqsCall) -> ChangeMessageVisibilityBatchResult:
         queue = await self._lookup.queue(call)
-        entries = batches.check(call.input.Entries, ChangeMessageVisibilityBatchRequestEntry)
+        entries = content.check_entries(
+            call.input.Entries, ChangeMessageVisibilityBatchRequestEntry
+        )
         planned = [
             _or_error(self._change, queue, entry.ReceiptHandle, entry.VisibilityTimeout)
             for entry in entries
         ]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        split = batches.split_results(entries, results, ChangeMessageVisibilityBatchResultEntry)
+        split = content.split_results(entries, results, ChangeMessageVisibilityBatchResultEntry)
         return ChangeMessageVisibilityBatchResult(*split)
 
     def _change(self, queue: Queue, handle: str | None, seconds: int | None) -> LeaseAct:

@@ -13,10 +13,10 @@ import msgspec
 from penstock.edge.server.request import Request, Response
 from penstock.edge.sqs.errors import SqsError, invalid_action, invalid_value, serialization
 from penstock.edge.sqs.rules.content import MOST_BYTES
-from penstock.edge.sqs.wire import json_tree, xml
 from penstock.edge.sqs.wire.flat import QueryMember, is_struct, members
 from penstock.edge.sqs.wire.model import Input, QueueInput, SqsOutput
 from penstock.edge.sqs.wire.operations import ENVELOPE_BYTES, OPERATIONS, SqsOperation
+from penstock.edge.sqs.wire.query_answers import json_answer, json_refusal, xml_answer, xml_refusal
 
 FORM = b"application/x-www-form-urlencoded"
 _XML = b"text/xml"
@@ -71,16 +71,16 @@ class QueryProtocol:
     ) -> Response:
         given = None if operation.output_type is None else output
         if self._wants_json:
-            return _response(200, json_tree.answer(operation.name, given, request_id), request_id)
-        text = xml.answer(operation.name, given, request_id)
+            return _response(200, json_answer(operation.name, given, request_id), request_id)
+        text = xml_answer(operation.name, given, request_id)
         return _response(200, text.encode(), request_id, _XML)
 
     def refuse(self, error: SqsError, request_id: str) -> Response:
         if isinstance(error, Nameless):
             return nameless(request_id)
         if self._wants_json:
-            return _response(error.status, json_tree.refusal(error, request_id), request_id)
-        text = xml.refusal(error, request_id)
+            return _response(error.status, json_refusal(error, request_id), request_id)
+        text = xml_refusal(error, request_id)
         return _response(error.status, text.encode(), request_id, _XML)
 
 

@@ -1,7 +1,7 @@
-"""`penstock tail`: follow finished messages and the counts.
+"""`penstock stats`, `tail` and `history`: counts, and finished messages.
 
-Polls the history.  Concurrent writes may become visible slightly out of order, so each poll starts
-a few seconds earlier and skips endings that were already shown.
+`tail` polls the history.  Concurrent writes may become visible slightly out of order, so each poll
+starts a few seconds earlier and skips endings that were already shown.
 """
 
 from __future__ import annotations
@@ -10,24 +10,88 @@ import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from penstock.api.history import Ending
+from penstock.api.history import Ending, SearchHistory
 from penstock.api.queues import Counts
-from penstock.edge.cli.kit.command import ServerCommand, argument, flag
+from penstock.domain.duration import duration_text
+from penstock.domain.message.lifecycle import State
+from penstock.edge.cli.broker.queues import show
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import duration
-from penstock.edge.cli.kit.output import Output, display
+from penstock.edge.cli.kit.output import Output, cut, display, fields_of
+from penstock.edge.cli.kit.record_flags import RecordFlags
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
+
+def _stats(server: Remote, args: Namespace, out: Output) -> None:
+    if args.queue is not None:
+        return show(server.queues.get(args.queue), out)
+    stats = server.stats()
+    facts = [
+        ("store", stats.backend),
+        ("version", stats.version),
+        ("time", stats.now),
+        ("queues", stats.queues),
+        ("waiting claims", stats.waiting_claims),
+    ]
+    return out.show(stats, facts, fields_of(stats.counts), fields_of(stats.totals, "total "))
+
+
+COLUMNS = ("finished", "queue", "id", "kind", "outcome", "attempts", "took", "reason or error")
+OUTCOMES = [str(state) for state in (State.DONE, State.DEAD, State.CANCELLED)]
+PAGE = 500
+_FILTERS = RecordFlags(SearchHistory, "queue kind tag entity_id from_:from to")
+
+
+def _history(server: Remote, args: Namespace, out: Output) -> None:
+    filters = _FILTERS.values(args)
+    begin, end = filters.pop("from_", None), filters.pop("to", None)
+    if begin is not None and args.since is not None:
+        raise UsageError("--from and --since exclude each other")
+    if args.limit < 1:
+        raise UsageError("--limit must be at least 1")
+    if args.since is not None:  # by the server's clock, which the history uses
+        begin = server.stats().now - timedelta(milliseconds=args.since)
+    found = server.history.search(
+        page_size=min(args.limit, PAGE),
+        outcome=None if args.outcome is None else State(args.outcome),
+        from_at=begin,
+        to_at=end,
+        **filters,
+    )
+    out.records(islice(found, args.limit), COLUMNS, _row)
+
+
+def _row(ending: Ending) -> tuple[object, ...]:
+    return (
+        ending.finished_at,
+        ending.queue,
+        ending.id,
+        ending.kind,
+        ending.outcome,
+        ending.attempts,
+        _took(ending),
+        cut(ending.reason or ending.last_error or ""),
+    )
+
+
+def _took(ending: Ending) -> str:
+    """The time from send to end."""
+    took = int((ending.finished_at - ending.sent_at) / timedelta(milliseconds=1))
+    return duration_text(took if took < 10_000 else took // 1000 * 1000)
+
+
 OVERLAP = timedelta(seconds=5)
 
 
-def _run(server: Remote, args: Namespace, out: Output) -> None:
+def _tail(server: Remote, args: Namespace, out: Output) -> None:
     if (args.queue is None) != args.all:
         raise UsageError("give a queue or --all")
     follower = Follower(server, args.queue)
@@ -104,8 +168,30 @@ def _show_counts(counts: Counts, out: Output) -> None:
 
 
 COMMANDS = {
+    "stats": ServerCommand(
+        _stats,
+        argument("QUEUE", "only this queue", nargs="?"),
+        more="For the whole server, or for one queue.",
+        examples=("penstock stats", "penstock stats mail --json"),
+    ),
+    "history": ServerCommand(
+        _history,
+        _FILTERS.add,
+        flag(
+            "--outcome",
+            "only messages that ended in this state: done, dead or cancelled",
+            choices=OUTCOMES,
+        ),
+        flag("--since", "only messages that finished this recently", type=duration),
+        limit_flag(50),
+        examples=(
+            "penstock history --queue mail --outcome dead",
+            "penstock history --since 1h --limit 1000 --json",
+            "penstock history --from 2030-01-01 --to 2030-01-02",
+        ),
+    ),
     "tail": ServerCommand(
-        _run,
+        _tail,
         argument("QUEUE", "name of the queue, unless --all is given", nargs="?"),
         flag("--all", "follow all queues"),
         flag("-n --lines", "number of past endings to show first", type=int, default=10),
@@ -113,5 +199,5 @@ COMMANDS = {
         flag("--once", "show the past endings and exit"),
         more="Runs until Ctrl-C.",
         examples=("penstock tail mail", "penstock tail --all --json | jq .ending.outcome"),
-    )
+    ),
 }

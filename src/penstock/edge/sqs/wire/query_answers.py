@@ -1,4 +1,8 @@
-"""Results and errors as XML, without white space between elements."""
+"""Responses of the Query protocol: XML, or the same tree as JSON for clients that accept it.
+
+XML has no white space between elements.  In JSON members without a value are null, two lists have
+different names, and maps are lists of pairs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ _SPECIAL = re.compile('[&<>"\r]')
 _text = msgspec.json.Decoder(str)
 
 
-def answer(operation: str, output: msgspec.Struct | None, request_id: str) -> str:
+def xml_answer(operation: str, output: msgspec.Struct | None, request_id: str) -> str:
     """`output`: None for operations without a result."""
     result = "" if output is None else _element(f"{operation}Result", "".join(_fields(output)))
     return (
@@ -30,7 +34,7 @@ def answer(operation: str, output: msgspec.Struct | None, request_id: str) -> st
     )
 
 
-def refusal(error: SqsError, request_id: str) -> str:
+def xml_refusal(error: SqsError, request_id: str) -> str:
     whose = "Sender" if error.sender else "Receiver"
     return (
         f"{_START}<ErrorResponse {_XMLNS}><Error><Type>{whose}</Type>"
@@ -81,3 +85,40 @@ def _inner(value: Any) -> str:
             return escape(_text.decode(value))
         case _:
             return escape(str(value))
+
+
+_RENAMED = {"Messages": "messages", "QueueUrls": "queueUrls"}
+_encode = msgspec.json.Encoder().encode
+
+
+def json_answer(operation: str, output: msgspec.Struct | None, request_id: str) -> bytes:
+    tree: dict[str, Any] = {}
+    if output is not None:
+        tree[f"{operation}Result"] = _tree(output)
+    tree["ResponseMetadata"] = {"RequestId": request_id}
+    return _encode({f"{operation}Response": tree})
+
+
+def json_refusal(error: SqsError, request_id: str) -> bytes:
+    described = {
+        "Code": error.code,
+        "Message": error.query_message,
+        "Type": "Sender" if error.sender else "Receiver",
+    }
+    return _encode({"Error": described, "RequestId": request_id})
+
+
+def _tree(value: Any) -> Any:
+    if not isinstance(value, msgspec.Struct):
+        return value
+    tree: dict[str, Any] = {}
+    for member in members(type(value)):
+        given = getattr(value, member.name)
+        _, key, content = member.names
+        if member.kind is dict:
+            pairs = (given or {}).items()
+            given = [{key: name, content: _tree(one)} for name, one in pairs] or None
+        elif member.kind is list:
+            given = None if given is None else [_tree(one) for one in given]
+        tree[_RENAMED.get(member.name, member.name)] = given
+    return tree
