@@ -1,4 +1,4 @@
-"""`penstock pipeline`: list and run the jobs; their state, a report, and the Java that Spark uses."""
+"""`penstock pipeline`: list and run the jobs; their state, a report, and the Java of Spark."""
 
 from __future__ import annotations
 
