@@ -21,7 +21,7 @@ def push_routes(broker: Broker) -> list[HttpRoute]:
     ]
 
 
-def takes_coded(broker: Broker, target: bytes) -> bool:
+def accepts_encoded(broker: Broker, target: bytes) -> bool:
     """Whether a compressed body is accepted: only where it is forwarded unchanged."""
     settings = broker.settings.push
     return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")

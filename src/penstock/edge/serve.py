@@ -22,7 +22,7 @@ from penstock.edge.native.operations.leases import ActApi, ClaimApi
 from penstock.edge.native.operations.live import LiveApi
 from penstock.edge.native.operations.overview import HealthApi, MetricsApi
 from penstock.edge.native.operations.sends import SendApi
-from penstock.edge.push_routes import push_routes, takes_coded
+from penstock.edge.push_routes import accepts_encoded, push_routes
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
 from penstock.edge.server.listener import HttpServer
@@ -54,7 +54,7 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
     gc.freeze()  # existing objects stay: the collector need not visit them
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
-        broker.refuse_open_door()
+        broker.refuse_public_without_keys()
         with _scaling(broker):
             uvloop.run(_serve_until_stopped(broker, on_ready or _print))
     finally:
@@ -114,7 +114,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
         idle_timeout=settings.idle_timeout_ms / 1000,
         max_connections=settings.max_connections,
     )
-    traffic.takes_coded = partial(takes_coded, broker)
+    traffic.accepts_encoded = partial(accepts_encoded, broker)
     server = HttpServer(traffic, broker.wall, broker.health)
     tls = _tls(settings.tls_cert, settings.tls_key)
     port = await server.start(settings.host, settings.port, tls=tls)
@@ -156,7 +156,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
         *LiveApi(
             broker.watch,
             most_listeners=limits.max_listeners,
-            is_let_in=broker.keyring.is_let_in,
+            is_still_valid=broker.keyring.is_still_valid,
             health=broker.health,
         ).routes(),
     ]

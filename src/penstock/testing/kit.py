@@ -12,9 +12,9 @@ from typing import Any, ParamSpec, Self, TypedDict, Unpack
 
 from penstock.api.messages import SendResult
 from penstock.client.app import Penstock
+from penstock.client.blocking import run_off_loop
 from penstock.client.jobs.job import Job
 from penstock.client.local.backend import LocalBackend
-from penstock.client.off_loop import run_off_loop
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.limits import HOUR
 from penstock.domain.message.draft import Draft

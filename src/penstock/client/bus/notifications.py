@@ -57,7 +57,7 @@ _NOTHING = Notifications(notifications=[], next=None)
 _dice = own_dice()
 
 
-class Due(msgspec.Struct, frozen=True, kw_only=True):
+class DueNotification(msgspec.Struct, frozen=True, kw_only=True):
     """What a handler can see of a notification besides its body."""
 
     id: str
@@ -328,9 +328,9 @@ def _recorded(message_id: str, is_duplicate: bool, draft: Draft) -> Recorded:
     )
 
 
-def _due(job: Current) -> Due:
+def _due(job: Current) -> DueNotification:
     planned = notification.planned_at(job.attributes)
-    return Due(
+    return DueNotification(
         id=job.id,
         queue=job.queue,
         kind=job.kind,

@@ -53,7 +53,7 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True):
     wanted: NewRecurring
 
 
-class Recurs(Protocol):
+class SchedulableJob(Protocol):
     """The part of a job that this module needs."""
 
     @property
@@ -75,7 +75,7 @@ def rhythm_of(cron: str | None, given: RecurrenceOptions) -> Rhythm:
     return Cron(cron or "", given.get("zone", "UTC"))
 
 
-def recurrence_of(job: Recurs, rhythm: Rhythm, given: RecurrenceOptions) -> Recurrence:
+def recurrence_of(job: SchedulableJob, rhythm: Rhythm, given: RecurrenceOptions) -> Recurrence:
     """Raises InvalidRequest for an invalid rhythm, policies or arguments."""
     if not hasattr(job, "named"):
         raise InvalidRequest("recurring work is a job: @app.recurring stands above @app.job")

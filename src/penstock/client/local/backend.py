@@ -10,10 +10,10 @@ import msgspec
 from penstock.api.messages import SendResult, Sent
 from penstock.api.topics import Published
 from penstock.client.backend import Backend
+from penstock.client.blocking import run_off_loop
 from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.local.channel import LocalChannel
 from penstock.client.local.source import LocalSource
-from penstock.client.off_loop import run_off_loop
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.message.draft import Draft, NewMessage
 from penstock.domain.message.lease import LeaseAct, Verb

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord
+from penstock.client.blocking import run_off_loop
 from penstock.client.channel import Body
-from penstock.client.off_loop import run_off_loop
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.operations.call import Call, Handlers, StatusAnswer

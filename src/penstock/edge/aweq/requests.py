@@ -17,7 +17,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lifecycle import Message, State
 from penstock.edge.server.request import Request
 
-_MOST_FIELDS = 1_000
+_MAX_FIELDS = 1_000
 _FALSY = (None, "", 0, False)
 
 
@@ -40,7 +40,7 @@ def read_message(request: Request) -> str:
 def read_count(request: Request, *, most: int) -> int:
     """Return the parameter `count`, by default 1; ignores unknown parameters, as AweQ does."""
     try:
-        query = parse_qs(request.query_bytes.decode("ascii"), max_num_fields=_MOST_FIELDS)
+        query = parse_qs(request.query_bytes.decode("ascii"), max_num_fields=_MAX_FIELDS)
     except ValueError:
         raise InvalidRequest("The query is malformed.") from None
     given = query.get("count", ["1"])
@@ -64,7 +64,7 @@ def _form_fields(body: bytes) -> dict[str, Any]:
         fields = parse_qs(
             body.decode("ascii"),
             keep_blank_values=True,
-            max_num_fields=_MOST_FIELDS,
+            max_num_fields=_MAX_FIELDS,
             errors="strict",
         )
     except ValueError:
@@ -73,7 +73,7 @@ def _form_fields(body: bytes) -> dict[str, Any]:
 
 
 HEADER = b"x-aweq-consumer"
-MOST_CHARS = 200
+MAX_CHARS = 200
 _NAMED = "aweq:"
 _UNNAMED = "aweq@"
 
@@ -81,8 +81,8 @@ _UNNAMED = "aweq@"
 def consumer(request: Request) -> str:
     """The consumer of a request, in the form stored as `leased_by`."""
     name = request.headers.get(HEADER, b"").decode("latin-1")
-    if len(name) > MOST_CHARS:
-        raise InvalidRequest(f"X-Aweq-Consumer takes at most {MOST_CHARS} characters.")
+    if len(name) > MAX_CHARS:
+        raise InvalidRequest(f"X-Aweq-Consumer takes at most {MAX_CHARS} characters.")
     return f"{_NAMED}{name}" if name else f"{_UNNAMED}{request.client}"
 
 

@@ -41,7 +41,7 @@ QUEUE = b"x-queue"
 DUPLICATE_CHECK = b"x-duplicate-check"
 QUEUED = ("x-originally-queued", "true")
 
-MOST_CHECKED_MS = 366 * DAY
+MAX_CHECKED_MS = 366 * DAY
 _CHECKED_MS = 60 * SECOND  # if the header has a value other than a number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,12}")
 _OUR_KEY = re.compile(rb"(?i:bearer)\s+pk_")
@@ -93,7 +93,7 @@ def unique_for_ms(headers: dict[bytes, bytes]) -> int | None:
     text = given.decode("latin-1").strip()
     if not _INTEGER.fullmatch(text):
         return _CHECKED_MS
-    return min(int(text) * SECOND, MOST_CHECKED_MS) if int(text) > 0 else None
+    return min(int(text) * SECOND, MAX_CHECKED_MS) if int(text) > 0 else None
 
 
 def kept_headers(headers: dict[bytes, bytes]) -> list[Header]:
@@ -127,7 +127,7 @@ def is_our_key(name: bytes, value: bytes) -> bool:
 TEXT = b"text/plain; charset=utf-8"
 
 
-def is_out_of_space(error: PenstockError) -> bool:
+def is_full_or_unavailable(error: PenstockError) -> bool:
     """Whether the queue is full or the store unavailable; another node may accept it."""
     if isinstance(error, ShuttingDown):
         return False
@@ -138,7 +138,7 @@ def refuse(request: Request, error: PenstockError) -> Response:
     """Respond 500 if the queue accepts nothing; other errors as in the native API."""
     if type(error) is PenstockError:  # it has been logged
         return json_response(ErrorAnswer(ErrorBody(error.code, "internal error")), 500)
-    if is_out_of_space(error):
+    if is_full_or_unavailable(error):
         return json_response(error_answer(error), 500)
     return error_response(error)
 

@@ -111,7 +111,7 @@ def wanted_state(body: bytes) -> CircuitState | None:
 
 def refuse(request: Request, error: PenstockError) -> Response:
     """Respond 404 if the store does not answer, as gateleen does."""
-    if api.is_out_of_space(error):
+    if api.is_full_or_unavailable(error):
         # Not the text of the error: it may contain the address of the database.
         status = 404 if request.method in ("GET", "HEAD") else 500
         return api.text(status, error_answer(error).error.message)

@@ -27,7 +27,7 @@ from penstock.edge.sqs.wire.model import (
     SendMessageRequest,
     SendMessageResult,
 )
-from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
+from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import MessageService
@@ -40,15 +40,15 @@ Attributes = dict[str, MessageAttributeValue]
 R = TypeVar("R")
 
 
-class Sending:
+class SendActions:
     def __init__(self, messages: MessageService, lookup: QueueLookup, *, max_bytes: int) -> None:
         self._messages = messages
         self._lookup = lookup
-        self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other APIs may allow more
+        self._max_bytes = min(max_bytes, content.MAX_BYTES)  # other APIs may allow more
 
     # --- one ---
 
-    def send(self, call: SqsCall) -> Promised:
+    def send(self, call: SqsCall) -> AnyAnswer:
         queue = self._lookup.known(call)
         if queue is None:
             return self._send_to_unknown(call)
@@ -56,10 +56,10 @@ class Sending:
 
     async def _send_to_unknown(self, call: SqsCall) -> SendMessageResult:
         """Send to a queue that is not cached in the directory."""
-        promise = self._send(call, await self._lookup.queue(call))
-        return promise.finish(await promise.ticket)
+        pending = self._send(call, await self._lookup.queue(call))
+        return pending.finish(await pending.ticket)
 
-    def _send(self, call: SqsCall, queue: Queue) -> Promise[Answers, SendMessageResult]:
+    def _send(self, call: SqsCall, queue: Queue) -> PendingAnswer[Answers, SendMessageResult]:
         given: SendMessageRequest = call.input
         attributes, system = given.MessageAttributes, given.MessageSystemAttributes
         checked, size = _measured(given)
@@ -69,7 +69,7 @@ class Sending:
         if attributes or system:
             result.MD5OfMessageAttributes = body.md5_of_attributes(attributes)
             result.MD5OfMessageSystemAttributes = body.md5_of_attributes(system)
-        return Promise(
+        return PendingAnswer(
             self._messages.send_to(queue.name, [draft]), partial(self._sent, queue, result)
         )
 

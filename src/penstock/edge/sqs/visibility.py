@@ -36,14 +36,14 @@ from penstock.edge.sqs.wire.model import (
     DeleteMessageBatchResult,
     DeleteMessageBatchResultEntry,
 )
-from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
+from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.clock import Clock
 from penstock.services.messages import MessageService
 
 Planned = list[LeaseAct | SqsError]
 
 
-class Visibility:
+class VisibilityActions:
     def __init__(self, messages: MessageService, lookup: QueueLookup, clock: Clock) -> None:
         self._messages = messages
         self._lookup = lookup
@@ -51,12 +51,12 @@ class Visibility:
 
     # --- delete ---
 
-    def delete(self, call: SqsCall) -> Promised:
+    def delete(self, call: SqsCall) -> AnyAnswer:
         queue = self._lookup.known(call)
         if queue is None:
             return self._delete_slowly(call)
         act = self._deletion(queue, call.input.ReceiptHandle)
-        return Promise(
+        return PendingAnswer(
             self._messages.act([act]),
             lambda answers: self._deleted(queue, call.input.ReceiptHandle, act, answers[0]),
         )
@@ -66,16 +66,16 @@ class Visibility:
         handle = call.input.ReceiptHandle
         act = self._deletion(queue, handle)
         [answer] = await self._messages.act([act])
-        await self._settle(queue, handle, act, answer)
+        await self._finish_deletion(queue, handle, act, answer)
 
     def _deleted(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> Any:
         if isinstance(answer, LeaseLost):
-            return self._settle(queue, handle, act, answer)
+            return self._finish_deletion(queue, handle, act, answer)
         if isinstance(answer, PenstockError):
             raise from_core(answer)
         return None
 
-    async def _settle(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> None:
+    async def _finish_deletion(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> None:
         [result] = await self._second_step(queue, [handle], [act], [answer])
         if result is not None:
             raise result

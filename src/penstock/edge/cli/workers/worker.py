@@ -15,10 +15,10 @@ from penstock.edge.cli.kit.output import Output
 from penstock.worker.assignment import LEAST_MEMORY_BYTES, Assignment
 
 _DEFAULTS = Assignment(queues=())
-_MOST_SLOTS = 10_000
-_MOST_PROCESSES = 1_000
+_MAX_SLOTS = 10_000
+_MAX_PROCESSES = 1_000
 _SERVERS = ("http://", "https://")
-_MOST_JOBS = 1_000_000_000
+_MAX_JOBS = 1_000_000_000
 
 
 def _run(args: Namespace, out: Output) -> int:
@@ -126,14 +126,14 @@ COMMANDS = {
         flag(
             "--slots",
             "concurrent jobs per process",
-            type=number(1, _MOST_SLOTS),
+            type=number(1, _MAX_SLOTS),
             default=_DEFAULTS.slots,
         ),
         flag(
             "--processes",
             "number of processes",
             value="M",
-            type=number(1, _MOST_PROCESSES),
+            type=number(1, _MAX_PROCESSES),
             default=1,
         ),
         flag(
@@ -141,7 +141,7 @@ COMMANDS = {
             "jobs that each process claims beyond its free slots; default: many if jobs are "
             "short, none if they are long",
             value="K",
-            type=number(0, _MOST_SLOTS),
+            type=number(0, _MAX_SLOTS),
         ),
         flag(
             "--lease",
@@ -163,7 +163,7 @@ COMMANDS = {
         flag(
             "--max-jobs",
             "replace a process or sandbox after this many finished jobs; default: never",
-            type=number(1, _MOST_JOBS),
+            type=number(1, _MAX_JOBS),
         ),
         flag(
             "--max-memory",

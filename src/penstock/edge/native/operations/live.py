@@ -52,12 +52,12 @@ class LiveFeed:
         render: Render,
         *,
         most: int,
-        is_let_in: Callable[[Caller], bool],
+        is_still_valid: Callable[[Caller], bool],
         health: Health | None = None,
     ) -> None:
         self._health = health or Health()
         self._watch = watch
-        self._is_let_in = is_let_in
+        self._is_let_in = is_still_valid
         self._render = render
         self._most = most
         self._listeners: dict[Stream, LiveListener] = {}
@@ -153,11 +153,11 @@ class LiveApi:
         watch: OverviewService,
         *,
         most_listeners: int,
-        is_let_in: Callable[[Caller], bool],
+        is_still_valid: Callable[[Caller], bool],
         health: Health | None = None,
     ) -> None:
         self._feed = LiveFeed(
-            watch, _rendered, most=most_listeners, is_let_in=is_let_in, health=health
+            watch, _rendered, most=most_listeners, is_still_valid=is_still_valid, health=health
         )
 
     def routes(self) -> list[HttpRoute]:

@@ -13,11 +13,11 @@ from penstock.edge.sqs import errors
 from penstock.edge.sqs.errors import SqsError, invalid_parameter, invalid_value
 from penstock.edge.sqs.wire.model import BatchResultErrorEntry
 
-MOST_BYTES = 1024 * 1024  # limit of a message, and of a whole batch
+MAX_BYTES = 1024 * 1024  # limit of a message, and of a whole batch
 LONGEST_DELAY = 900
 LONGEST_WAIT = 20
 LONGEST_VISIBILITY = 43_200
-MOST_RECEIVED = 10
+MAX_RECEIVED = 10
 
 _PUNCTUATED = re.compile(r"[!-~]{1,128}")  # letters, digits and punctuation of ASCII
 
@@ -68,8 +68,8 @@ def check_wait_time(seconds: int) -> None:
 
 
 def check_max_messages(count: int) -> None:
-    if not 1 <= count <= MOST_RECEIVED:
-        text = f"Must be between 1 and {MOST_RECEIVED}, if"
+    if not 1 <= count <= MAX_RECEIVED:
+        text = f"Must be between 1 and {MAX_RECEIVED}, if"
         raise _out_of_range(count, "MaxNumberOfMessages", text)
 
 
@@ -105,7 +105,7 @@ def _check_id(parameter: str, value: str) -> None:
         )
 
 
-MOST_ENTRIES = 10
+MAX_ENTRIES = 10
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
@@ -122,8 +122,8 @@ def check_entries(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
     """Return the entries; raises unless there are 1 to 10 with valid, distinct ids."""
     if not entries:
         raise errors.empty_batch(kind.__name__)
-    if len(entries) > MOST_ENTRIES:
-        raise errors.too_many_entries(len(entries), most=MOST_ENTRIES)
+    if len(entries) > MAX_ENTRIES:
+        raise errors.too_many_entries(len(entries), most=MAX_ENTRIES)
     ids = [entry.Id for entry in entries if entry.Id is not None]
     if len(ids) < len(entries):
         raise errors.missing_parameter(f"{kind.__name__}.{_first_without_id(entries)}.Id")
@@ -139,8 +139,8 @@ def check_entries(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
 
 def check_batch_size(size: int) -> None:
     """Check the total size of all entries, regardless of the queue's limit."""
-    if size > MOST_BYTES:
-        raise errors.batch_request_too_long(size, most=MOST_BYTES)
+    if size > MAX_BYTES:
+        raise errors.batch_request_too_long(size, most=MAX_BYTES)
 
 
 def split_results(

@@ -22,10 +22,10 @@ TABLES = {
 }
 EARLIEST, LATEST = "earliest", "latest"
 _SERVERS = ("http://", "https://")
-_MOST = 2**31
+_MAX = 2**31
 
 
-class Choices(msgspec.Struct, frozen=True, kw_only=True):
+class SparkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Fields have the names of the options; Spark ignores case."""
 
     url: str
@@ -41,7 +41,7 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
     batch_rows: int = 500  # messages per send
 
 
-def read(options: Mapping[str, str]) -> Choices:
+def read(options: Mapping[str, str]) -> SparkOptions:
     """Parse the options; raises InvalidRequest that names the option."""
     values: dict[str, object] = {}
     for name, text in options.items():
@@ -50,35 +50,35 @@ def read(options: Mapping[str, str]) -> Choices:
         raise InvalidRequest(
             "the option url is missing: sqlite:///path, postgresql://… or http://…"
         )
-    return Choices(**values)  # type: ignore[arg-type]
+    return SparkOptions(**values)  # type: ignore[arg-type]
 
 
-def readable(choices: Choices) -> Choices:
-    if not choices.url.startswith((SQLITE, *POSTGRES)):
-        raise InvalidRequest(f"only a store can be read, not {choices.url!r}")
-    if choices.table not in TABLES:
-        raise InvalidRequest(f"table is one of {', '.join(TABLES)}, not {choices.table!r}")
-    if choices.starting not in (EARLIEST, LATEST):
-        raise InvalidRequest(f"starting is {EARLIEST} or {LATEST}, not {choices.starting!r}")
-    return choices
+def readable(options: SparkOptions) -> SparkOptions:
+    if not options.url.startswith((SQLITE, *POSTGRES)):
+        raise InvalidRequest(f"only a store can be read, not {options.url!r}")
+    if options.table not in TABLES:
+        raise InvalidRequest(f"table is one of {', '.join(TABLES)}, not {options.table!r}")
+    if options.starting not in (EARLIEST, LATEST):
+        raise InvalidRequest(f"starting is {EARLIEST} or {LATEST}, not {options.starting!r}")
+    return options
 
 
-def streamable(choices: Choices) -> Choices:
-    if choices.table == MESSAGES:
+def streamable(options: SparkOptions) -> SparkOptions:
+    if options.table == MESSAGES:
         raise InvalidRequest("messages come and go: only what stays can be read as a stream")
-    return readable(choices)
+    return readable(options)
 
 
-def writable(choices: Choices) -> Choices:
-    if not choices.url.startswith((SQLITE, *POSTGRES, *_SERVERS)):
+def writable(options: SparkOptions) -> SparkOptions:
+    if not options.url.startswith((SQLITE, *POSTGRES, *_SERVERS)):
         raise InvalidRequest(
-            f"url is sqlite:///path, postgresql://… or http://…, not {choices.url!r}"
+            f"url is sqlite:///path, postgresql://… or http://…, not {options.url!r}"
         )
-    return choices
+    return options
 
 
 def _read(name: str, text: str) -> dict[str, object]:
-    known = {field.replace("_", ""): field for field in Choices.__struct_fields__}
+    known = {field.replace("_", ""): field for field in SparkOptions.__struct_fields__}
     known["window"] = "window_ms"
     field = known.get(name.replace("_", "").lower())
     if field is None:
@@ -95,8 +95,8 @@ def _read(name: str, text: str) -> dict[str, object]:
 
 
 def _count(name: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
-        raise InvalidRequest(f"{name} is a number from 1 to {_MOST}, not {text!r}")
+    if not text.isdecimal() or not 1 <= int(text) <= _MAX:
+        raise InvalidRequest(f"{name} is a number from 1 to {_MAX}, not {text!r}")
     return int(text)
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from penstock.client.off_loop import run_off_loop
+from penstock.client.blocking import run_off_loop
 
 pytestmark = pytest.mark.no_store("declaring")
 
