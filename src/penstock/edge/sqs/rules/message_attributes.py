@@ -39,7 +39,8 @@ def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
     """Return their contribution to the message size, in bytes; raises InvalidParameterValue."""
     if len(attributes) > MAX_ATTRIBUTES:
         raise invalid_parameter(
-            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{MAX_ATTRIBUTES}]."
+            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum "
+            f"[{MAX_ATTRIBUTES}]."
         )
     return sum(_check_one(name, value) for name, value in attributes.items())
 
