@@ -113,21 +113,13 @@ LIST = get(
     scope=Scope.FILTERED,
     query=CircuitsOfRoute,
 )
-GET = get(
-    "getCircuit",
-    "/v1/circuits/{circuit}",
-    "Retrieve a circuit.",
-    Circuit,
-    scope=Scope.NAMED,
-    errors=(CircuitNotFound,),
-)
+GET = get("getCircuit", "/v1/circuits/{circuit}", "Retrieve a circuit.", Circuit, scope=Scope.NAMED)
 SAMPLES = get(
     "getCircuitSamples",
     "/v1/circuits/{circuit}/samples",
     "Retrieve recent outcomes of a circuit, minute by minute.",
     Minutes,
     scope=Scope.NAMED,
-    errors=(CircuitNotFound,),
 )
 CLOSE_ALL = post(
     "closeCircuits",
@@ -143,7 +135,6 @@ CLOSE = post(
     "Close a circuit and clear its outcomes. Its queues are released step by step.",
     Circuit,
     scope=Scope.ALL,
-    errors=(CircuitNotFound,),
     is_idempotent=True,
 )
 UNHOLD_ALL = post(
@@ -160,7 +151,6 @@ UNHOLD = post(
     "Release all queues that a circuit holds, at once; its state stays.",
     Unheld,
     scope=Scope.ALL,
-    errors=(CircuitNotFound,),
     is_idempotent=True,
 )
 OPEN = post(
@@ -169,7 +159,6 @@ OPEN = post(
     "Open a circuit. It stays open until an operator closes it.",
     Circuit,
     scope=Scope.ALL,
-    errors=(CircuitNotFound,),
     is_idempotent=True,
 )
 
@@ -213,7 +202,6 @@ GET_SETTINGS = get(
     CircuitSettings,
     scope=Scope.ALL,
     query=CircuitRoute,
-    errors=(CircuitNotFound,),
 )
 PUT_SETTINGS = put(
     "putCircuitSettings",
@@ -237,7 +225,6 @@ CHANGE_SETTINGS = patch(
     is_partial=True,
     example={"entries_max_age_ms": 300_000},
     query=CircuitRoute,
-    errors=(CircuitNotFound,),
 )
 RESET_SETTINGS = delete(
     "resetCircuitSettings",
@@ -246,6 +233,5 @@ RESET_SETTINGS = delete(
     CircuitSettings,
     scope=Scope.ALL,
     query=CircuitRoute,
-    errors=(CircuitNotFound,),
     is_idempotent=True,
 )

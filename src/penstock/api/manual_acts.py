@@ -26,7 +26,7 @@ from penstock.api.operation import (
     post,
 )
 from penstock.domain.access.api_key import Scope
-from penstock.domain.errors import QueueNotFound, WrongState
+from penstock.domain.errors import WrongState
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 
@@ -160,5 +160,4 @@ BULK = post(
     Changed,
     request=Bulk,
     example={"act": "cancel", "where": {"state": "waiting"}, "is_dry_run": True},
-    errors=(QueueNotFound,),
 )

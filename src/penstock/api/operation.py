@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 import msgspec
 from msgspec import Meta
 
+from penstock.domain import errors
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import PenstockError
 
@@ -162,20 +163,25 @@ class PathParameter(msgspec.Struct, frozen=True):
     text: str
     schema: dict[str, Any]
     example: str = ""  # a value that works; ids have none
+    error: type[PenstockError] | None = None  # if it does not exist, unless the operation is a PUT
 
 
 PATH_PARAMETERS = {
-    "circuit": PathParameter("The hash of the circuit.", _TEXT),
-    "fleet": PathParameter("The name of the fleet.", _TEXT, "mail"),
-    "id": PathParameter("The id of the message.", _UUID),
-    "move": PathParameter("The id of the move.", _UUID),
-    "queue": PathParameter("The name of the queue.", _NAME, "mail"),
-    "receipt": PathParameter("The receipt returned by the claim.", _TEXT),
-    "schedule": PathParameter("The name of the recurring work.", _NAME, "nightly"),
-    "subscription": PathParameter("The name of the subscription.", _TOPIC_NAME, "mailer"),
-    "table": PathParameter("The name of the table.", _TABLE_NAME, "slo"),
+    "circuit": PathParameter("The hash of the circuit.", _TEXT, error=errors.CircuitNotFound),
+    "fleet": PathParameter("The name of the fleet.", _TEXT, "mail", errors.FleetNotFound),
+    "id": PathParameter("The id of the message.", _UUID, error=errors.MessageNotFound),
+    "move": PathParameter("The id of the move.", _UUID, error=errors.MoveNotFound),
+    "queue": PathParameter("The name of the queue.", _NAME, "mail", errors.QueueNotFound),
+    "receipt": PathParameter("The receipt returned by the claim.", _TEXT, error=errors.LeaseLost),
+    "schedule": PathParameter(
+        "The name of the recurring work.", _NAME, "nightly", errors.ScheduleNotFound
+    ),
+    "subscription": PathParameter(
+        "The name of the subscription.", _TOPIC_NAME, "mailer", errors.SubscriptionNotFound
+    ),
+    "table": PathParameter("The name of the table.", _TABLE_NAME, "slo", errors.TableNotFound),
     "task": PathParameter("The id of the task.", _UUID),
-    "topic": PathParameter("The name of the topic.", _TOPIC_NAME, "orders"),
+    "topic": PathParameter("The name of the topic.", _TOPIC_NAME, "orders", errors.TopicNotFound),
     "worker": PathParameter("The id of the worker.", _TEXT),
 }
 

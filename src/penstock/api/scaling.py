@@ -17,7 +17,7 @@ from penstock.api.operation import (
     get,
 )
 from penstock.domain.access.api_key import Scope
-from penstock.domain.errors import FleetNotFound, FleetNotWatched
+from penstock.domain.errors import FleetNotWatched
 from penstock.domain.fact import Fact
 from penstock.domain.scaling import fleet_status as domain
 from penstock.domain.scaling.fleet_run import Decision
@@ -124,14 +124,7 @@ LIST = get(
     Fleets,
     scope=Scope.FILTERED,
 )
-GET = get(
-    "getFleet",
-    "/v1/scaling/{fleet}",
-    "Retrieve a fleet.",
-    Fleet,
-    scope=Scope.NAMED,
-    errors=(FleetNotFound,),
-)
+GET = get("getFleet", "/v1/scaling/{fleet}", "Retrieve a fleet.", Fleet, scope=Scope.NAMED)
 DECISIONS = get(
     "listDecisions",
     "/v1/scaling/{fleet}/decisions",
@@ -139,7 +132,6 @@ DECISIONS = get(
     Decisions,
     scope=Scope.NAMED,
     query=PageQuery,
-    errors=(FleetNotFound,),
 )
 WANTED = get(
     "getWanted",
@@ -147,5 +139,5 @@ WANTED = get(
     "Retrieve the wanted number of workers, as KEDA's metrics-api scaler reads it.",
     Wanted,
     scope=Scope.NAMED,
-    errors=(FleetNotFound, FleetNotWatched),
+    errors=(FleetNotWatched,),
 )

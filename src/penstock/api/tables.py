@@ -8,7 +8,6 @@ from msgspec import Meta
 
 from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, get
 from penstock.domain.access.api_key import Scope
-from penstock.domain.errors import TableNotFound
 from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 _DAY = {"format": "date"}
@@ -58,5 +57,4 @@ GET = get(
     InsightRows,
     scope=Scope.ALL,
     query=Days,
-    errors=(TableNotFound,),
 )

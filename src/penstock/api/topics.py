@@ -30,9 +30,7 @@ from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import (
     QueueExists,
     QueueFull,
-    SubscriptionNotFound,
     TopicNotEmpty,
-    TopicNotFound,
 )
 from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.topic import Dispatch
@@ -174,7 +172,6 @@ GET = get(
     "Retrieve a topic with its subscriptions.",
     Topic,
     scope=Scope.NAMED,
-    errors=(TopicNotFound,),
 )
 REMOVE: Operation[None] = delete(
     "removeTopic",
@@ -183,7 +180,7 @@ REMOVE: Operation[None] = delete(
     scope=Scope.NAMED,
     query=RemoveTopic,
     status=204,
-    errors=(TopicNotFound, TopicNotEmpty),
+    errors=(TopicNotEmpty,),
 )
 SUBSCRIBE = put(
     "putSubscription",
@@ -203,7 +200,6 @@ GET_SUBSCRIPTION = get(
     "Retrieve a subscription.",
     Subscription,
     scope=Scope.NAMED,
-    errors=(TopicNotFound, SubscriptionNotFound),
 )
 UNSUBSCRIBE: Operation[None] = delete(
     "removeSubscription",
@@ -212,7 +208,6 @@ UNSUBSCRIBE: Operation[None] = delete(
     scope=Scope.NAMED,
     query=RemoveSubscription,
     status=204,
-    errors=(TopicNotFound, SubscriptionNotFound),
 )
 PUBLISH = post(
     "publishEvent",
@@ -224,7 +219,7 @@ PUBLISH = post(
     request=Event,
     example={"kind": "order.placed", "body": {"order": 7}},
     status=201,
-    errors=(TopicNotFound, QueueFull),
+    errors=(QueueFull,),
 )
 PUBLISH_BATCH = post(
     "publishEvents",
@@ -236,5 +231,5 @@ PUBLISH_BATCH = post(
     request=Events,
     example={"events": [{"kind": "order.placed", "body": 7}, {"body": 8}]},
     status=201,
-    errors=(TopicNotFound, QueueFull),
+    errors=(QueueFull,),
 )

@@ -57,16 +57,9 @@ def errors_of(operation: Operation[Any]) -> list[type[PenstockError]]:
     """The errors it declares, and those implied by its path, body and role."""
     found: list[type[PenstockError]] = [*operation.errors, errors.Forbidden, errors.PenstockError]
     names = _IN_PATH.findall(operation.path)
-    if "queue" in names and operation.method != "PUT":
-        found.append(errors.QueueNotFound)
-    if "id" in names:
-        found.append(errors.MessageNotFound)
-    if "move" in names:
-        found.append(errors.MoveNotFound)
-    if "schedule" in names and operation.method != "PUT":
-        found.append(errors.ScheduleNotFound)
-    if "receipt" in names:
-        found.append(errors.LeaseLost)
+    if operation.method != "PUT":
+        missing = (PATH_PARAMETERS[name].error for name in names)
+        found += [error for error in missing if error is not None]
     if names or operation.query or operation.request:
         found.append(errors.InvalidRequest)
     if operation.method != "GET":
