@@ -15,6 +15,9 @@ from penstock.domain.message.draft import Draft
 from penstock.ports.clock import Clock
 from penstock.worker.application import JobSource
 
+Drafts = Sequence[Draft]
+Values = Mapping[str, Any]  # the settings of a queue
+
 
 class Backend(Protocol):
     """Safe to share between threads.
@@ -29,30 +32,20 @@ class Backend(Protocol):
     limits: Limits | None  # of the store; None for a server, which checks its own
 
     def send(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
     ) -> list[SendResult]:
         """Send drafts; creates a missing queue, with `settings` if it is created in `tx`."""
         ...
 
     async def send_async(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
     ) -> list[SendResult]:
         return await asyncio.to_thread(self.send, queue, drafts, tx=tx, settings=settings)
 
     def publish(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,
@@ -64,7 +57,7 @@ class Backend(Protocol):
     async def publish_async(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,

@@ -52,7 +52,9 @@ class Channel(Protocol):
         **path: str,
     ) -> Answer:
         """The same without blocking the event loop."""
-        ...
+        return await asyncio.to_thread(
+            lambda: self.request(operation, body, query, only_new=only_new, tx=tx, **path)
+        )
 
 
 T = TypeVar("T")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
 from penstock.api import messages
 from penstock.api.messages import SendResult
 from penstock.api.topics import Published
-from penstock.client.backend import Backend
+from penstock.client.backend import Backend, Drafts, Values
 from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.errors import no_transaction
 from penstock.client.remote.server import Remote
@@ -38,12 +37,7 @@ class RemoteBackend(Backend):
         self._source: RemoteSource | None = None
 
     def send(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
     ) -> list[SendResult]:
         _reject(tx)
         wanted = [_record(draft) for draft in drafts]
@@ -56,7 +50,7 @@ class RemoteBackend(Backend):
     def publish(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,

@@ -6,7 +6,6 @@ cannot know whether it was executed.  `Unreachable.was_sent` says so, and the ca
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import select
 import ssl
@@ -19,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
-from penstock.client.channel import Body
+from penstock.client.channel import Body, Channel
 from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.store_url import quoted_url
@@ -48,7 +47,7 @@ class HttpAnswer(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Transport:
+class Transport(Channel):
     """Safe to share between threads: each request has exclusive use of a connection."""
 
     def __init__(
@@ -109,20 +108,6 @@ class Transport:
         )
         found: A = _decoder(operation).decode(answer.body or b"null")
         return found
-
-    async def request_async(
-        self,
-        operation: Operation[A],
-        body: Body | None = None,
-        query: QueryRecord | None = None,
-        *,
-        only_new: bool = False,
-        tx: object = None,
-        **path: str,
-    ) -> A:
-        return await asyncio.to_thread(
-            lambda: self.request(operation, body, query, only_new=only_new, tx=tx, **path)
-        )
 
     def call(
         self,

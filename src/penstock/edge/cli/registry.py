@@ -113,12 +113,10 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         },
     },
     "Pushing": {
-        "broker.routes": {
+        "broker.pushing": {
             "routes": "list the routes of deliveries, in order",
             "routes set": "replace all routes with those of a file",
             "routes match": "show which route a delivery takes, and its target",
-        },
-        "broker.circuits": {
             "circuits": "list the circuits and their states",
             "circuits show": "show one circuit",
             "circuits close": "close circuits; their held queues are released gradually",

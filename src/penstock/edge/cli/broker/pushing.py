@@ -1,4 +1,4 @@
-"""`penstock circuits`: list, open, close and release them; the settings of the breaker."""
+"""`penstock routes` and `circuits`: where deliveries go, and whether they may be sent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.api.circuits import Circuit, CircuitSettings
+from penstock.api.deliveries import Route
 from penstock.client.resources.circuits import CircuitClient
 from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.duration import duration_text
+from penstock.domain.errors import InvalidRequest
+from penstock.edge.cli.kit.bodies import read_input
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import pair
@@ -18,7 +22,43 @@ from penstock.edge.cli.kit.output import Output, Table, display
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
-COLUMNS = ("hash", "state", "fail ratio", "held", "forced", "opened", "pattern")
+ROUTE_COLUMNS = ("pattern", "url", "methods", "timeout", "concurrency", "signed", "circuit")
+
+
+def _list_routes(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.routes.list(), ROUTE_COLUMNS, _route_row)
+
+
+def _set_routes(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.routes.put(_rules(args.file)), ROUTE_COLUMNS, _route_row)
+
+
+def _match(server: Remote, args: Namespace, out: Output) -> None:
+    found = server.routes.match(args.uri)
+    out.show(
+        found, [("target", found.target), *zip(ROUTE_COLUMNS, _route_row(found.route), strict=True)]
+    )
+
+
+def _rules(file: str) -> msgspec.Raw:
+    """The rules as written, because their order matters."""
+    text = read_input(None if file == "-" else file)
+    try:
+        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidRequest(
+            f"{file} is not a JSON object of patterns and rules: {error}"
+        ) from None
+    return msgspec.Raw(text.encode())
+
+
+def _route_row(route: Route) -> tuple[object, ...]:
+    timeout = duration_text(route.timeout_ms)
+    how = (route.methods, timeout, route.concurrency, route.is_signed)
+    return route.pattern, route.url, *how, route.circuit
+
+
+CIRCUIT_COLUMNS = ("hash", "state", "fail ratio", "held", "forced", "opened", "pattern")
 _HASH = "0c1d2e3f405162738495a6b7c8d9eafb"
 
 
@@ -27,8 +67,8 @@ _ONE_OR_ALL = argument("HASH", "hash of the circuit, from the list", nargs="?")
 _ROUTE = flag("--route", "the circuit of this route, even if it was never used", value="ROUTE")
 
 
-def _list(server: Remote, args: Namespace, out: Output) -> None:
-    out.records(server.circuits.list(), COLUMNS, _row)
+def _list_circuits(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.circuits.list(), CIRCUIT_COLUMNS, _circuit_row)
 
 
 def _close(server: Remote, args: Namespace, out: Output) -> None:
@@ -60,7 +100,7 @@ def _settings(server: Remote, args: Namespace, out: Output) -> None:
     return out.show(settings, _lines(settings), own)
 
 
-def _set(server: Remote, args: Namespace, out: Output) -> None:
+def _set_settings(server: Remote, args: Namespace, out: Output) -> None:
     changes, circuits = _changes(args.setting), server.circuits
     if _is_for_one(args.circuit, args.route):
         return _show_own(_set_own(circuits, changes, args), out)
@@ -111,7 +151,7 @@ def _show_circuit(circuit: Circuit, out: Output) -> None:
         ("metric name", circuit.metric_name),
         ("held queues", ", ".join(circuit.held_queues or ())),
     ]
-    out.show(circuit, [*zip(COLUMNS, _row(circuit), strict=True), *more])
+    out.show(circuit, [*zip(CIRCUIT_COLUMNS, _circuit_row(circuit), strict=True), *more])
 
 
 def _show_own(own: CircuitSettings, out: Output) -> None:
@@ -138,13 +178,32 @@ def _lines(settings: BreakerSettings) -> list[tuple[str, object]]:
     return lines
 
 
-def _row(circuit: Circuit) -> tuple[object, ...]:
+def _circuit_row(circuit: Circuit) -> tuple[object, ...]:
     how = (circuit.state, f"{circuit.fail_ratio} %", circuit.held, circuit.is_forced)
     return circuit.hash, *how, circuit.opened_at, circuit.pattern
 
 
 COMMANDS = {
-    "circuits": ServerCommand(_list, examples=("penstock circuits", "penstock circuits --json")),
+    "routes": ServerCommand(
+        _list_routes,
+        more="A delivery takes the first route whose pattern matches its whole URI.",
+        examples=("penstock routes", "penstock routes --json"),
+    ),
+    "routes set": ServerCommand(
+        _set_routes,
+        argument("FILE", "JSON file: an object of patterns and rules; - is standard input"),
+        more="Replaces all routes, or none if one of them is invalid. Circuits of patterns that no "
+        "longer exist are closed and removed.",
+        examples=("penstock routes set rules.json", "penstock routes set - < rules.json"),
+    ),
+    "routes match": ServerCommand(
+        _match,
+        argument("URI", "path and query of a delivery"),
+        examples=("penstock routes match /shop/orders/17",),
+    ),
+    "circuits": ServerCommand(
+        _list_circuits, examples=("penstock circuits", "penstock circuits --json")
+    ),
     "circuits show": ServerCommand(
         lambda server, args, out: _show_circuit(server.circuits.get(args.hash), out),
         _ONE,
@@ -185,7 +244,7 @@ COMMANDS = {
         ),
     ),
     "circuits set": ServerCommand(
-        _set,
+        _set_settings,
         argument(
             "SETTING",
             "NAME=VALUE, with a name from `penstock circuits settings`",
