@@ -10,7 +10,7 @@ from penstock.version import __version__ as __version__
 if TYPE_CHECKING:
     from penstock.client.app import Penstock as Penstock
     from penstock.client.bus.bus import Event as Event
-    from penstock.client.bus.notifications import Due as Due
+    from penstock.client.bus.notifications import DueNotification as DueNotification
     from penstock.client.jobs.current import Current as Current
     from penstock.client.jobs.current import current as current
     from penstock.client.jobs.job import Enqueued as Enqueued
@@ -37,7 +37,7 @@ _HOMES = {
     "Bury": "domain.message.outcome",
     "current": "client.jobs.current",
     "Current": "client.jobs.current",
-    "Due": "client.bus.notifications",
+    "DueNotification": "client.bus.notifications",
     "Event": "client.bus.bus",
     "RetrySchedule": "domain.message.notification",
     "PenstockError": "domain.errors",

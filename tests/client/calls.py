@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import pytest
 
 from penstock import Penstock
+from penstock.client.blocking import run_off_loop
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.jobs.job import Enqueuing
 from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.recurring import RecurringWork
-from penstock.client.off_loop import run_off_loop
 from penstock.ports.unit_of_work import Work
 from penstock.testing import Kit
 

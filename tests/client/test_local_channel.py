@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.api import recurring
-from penstock.api.recurring import Paging
+from penstock.api.operation import PageQuery
 from penstock.client.local.channel import LocalChannel
 from penstock.domain.errors import InvalidRequest, TransactionBusy
 
@@ -64,4 +64,4 @@ def test_the_limits_of_a_query_are_those_of_http() -> None:
     channel = answering_with_the_call(recurring.LIST)
 
     with pytest.raises(InvalidRequest, match="limit"):
-        channel.request(recurring.LIST, query=Paging(limit=0))
+        channel.request(recurring.LIST, query=PageQuery(limit=0))

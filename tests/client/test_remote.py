@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock.api.leases import BatchAct
-from penstock.api.messages import Acted
-from penstock.api.sends import Draft, Sent
+from penstock.api.messages import Acted, Draft, Sent
 from penstock.client.errors import Unreachable
 from penstock.client.remote.server import Remote
 from penstock.domain import errors

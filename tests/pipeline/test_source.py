@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from penstock.client.spark import register
-from penstock.client.spark.choices import TABLES, read, readable, streamable, writable
+from penstock.client.spark.options import TABLES, read, readable, streamable, writable
 from penstock.client.spark.streaming import StreamReader
 from penstock.client.spark.writing import refuse_unfit
 from penstock.domain.errors import InvalidRequest

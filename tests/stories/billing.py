@@ -20,7 +20,7 @@ from typing import Any
 
 import psycopg
 
-from penstock import Due, Penstock, current
+from penstock import DueNotification, Penstock, current
 
 URL = os.environ["STORY_URL"]
 TABLES = (
@@ -39,7 +39,7 @@ def is_abandoned(account: int) -> bool:
 
 
 @due.handler("payment.due")
-def collect(account: int, about: Due) -> None:
+def collect(account: int, about: DueNotification) -> None:
     if about.attempts == 1 and account % 3 == 0:
         raise ConnectionError("the bank does not answer")
     with transaction() as tx:

@@ -32,7 +32,6 @@ class AHandler(msgspec.Struct):
     kind: str = "mail"
     is_async: bool = False
     timeout_ms: int | None = None
-    retries_timeouts: bool = False
     backoff: Backoff | None = None
 
     def bind(self, body):

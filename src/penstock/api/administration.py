@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Self
 
-from penstock.api.operation import AnswerRecord, Instant, Operation, about
+from penstock.api.operation import AnswerRecord, Instant, ToInstant, about, get
 from penstock.domain.access.api_key import ApiKey, Role, Scope
 
 
@@ -22,15 +21,8 @@ class Key(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
 
     @classmethod
-    def of(cls, key: ApiKey, instant: Callable[[int], Instant]) -> Self:
-        return cls(
-            id=key.key_id,
-            name=key.name,
-            roles=key.roles,
-            queues=key.queues,
-            created_at=instant(key.created_at),
-            revoked_at=None if key.revoked_at is None else instant(key.revoked_at),
-        )
+    def of(cls, key: ApiKey, instant: ToInstant) -> Self:
+        return cls.copy_of(key, instant, id=key.key_id)
 
 
 class Keys(AnswerRecord, frozen=True):
@@ -54,21 +46,13 @@ class Settings(AnswerRecord, frozen=True):
     settings: Annotated[list[Setting], about("The settings, in the order of the config file.")]
 
 
-LIST_KEYS = Operation(
-    name="listKeys",
-    method="GET",
-    path="/v1/keys",
-    summary="List API keys, without their secrets.",
-    role=Role.READ,
-    scope=Scope.ALL,
-    answer=Keys,
+LIST_KEYS = get(
+    "listKeys", "/v1/keys", "List API keys, without their secrets.", Keys, scope=Scope.ALL
 )
-GET_SETTINGS = Operation(
-    name="getSettings",
-    method="GET",
-    path="/v1/settings",
-    summary="List the settings in force on this node, without passwords.",
-    role=Role.READ,
+GET_SETTINGS = get(
+    "getSettings",
+    "/v1/settings",
+    "List the settings in force on this node, without passwords.",
+    Settings,
     scope=Scope.ALL,
-    answer=Settings,
 )

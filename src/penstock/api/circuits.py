@@ -1,12 +1,24 @@
-"""Circuits: whether requests of a route may be sent."""
+"""Circuits: whether requests of a route may be sent, and the settings of the breaker."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from penstock.api.operation import AnswerRecord, Instant, Operation, QueryRecord, about
-from penstock.domain.access.api_key import Role, Scope
+from penstock.api.operation import (
+    AnswerRecord,
+    Instant,
+    QueryRecord,
+    about,
+    delete,
+    get,
+    patch,
+    post,
+    put,
+)
+from penstock.domain.access.api_key import Scope
 from penstock.domain.circuit.circuit import CircuitState
+from penstock.domain.circuit.overrides import BreakerOverrides
+from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound
 
 
@@ -71,86 +83,155 @@ class Unheld(AnswerRecord, frozen=True):
     unheld: Annotated[int, about("How many held queues were released.")]
 
 
-LIST = Operation(
-    name="listCircuits",
-    method="GET",
-    path="/v1/circuits",
-    summary="List circuits with their state, or only the circuit of one route.",
-    role=Role.READ,
+class CircuitSettings(AnswerRecord, frozen=True):
+    circuit: Annotated[str, about("The hash of its circuit.")]
+    route: Annotated[str, about("The pattern of its route, or the route named by its jobs.")]
+    overrides: Annotated[
+        BreakerOverrides,
+        about("The settings that it overrides. Omitted settings are those of the breaker."),
+    ]
+    settings: Annotated[BreakerSettings, about("The settings in force for it.")]
+
+
+class CircuitSettingsList(AnswerRecord, frozen=True):
+    circuits: Annotated[
+        list[CircuitSettings], about("The circuits that override a setting, by route.")
+    ]
+
+
+class CircuitRoute(QueryRecord):
+    route: Annotated[
+        str | None, about("The route of the circuit. Required if it has not been used yet.")
+    ] = None
+
+
+LIST = get(
+    "listCircuits",
+    "/v1/circuits",
+    "List circuits with their state, or only the circuit of one route.",
+    Circuits,
     scope=Scope.FILTERED,
     query=CircuitsOfRoute,
-    answer=Circuits,
 )
-GET = Operation(
-    name="getCircuit",
-    method="GET",
-    path="/v1/circuits/{circuit}",
-    summary="Retrieve a circuit.",
-    role=Role.READ,
+GET = get("getCircuit", "/v1/circuits/{circuit}", "Retrieve a circuit.", Circuit, scope=Scope.NAMED)
+SAMPLES = get(
+    "getCircuitSamples",
+    "/v1/circuits/{circuit}/samples",
+    "Retrieve recent outcomes of a circuit, minute by minute.",
+    Minutes,
     scope=Scope.NAMED,
-    answer=Circuit,
-    errors=(CircuitNotFound,),
 )
-SAMPLES = Operation(
-    name="getCircuitSamples",
-    method="GET",
-    path="/v1/circuits/{circuit}/samples",
-    summary="Retrieve recent outcomes of a circuit, minute by minute.",
-    role=Role.READ,
-    scope=Scope.NAMED,
-    answer=Minutes,
-    errors=(CircuitNotFound,),
-)
-CLOSE_ALL = Operation(
-    name="closeCircuits",
-    method="POST",
-    path="/v1/circuits/close",
-    summary="Close all circuits that are open or half-open.",
-    role=Role.OPERATE,
+CLOSE_ALL = post(
+    "closeCircuits",
+    "/v1/circuits/close",
+    "Close all circuits that are open or half-open.",
+    Closed,
     scope=Scope.ALL,
-    answer=Closed,
     is_idempotent=True,
 )
-CLOSE = Operation(
-    name="closeCircuit",
-    method="POST",
-    path="/v1/circuits/{circuit}/close",
-    summary="Close a circuit and clear its outcomes. Its queues are released step by step.",
-    role=Role.OPERATE,
+CLOSE = post(
+    "closeCircuit",
+    "/v1/circuits/{circuit}/close",
+    "Close a circuit and clear its outcomes. Its queues are released step by step.",
+    Circuit,
     scope=Scope.ALL,
-    answer=Circuit,
-    errors=(CircuitNotFound,),
     is_idempotent=True,
 )
-UNHOLD_ALL = Operation(
-    name="unholdQueues",
-    method="POST",
-    path="/v1/circuits/unhold",
-    summary="Release all queues that circuits hold, at once.",
-    role=Role.OPERATE,
+UNHOLD_ALL = post(
+    "unholdQueues",
+    "/v1/circuits/unhold",
+    "Release all queues that circuits hold, at once.",
+    Unheld,
     scope=Scope.ALL,
-    answer=Unheld,
     is_idempotent=True,
 )
-UNHOLD = Operation(
-    name="unholdCircuit",
-    method="POST",
-    path="/v1/circuits/{circuit}/unhold",
-    summary="Release all queues that a circuit holds, at once; its state stays.",
-    role=Role.OPERATE,
+UNHOLD = post(
+    "unholdCircuit",
+    "/v1/circuits/{circuit}/unhold",
+    "Release all queues that a circuit holds, at once; its state stays.",
+    Unheld,
     scope=Scope.ALL,
-    answer=Unheld,
-    errors=(CircuitNotFound,),
     is_idempotent=True,
 )
-OPEN = Operation(
-    name="openCircuit",
-    method="POST",
-    path="/v1/circuits/{circuit}/open",
-    summary="Open a circuit. It stays open until an operator closes it.",
-    role=Role.OPERATE,
+OPEN = post(
+    "openCircuit",
+    "/v1/circuits/{circuit}/open",
+    "Open a circuit. It stays open until an operator closes it.",
+    Circuit,
     scope=Scope.ALL,
-    answer=Circuit,
+    is_idempotent=True,
+)
+
+GET_BREAKER = get(
+    "getBreaker",
+    "/v1/breaker",
+    "Retrieve the settings of the circuit breaker.",
+    BreakerSettings,
+    scope=Scope.ALL,
+)
+CHANGE_BREAKER = patch(
+    "changeBreaker",
+    "/v1/breaker",
+    "Update some settings of the circuit breaker; the others keep their values.",
+    BreakerSettings,
+    scope=Scope.ALL,
+    request=BreakerSettings,
+    is_partial=True,
+    example={"error_threshold_percentage": 80, "single_probe": True},
+)
+RESET_BREAKER = delete(
+    "resetBreaker",
+    "/v1/breaker",
+    "Reset all settings of the circuit breaker to their defaults.",
+    BreakerSettings,
+    scope=Scope.ALL,
+    is_idempotent=True,
+)
+
+LIST_SETTINGS = get(
+    "listCircuitSettings",
+    "/v1/circuits/settings",
+    "List the circuits that override settings of the breaker.",
+    CircuitSettingsList,
+    scope=Scope.ALL,
+)
+GET_SETTINGS = get(
+    "getCircuitSettings",
+    "/v1/circuits/{circuit}/settings",
+    "Retrieve the settings of a circuit: its overrides and the values in force.",
+    CircuitSettings,
+    scope=Scope.ALL,
+    query=CircuitRoute,
+)
+PUT_SETTINGS = put(
+    "putCircuitSettings",
+    "/v1/circuits/{circuit}/settings",
+    "Replace the overrides of a circuit.",
+    CircuitSettings,
+    scope=Scope.ALL,
+    request=BreakerOverrides,
+    is_partial=True,
+    example={"error_threshold_percentage": 50, "min_queue_sample_count": 20},
+    query=CircuitRoute,
     errors=(CircuitNotFound,),
+)
+CHANGE_SETTINGS = patch(
+    "changeCircuitSettings",
+    "/v1/circuits/{circuit}/settings",
+    "Update some overrides of a circuit; the others keep their values.",
+    CircuitSettings,
+    scope=Scope.ALL,
+    request=BreakerOverrides,
+    is_partial=True,
+    example={"entries_max_age_ms": 300_000},
+    query=CircuitRoute,
+)
+RESET_SETTINGS = delete(
+    "resetCircuitSettings",
+    "/v1/circuits/{circuit}/settings",
+    "Delete all overrides of a circuit.",
+    CircuitSettings,
+    scope=Scope.ALL,
+    query=CircuitRoute,
     is_idempotent=True,
 )

@@ -1,14 +1,25 @@
-"""Deliveries: HTTP requests that are stored now and pushed later."""
+"""Deliveries, HTTP requests that are stored now and pushed later, and the routes they take."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from penstock.api.operation import AnswerRecord, DurationMs, Id, Operation, RequestRecord, about
+from penstock.api.operation import (
+    AnswerRecord,
+    DurationMs,
+    Id,
+    QueryRecord,
+    RequestRecord,
+    about,
+    get,
+    post,
+    put,
+)
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.delivery import route as domain
 from penstock.domain.errors import InvalidUri, NotForDeliveries, QueueFull, RouteNotFound
 
 
@@ -51,11 +62,80 @@ class Accepted(AnswerRecord, frozen=True):
     ] = False
 
 
-SEND = Operation(
-    name="sendDelivery",
-    method="POST",
-    path="/v1/deliveries",
-    summary="Store an HTTP request. It is pushed later, in the order of its queue.",
+class Rules(RequestRecord):
+    rules: Annotated[
+        msgspec.Raw,
+        Meta(
+            description="An object of patterns and rules, in gateleen's form.",
+            extra_json_schema={"type": "object"},
+        ),
+    ]
+
+
+class Route(AnswerRecord, frozen=True, omit_defaults=True):
+    """A route; absent: fields without a value, secrets and header values."""
+
+    pattern: Annotated[str, about("A regular expression that the whole URI must match.")]
+    url: Annotated[
+        str, about("The URL of its deliveries; $1, $2 and so on stand for groups of the pattern.")
+    ]
+    circuit: Annotated[str, about("The hash of its circuit.")]
+    timeout_ms: Annotated[DurationMs, about("How long the endpoint may take to respond.")]
+    methods: Annotated[
+        tuple[str, ...], about("The methods that it accepts. Empty: all methods.")
+    ] = ()
+    header_names: Annotated[tuple[str, ...], about("The headers that it adds.")] = ()
+    concurrency: Annotated[
+        int | None, about("The maximum number of concurrent deliveries. Null: no limit.")
+    ] = None
+    retry_intervals_ms: Annotated[
+        tuple[int, ...], about("The wait after the first failure, the second, and so on.")
+    ] = ()
+    is_signed: Annotated[bool, about("True if its deliveries are signed.")] = False
+    metric_name: Annotated[str | None, about("Its name in metrics.")] = None
+    description: Annotated[str | None, about("What it is for.")] = None
+
+    @classmethod
+    def of(cls, route: domain.DeliveryRoute) -> Self:
+        return cls(
+            pattern=route.pattern,
+            url=route.url,
+            circuit=route.hash,
+            timeout_ms=route.timeout_ms,
+            methods=tuple(sorted(route.methods)),
+            header_names=tuple(rule.name for rule in route.headers),
+            concurrency=route.concurrency,
+            retry_intervals_ms=tuple(route.retry_intervals_ms),
+            is_signed=bool(route.signing_secrets),
+            metric_name=route.metric_name,
+            description=route.description,
+        )
+
+
+class Routes(AnswerRecord, frozen=True):
+    routes: Annotated[list[Route], about("The routes, in order.")]
+
+    @classmethod
+    def of(cls, table: domain.RouteTable) -> Self:
+        return cls(routes=[Route.of(route) for route in table.routes])
+
+
+class Match(AnswerRecord, frozen=True):
+    route: Annotated[Route, about("The route.")]
+    target: Annotated[str, about("The URL that the delivery would go to.")]
+
+
+class MatchedUri(QueryRecord):
+    uri: Annotated[
+        str, Meta(description="Path and query of a delivery.", examples=["/shop/orders/17"])
+    ]
+
+
+SEND = post(
+    "sendDelivery",
+    "/v1/deliveries",
+    "Store an HTTP request. It is pushed later, in the order of its queue.",
+    Accepted,
     role=Role.PRODUCE,
     scope=Scope.NAMED,
     request=Delivery,
@@ -66,7 +146,31 @@ SEND = Operation(
         "headers": {"x-queue-expire-after": "3600"},
         "body": {"status": "paid"},
     },
-    answer=Accepted,
     status=202,
     errors=(InvalidUri, RouteNotFound, QueueFull, NotForDeliveries),
+)
+LIST_ROUTES = get(
+    "listRoutes",
+    "/v1/routes",
+    "List routes in their order. The first route that matches a delivery takes it.",
+    Routes,
+    scope=Scope.ALL,
+)
+PUT_ROUTES = put(
+    "putRoutes",
+    "/v1/routes",
+    "Replace all routes. If one is invalid, none changes.",
+    Routes,
+    scope=Scope.ALL,
+    request=Rules,
+    example={"rules": {"/shop/(.*)": {"url": "http://localhost:8080/$1", "timeout": 30}}},
+)
+MATCH_ROUTE = get(
+    "matchRoute",
+    "/v1/routes/match",
+    "Find the route that a delivery would take, and its target URL.",
+    Match,
+    scope=Scope.ALL,
+    query=MatchedUri,
+    errors=(RouteNotFound, InvalidUri),
 )

@@ -6,7 +6,15 @@ from typing import Annotated, Literal, Self
 
 import msgspec
 
-from penstock.api.operation import AnswerRecord, DurationMs, Id, Operation, RequestRecord, about
+from penstock.api.operation import (
+    AnswerRecord,
+    DurationMs,
+    Id,
+    Operation,
+    RequestRecord,
+    about,
+    post,
+)
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.circuit.circuit import (
     Permit,
@@ -111,22 +119,20 @@ class JobOutcomes(RequestRecord):
 
 
 # Not repeated: a probe may have been granted with an answer that was lost.
-PERMITS = Operation(
-    name="askCircuits",
-    method="POST",
-    path="/v1/circuits/permits",
-    summary="Ask whether jobs of some routes may run now. A probe permits one job.",
+PERMITS = post(
+    "askCircuits",
+    "/v1/circuits/permits",
+    "Ask whether jobs of some routes may run now. A probe permits one job.",
+    RoutePermits,
     role=Role.CONSUME,
     scope=Scope.NAMED,
     request=RouteNames,
     example={"routes": ["stripe"]},
-    answer=RoutePermits,
 )
-OUTCOMES: Operation[None] = Operation(
-    name="tellCircuits",
-    method="POST",
-    path="/v1/circuits/outcomes",
-    summary="Report the outcomes of jobs that were permitted to run.",
+OUTCOMES: Operation[None] = post(
+    "tellCircuits",
+    "/v1/circuits/outcomes",
+    "Report the outcomes of jobs that were permitted to run.",
     role=Role.CONSUME,
     scope=Scope.NAMED,
     request=JobOutcomes,

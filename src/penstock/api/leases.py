@@ -15,6 +15,7 @@ from penstock.api.operation import (
     RequestRecord,
     about,
     one_of,
+    post,
 )
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import ClaimNotRepeatable, PenstockError, TooManyWaiting
@@ -47,6 +48,18 @@ class Claim(RequestRecord):
         tuple[str, ...] | None,
         about("Only messages of these kinds, at most 100. Not together with `in_a_row`."),
     ] = None
+
+
+class ClaimOptions(TypedDict, total=False):
+    """The same fields as keyword arguments, except `complete`."""
+
+    limit: int
+    wait_ms: int | None
+    lease_ms: int | None
+    claimed_by: str | None
+    in_a_row: bool
+    claim_key: str | None
+    kinds: tuple[str, ...] | None
 
 
 _ACT_RESULT = one_of("Acted", "ErrorAnswer")
@@ -142,40 +155,37 @@ def _body_of(verb: Verb) -> type[msgspec.Struct]:
 
 def _act(verb: Verb, summary: str, example: object) -> Operation[Acted]:
     first, *others = verb.value.split("_")
-    return Operation(
-        name="".join([first, *(part.capitalize() for part in others), "Message"]),
-        method="POST",
-        path="/v1/leases/{receipt}/" + verb.value,
-        summary=summary,
+    return post(
+        "".join([first, *(part.capitalize() for part in others), "Message"]),
+        "/v1/leases/{receipt}/" + verb.value,
+        summary,
+        Acted,
         role=Role.CONSUME,
         scope=Scope.NAMED,
         request=_body_of(verb),
         example=example,
-        answer=Acted,
     )
 
 
-CLAIM = Operation(
-    name="claimMessages",
-    method="POST",
-    path="/v1/queues/{queue}/claims",
-    summary="Claim messages under a lease; waits up to `wait_ms` for the first.",
+CLAIM = post(
+    "claimMessages",
+    "/v1/queues/{queue}/claims",
+    "Claim messages under a lease; waits up to `wait_ms` for the first.",
+    Claimed,
     role=Role.CONSUME,
     request=Claim,
     example={"limit": 10, "wait_ms": 1_000, "claimed_by": "worker-1"},
-    answer=Claimed,
     errors=(ClaimNotRepeatable, TooManyWaiting),
 )
-ACT_BATCH = Operation(
-    name="actOnLeases",
-    method="POST",
-    path="/v1/leases/batch",
-    summary="Apply several acts to leases in one transaction. Each act has its own result.",
+ACT_BATCH = post(
+    "actOnLeases",
+    "/v1/leases/batch",
+    "Apply several acts to leases in one transaction. Each act has its own result.",
+    ActResults,
     role=Role.CONSUME,
     scope=Scope.NAMED,
     request=Acts,
     example={"acts": [{"receipt": "$RECEIPT", "act": "complete"}]},
-    answer=ActResults,
 )
 ACTS = {
     Verb.COMPLETE: _act(Verb.COMPLETE, "Complete a message.", {"is_late_ok": False}),

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from penstock.api.messages import Acted
+from penstock.api.messages import (
+    Acted,
+    DelayMs,
+    MessageId,
+    NewDueAt,
+    OfGroup,
+    OfKind,
+    WithEntityId,
+    WithTag,
+)
 from penstock.api.operation import (
+    Answer,
     AnswerRecord,
     DurationMs,
-    Id,
     InstantOrMs,
     Operation,
     RequestRecord,
     about,
+    patch,
+    post,
 )
-from penstock.domain.access.api_key import Role, Scope
-from penstock.domain.errors import QueueNotFound, WrongState
+from penstock.domain.access.api_key import Scope
+from penstock.domain.errors import WrongState
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 
@@ -31,16 +42,12 @@ class End(Reason):
 
 
 class Reschedule(RequestRecord):
-    due_at: Annotated[
-        InstantOrMs | None, about("When it is due: from then on it can be claimed.")
-    ] = None
-    delay_ms: Annotated[
-        DurationMs | None, about("The delay until it is due, in place of `due_at`.")
-    ] = None
+    due_at: NewDueAt = None
+    delay_ms: DelayMs = None
 
 
 class Buried(AnswerRecord, frozen=True):
-    id: Annotated[Id, about("The id of the message.")]
+    id: MessageId
     state: Annotated[
         State, about("`dead` in its own queue; in a dead-letter queue its state there.")
     ]
@@ -50,10 +57,10 @@ class Where(RequestRecord):
     """Selects the messages of the queue that match every field."""
 
     state: Annotated[State, about("Messages in this state: ready, waiting, leased or dead.")]
-    kind: Annotated[str | None, about("Only messages of this kind.")] = None
-    tag: Annotated[str | None, about("Only messages with this tag.")] = None
-    group: Annotated[str | None, about("Only messages of this group.")] = None
-    entity_id: Annotated[str | None, about("Only messages with this `entity_id`.")] = None
+    kind: OfKind = None
+    tag: WithTag = None
+    group: OfGroup = None
+    entity_id: WithEntityId = None
     sent_from: Annotated[
         InstantOrMs | None, about("Only messages sent at this instant or later.")
     ] = None
@@ -93,70 +100,64 @@ class Changed(AnswerRecord, frozen=True):
     ]
 
 
-def _manual(name: str, act: str, summary: str, **more: Any) -> Operation[Any]:
-    return Operation(
-        name=name,
-        method="POST",
-        path=f"/v1/messages/{{id}}/{act}",
-        summary=summary,
-        role=Role.OPERATE,
+def _manual(
+    act: str, summary: str, answer: type[Answer], example: object = None, **more: Any
+) -> Operation[Answer]:
+    """An act on one message by id; `example` is a request that works."""
+    return post(
+        more.pop("name", f"{act}ByHand"),
+        f"/v1/messages/{{id}}/{act}",
+        summary,
+        answer,
         scope=Scope.NAMED,
+        example=example,
         errors=(WrongState,),
         **more,
     )
 
 
-RESCHEDULE: Operation[Acted] = Operation(
-    name="rescheduleMessage",
-    method="PATCH",
-    path="/v1/messages/{id}",
-    summary="Change when an unclaimed message is due.",
-    role=Role.OPERATE,
+RESCHEDULE = patch(
+    "rescheduleMessage",
+    "/v1/messages/{id}",
+    "Change when an unclaimed message is due.",
+    Acted,
     scope=Scope.NAMED,
     request=Reschedule,
     example={"due_at": "2031-12-24T18:00:00Z"},
-    answer=Acted,
     errors=(WrongState,),
-    is_idempotent=True,
 )
-COMPLETE: Operation[Acted] = _manual(
-    "completeByHand",
+COMPLETE = _manual(
     "complete",
     "Mark an unclaimed message as done, as an operator.",
+    Acted,
+    {"reason": "done by telephone"},
     request=Reason,
-    example={"reason": "done by telephone"},
-    answer=Acted,
 )
-CANCEL: Operation[Acted] = _manual(
-    "cancelByHand",
+CANCEL = _manual(
     "cancel",
     "Cancel a message, as an operator. A leased message needs `is_running_ok`.",
+    Acted,
+    {"reason": "the order was withdrawn"},
     request=End,
-    example={"reason": "the order was withdrawn"},
-    answer=Acted,
 )
-BURY: Operation[Buried] = _manual(
-    "buryByHand",
+BURY = _manual(
     "bury",
     "Bury a message, as an operator. A leased message needs `is_running_ok`.",
+    Buried,
+    {"reason": "no such address"},
     request=End,
-    example={"reason": "no such address"},
-    answer=Buried,
 )
-REDRIVE: Operation[Acted] = _manual(
-    "redriveMessage",
+REDRIVE = _manual(
     "redrive",
     "Send a dead message back to the queue it died in.",
-    answer=Acted,
+    Acted,
+    name="redriveMessage",
 )
-BULK = Operation(
-    name="changeMessages",
-    method="POST",
-    path="/v1/queues/{queue}/messages/bulk",
-    summary="Act on many messages of a queue at once, or count them in a dry run.",
-    role=Role.OPERATE,
+BULK = post(
+    "changeMessages",
+    "/v1/queues/{queue}/messages/bulk",
+    "Act on many messages of a queue at once, or count them in a dry run.",
+    Changed,
     request=Bulk,
     example={"act": "cancel", "where": {"state": "waiting"}, "is_dry_run": True},
-    answer=Changed,
-    errors=(QueueNotFound,),
 )

@@ -1,10 +1,12 @@
-"""Messages: look up by id, and browse."""
+"""Messages: send, look up by id, and browse; and the fields that records of messages share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Self
+from datetime import datetime
+from typing import Annotated, Any, Self, TypedDict
 
+import msgspec
 from msgspec import Meta
 
 from penstock.api.operation import (
@@ -13,88 +15,219 @@ from penstock.api.operation import (
     DurationMs,
     Id,
     Instant,
+    InstantOrMs,
     InstantOrText,
     Json,
+    JsonIn,
     Limit,
     Next,
-    Operation,
     Positive,
     QueryRecord,
+    RequestRecord,
+    ToInstant,
     about,
+    get,
+    one_of,
+    post,
 )
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.errors import PenstockError, QueueFull
 from penstock.domain.message import lifecycle
 from penstock.domain.message.deadline import deadline
 from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import Content, State
 from penstock.domain.queue.queue import DedupUntil
 
+MessageId = Annotated[Id, about("The id of the message.")]
+QueueOf = Annotated[str, about("The name of its queue.")]
+MessageState = Annotated[State, about("The state of the message.")]
+Body = Annotated[Json, about("Any JSON value.")]
+Attributes = Annotated[dict[str, str] | None, about("Strings sent along with the body, by name.")]
+Kind = Annotated[str | None, about("Selects the handler in the worker.")]
+EntityId = Annotated[str | None, about("The id of the thing the message is about, for searches.")]
+Tags = Annotated[tuple[str, ...], about("Up to two tags, for searches.")]
+Group = Annotated[
+    str | None,
+    about("In a queue ordered by group, messages of a group are handled one at a time."),
+]
+Priority = Annotated[int, about("Messages with a smaller number are claimed first.")]
+DedupKey = Annotated[
+    str | None, about("A second message with this key is not sent within the deduplication window.")
+]
+DedupKeyUntil = Annotated[
+    DedupUntil | None,
+    about("How long its dedup key blocks others. Null: for the deduplication window."),
+]
+MaxAttempts = Annotated[Positive | None, about("Overrides the queue's `max_attempts`.")]
+TimeoutMs = Annotated[
+    DurationMs | None,
+    about("How long an attempt may take. Null: as long as its lease is extended."),
+]
+RetriesTimeouts = Annotated[
+    bool, about("Retry after a timeout. False: a timeout is final, and the message dies.")
+]
+Route = Annotated[str | None, about("Workers ask the circuit of this route before they run it.")]
+Trace = Annotated[str | None, about("Trace context, passed on unchanged.")]
+_DUE_AT = about("When it is due: from then on it can be claimed.")
+DueAt = Annotated[Instant, _DUE_AT]
+NewDueAt = Annotated[InstantOrMs | None, _DUE_AT]
+DelayMs = Annotated[DurationMs | None, about("The delay until it is due, in place of `due_at`.")]
+IsDuplicate = Annotated[
+    bool, about("True if the dedup key was taken; the id is that of the first message.")
+]
+Attempts = Annotated[int, about("How many claims counted as attempts.")]
+Failures = Annotated[int, about("How many attempts failed.")]
+Crashes = Annotated[int, about("How many workers crashed while they ran it.")]
+SentAt = Annotated[Instant, about("When it was sent.")]
+LeasedUntil = Annotated[Instant | None, about("When the lease expires.")]
+FirstLeasedAt = Annotated[Instant | None, about("When it was first claimed.")]
+LeasedAt = Annotated[Instant | None, about("When it was last claimed.")]
+LeasedBy = Annotated[str | None, about("The worker that last claimed it.")]
+LastError = Annotated[str | None, about("The error of the last failed attempt.")]
+EndReason = Annotated[str | None, about("Why it was buried or cancelled.")]
+FinishedAt = Annotated[Instant | None, about("When it was completed, died or was cancelled.")]
+Size = Annotated[int, about("The size of the body in bytes.")]
+
+OfKind = Annotated[str | None, about("Only messages of this kind.")]
+WithTag = Annotated[str | None, about("Only messages with this tag.")]
+OfGroup = Annotated[str | None, about("Only messages of this group.")]
+WithEntityId = Annotated[str | None, about("Only messages with this `entity_id`.")]
+
+
+class MessageOptions(msgspec.Struct, kw_only=True):
+    """The fields that a message and the messages of recurring work are sent with."""
+
+    kind: Kind = None
+    entity_id: EntityId = None
+    tags: Tags = ()
+    group: Group = None
+    priority: Priority = 0
+    dedup_key: DedupKey = None
+    expires_in_ms: Annotated[
+        DurationMs | None,
+        about("The time after which it is cancelled if it is still unclaimed."),
+    ] = None
+    max_attempts: MaxAttempts = None
+    timeout_ms: TimeoutMs = None
+    retries_timeouts: RetriesTimeouts = False
+    dedup_until: DedupKeyUntil = None
+    route: Route = None
+
+
+class Draft(MessageOptions, RequestRecord):
+    """A message to be sent."""
+
+    body: Annotated[JsonIn, about("Any JSON value.")]
+    attributes: Attributes = None
+    due_at: Annotated[
+        InstantOrMs | None,
+        about("When it becomes due. Defaults to now plus the queue's `delay_ms`."),
+    ] = None
+    delay_ms: DelayMs = None
+    expires_at: Annotated[
+        InstantOrMs | None, about("It is cancelled if it is still unclaimed at this instant.")
+    ] = None
+    trace: Trace = None
+    dedup_window_ms: Annotated[
+        DurationMs | None, about("Overrides the queue's `dedup_window_ms`.")
+    ] = None
+
+
+class SendOptions(TypedDict, total=False):
+    """The fields of a draft except its body, as keyword arguments."""
+
+    attributes: dict[str, str] | None
+    kind: str | None
+    entity_id: str | None
+    tags: tuple[str, ...]
+    group: str | None
+    priority: int
+    due_at: datetime | None
+    delay_ms: int | None
+    dedup_key: str | None
+    expires_at: datetime | None
+    expires_in_ms: int | None
+    max_attempts: int | None
+    trace: str | None
+    timeout_ms: int | None
+    retries_timeouts: bool
+    dedup_until: DedupUntil | None
+    route: str | None
+    dedup_window_ms: int | None
+
+
+_A_DRAFT = Meta(extra_json_schema={"$ref": "#/components/schemas/Draft"})
+
+
+class Drafts(RequestRecord):
+    """Drafts that are decoded one by one, so that an invalid one does not affect the others."""
+
+    messages: Annotated[
+        list[Annotated[msgspec.Raw, _A_DRAFT]], about("The messages. Each has its own result.")
+    ]
+
+
+class Sent(AnswerRecord, frozen=True):
+    id: MessageId
+    is_duplicate: IsDuplicate = False
+
+
+class SendResults(AnswerRecord, frozen=True):
+    results: Annotated[
+        list[Annotated[Any, one_of("Sent", "ErrorAnswer")]],
+        about("One result per message, in the same order."),
+    ]
+
+
+SendResult = Sent | PenstockError  # the result of one draft in a batch, as clients return it
+
 
 class Message(AnswerRecord, frozen=True, omit_defaults=True):
     """A message: live, claimed or from history; fields without a value are left out."""
 
-    id: Annotated[Id, about("The id of the message.")]
-    queue: Annotated[str, about("The name of its queue.")]
-    state: Annotated[State, about("The state of the message.")]
-    attempts: Annotated[int, about("How many claims counted as attempts.")]
-    sent_at: Annotated[Instant, about("When it was sent.")]
-    body: Annotated[Json, about("Any JSON value.")] = None
+    id: MessageId
+    queue: QueueOf
+    state: MessageState
+    attempts: Attempts
+    sent_at: SentAt
+    body: Body = None
     receipt: Annotated[
         str | None, about("Proves the lease. Every act on the lease requires it.")
     ] = None
     lease_no: Annotated[int, about("The number of its lease; it grows with each claim.")] = 0
-    leased_until: Annotated[Instant | None, about("When the lease expires.")] = None
-    due_at: Annotated[Instant | None, about("When it is due: from then on it can be claimed.")] = (
-        None
-    )
-    attributes: Annotated[
-        dict[str, str] | None, about("Strings sent along with the body, by name.")
-    ] = None
-    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
-    entity_id: Annotated[
-        str | None, about("The id of the thing the message is about, for searches.")
-    ] = None
-    tags: Annotated[tuple[str, ...], about("Up to two tags, for searches.")] = ()
-    group: Annotated[
-        str | None,
-        about("In a queue ordered by group, messages of a group are handled one at a time."),
-    ] = None
+    leased_until: LeasedUntil = None
+    due_at: Annotated[Instant | None, _DUE_AT] = None
+    attributes: Attributes = None
+    kind: Kind = None
+    entity_id: EntityId = None
+    tags: Tags = ()
+    group: Group = None
     is_blocked: Annotated[
         bool,
         about(
             "True if an earlier message of its group is not finished, or its group is at its limit."
         ),
     ] = False
-    priority: Annotated[int, about("Messages with a smaller number are claimed first.")] = 0
-    dedup_key: Annotated[
-        str | None,
-        about("A second message with this key is not sent within the deduplication window."),
-    ] = None
+    priority: Priority = 0
+    dedup_key: DedupKey = None
     expires_at: Annotated[
         Instant | None, about("It is cancelled if it is still unclaimed at this instant.")
     ] = None
-    max_attempts: Annotated[Positive | None, about("Overrides the queue's `max_attempts`.")] = None
-    failures: Annotated[int, about("How many attempts failed.")] = 0
-    trace: Annotated[str | None, about("Trace context, passed on unchanged.")] = None
-    first_leased_at: Annotated[Instant | None, about("When it was first claimed.")] = None
-    leased_at: Annotated[Instant | None, about("When it was last claimed.")] = None
-    leased_by: Annotated[str | None, about("The worker that last claimed it.")] = None
-    last_error: Annotated[str | None, about("The error of the last failed attempt.")] = None
-    reason: Annotated[str | None, about("Why it was buried or cancelled.")] = None
+    max_attempts: MaxAttempts = None
+    failures: Failures = 0
+    trace: Trace = None
+    first_leased_at: FirstLeasedAt = None
+    leased_at: LeasedAt = None
+    leased_by: LeasedBy = None
+    last_error: LastError = None
+    reason: EndReason = None
     dead_from: Annotated[
         str | None, about("For a message in a dead-letter queue: the queue it died in.")
     ] = None
-    finished_at: Annotated[
-        Instant | None, about("When it was completed, died or was cancelled.")
-    ] = None
-    size: Annotated[int, about("The size of the body in bytes.")] = 0
-    timeout_ms: Annotated[
-        DurationMs | None,
-        about("How long an attempt may take. Null: as long as its lease is extended."),
-    ] = None
-    retries_timeouts: Annotated[
-        bool, about("Retry after a timeout. False: a timeout is final, and the message dies.")
-    ] = False
+    finished_at: FinishedAt = None
+    size: Size = 0
+    timeout_ms: TimeoutMs = None
+    retries_timeouts: RetriesTimeouts = False
     started_at: Annotated[
         Instant | None, about("When the lease holder reported that it started work.")
     ] = None
@@ -102,18 +235,12 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         Instant | None,
         about("When this attempt times out. The lease cannot be extended beyond it."),
     ] = None
-    crashes: Annotated[int, about("How many workers crashed while they ran it.")] = 0
-    dedup_until: Annotated[
-        DedupUntil | None,
-        about("How long its dedup key blocks others. Null: for the deduplication window."),
-    ] = None
+    crashes: Crashes = 0
+    dedup_until: DedupKeyUntil = None
     progress: Annotated[
-        Json,
-        about("The last progress reported in this attempt: any JSON value."),
+        Json, about("The last progress reported in this attempt: any JSON value.")
     ] = None
-    route: Annotated[
-        str | None, about("Workers ask the circuit of this route before they run it.")
-    ] = None
+    route: Route = None
 
     # By position, in the order of the fields: 38 keywords cost more than the rest of a claim.
 
@@ -123,7 +250,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         queue: str,
         m: lifecycle.Message,
         content: Content | None,
-        instant: Callable[[int], Instant],
+        instant: ToInstant,
         json_value: Callable[[str], Any],
         receipt: str | None = None,
         dead_from: str | None = None,
@@ -178,34 +305,18 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         cls,
         ending: Ending,
         content: Content | None,
-        instant: Callable[[int], Instant],
+        instant: ToInstant,
         json_value: Callable[[str], Any],
     ) -> Self:
-        first, last = ending.first_leased_at, ending.leased_at
-        return cls(
-            id=ending.id,
-            queue=ending.queue,
+        return cls.copy_of(
+            ending,
+            instant,
             state=ending.outcome,
-            attempts=ending.attempts,
-            sent_at=instant(ending.sent_at),
             body=None if content is None else json_value(content.body),
+            due_at=None,
             attributes=None if content is None else content.attributes,
-            kind=ending.kind,
-            entity_id=ending.entity_id,
-            tags=tags_of(ending.tag1, ending.tag2),
-            group=ending.group,
-            priority=ending.priority,
-            failures=ending.failures,
+            tags=tags_of(ending),
             trace=None if content is None else content.trace,
-            first_leased_at=None if first is None else instant(first),
-            leased_at=None if last is None else instant(last),
-            leased_by=ending.leased_by,
-            last_error=ending.last_error,
-            reason=ending.reason,
-            finished_at=instant(ending.finished_at),
-            size=ending.size,
-            crashes=ending.crashes,
-            route=ending.route,
         )
 
 
@@ -217,12 +328,9 @@ class Page(AnswerRecord, frozen=True):
 class Acted(AnswerRecord, frozen=True):
     """A message after an act was applied to it."""
 
-    id: Annotated[Id, about("The id of the message.")]
-    state: Annotated[State, about("The state of the message.")]
-    due_at: Annotated[Instant, about("When it is due: from then on it can be claimed.")]
-
-
-_STATES = {"enum": ["ready", "waiting", "leased", "dead"]}
+    id: MessageId
+    state: MessageState
+    due_at: DueAt
 
 
 class Browse(QueryRecord):
@@ -231,13 +339,13 @@ class Browse(QueryRecord):
         Meta(
             description="The state of the messages.",
             examples=["waiting"],
-            extra_json_schema=_STATES,
+            extra_json_schema={"enum": ["ready", "waiting", "leased", "dead"]},
         ),
     ] = "ready"
-    kind: Annotated[str | None, about("Only messages of this kind.")] = None
-    tag: Annotated[str | None, about("Only messages with this tag.")] = None
-    group: Annotated[str | None, about("Only messages of this group.")] = None
-    entity_id: Annotated[str | None, about("Only messages with this `entity_id`.")] = None
+    kind: OfKind = None
+    tag: WithTag = None
+    group: OfGroup = None
+    entity_id: WithEntityId = None
     sent_from: Annotated[
         InstantOrText | None, about("Only messages sent at this instant or later.")
     ] = None
@@ -248,25 +356,41 @@ class Browse(QueryRecord):
     cursor: Cursor = None
 
 
-BROWSE = Operation(
-    name="browseMessages",
-    method="GET",
-    path="/v1/queues/{queue}/messages",
-    summary="List the messages of a queue in one state, without claiming them.",
-    role=Role.READ,
+SEND = post(
+    "sendMessage",
+    "/v1/queues/{queue}/messages",
+    "Send a message. The response is sent once the message is on disk.",
+    Sent,
+    role=Role.PRODUCE,
+    request=Draft,
+    example={"body": {"to": "ada@example.org"}, "delay_ms": 0},
+    status=201,
+    errors=(QueueFull,),
+)
+SEND_BATCH = post(
+    "sendMessages",
+    "/v1/queues/{queue}/messages/batch",
+    "Send several messages in one transaction. Each message has its own result.",
+    SendResults,
+    role=Role.PRODUCE,
+    request=Drafts,
+    example={"messages": [{"body": "one"}, {"body": "two", "priority": -1}]},
+)
+BROWSE = get(
+    "browseMessages",
+    "/v1/queues/{queue}/messages",
+    "List the messages of a queue in one state, without claiming them.",
+    Page,
     query=Browse,
-    answer=Page,
 )
-GET = Operation(
-    name="getMessage",
-    method="GET",
-    path="/v1/messages/{id}",
-    summary="Retrieve a message, live or from history.",
-    role=Role.READ,
+GET = get(
+    "getMessage",
+    "/v1/messages/{id}",
+    "Retrieve a message, live or from history.",
+    Message,
     scope=Scope.NAMED,
-    answer=Message,
 )
 
 
-def tags_of(*tags: str | None) -> tuple[str, ...]:
-    return tuple([tag for tag in tags if tag is not None])
+def tags_of(message: lifecycle.Message | Ending) -> tuple[str, ...]:
+    return tuple([tag for tag in (message.tag1, message.tag2) if tag is not None])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Self
 
 from penstock.api.operation import (
@@ -10,24 +9,28 @@ from penstock.api.operation import (
     Id,
     Instant,
     Limit,
-    Operation,
     Positive,
     QueryRecord,
     RequestRecord,
+    ToInstant,
     about,
+    get,
+    post,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import MoveNotRunning, MoveRunning, TargetNotFound
 from penstock.domain.message.move_task import MoveState, MoveTask
+
+MaxPerSecond = Annotated[
+    Positive | None, about("How many messages are moved per second at most; null: no limit.")
+]
 
 
 class StartMove(RequestRecord):
     to: Annotated[str | None, about("The queue to move them to; null: the one each died in.")] = (
         None
     )
-    max_per_second: Annotated[
-        Positive | None, about("How many messages are moved per second at most; null: no limit.")
-    ] = None
+    max_per_second: MaxPerSecond = None
 
 
 class Move(AnswerRecord, frozen=True, omit_defaults=True):
@@ -43,26 +46,13 @@ class Move(AnswerRecord, frozen=True, omit_defaults=True):
         str | None,
         about("The queue they are moved to. Absent if each returns to the queue it died in."),
     ] = None
-    max_per_second: Annotated[
-        Positive | None, about("How many messages are moved per second at most; null: no limit.")
-    ] = None
+    max_per_second: MaxPerSecond = None
     ended_at: Annotated[Instant | None, about("When it completed, failed or was cancelled.")] = None
     reason: Annotated[str | None, about("Why it failed: queue_not_found or home_unknown.")] = None
 
     @classmethod
-    def of(cls, task: MoveTask, instant: Callable[[int], Instant]) -> Self:
-        return cls(
-            id=task.task_id,
-            queue=task.source,
-            state=task.state,
-            to_move=task.to_move,
-            moved=task.moved,
-            started_at=instant(task.started_at),
-            to=task.target,
-            max_per_second=task.max_per_second,
-            ended_at=None if task.ended_at is None else instant(task.ended_at),
-            reason=task.reason,
-        )
+    def of(cls, task: MoveTask, instant: ToInstant) -> Self:
+        return cls.copy_of(task, instant, id=task.task_id, queue=task.source, to=task.target)
 
 
 class Moves(AnswerRecord, frozen=True):
@@ -73,43 +63,31 @@ class LatestMoves(QueryRecord):
     limit: Limit = 100
 
 
-START = Operation(
-    name="startMove",
-    method="POST",
-    path="/v1/queues/{queue}/moves",
-    summary="Start moving messages out of a queue in the background, at a limited rate.",
-    role=Role.OPERATE,
+START = post(
+    "startMove",
+    "/v1/queues/{queue}/moves",
+    "Start moving messages out of a queue in the background, at a limited rate.",
+    Move,
     request=StartMove,
     example={"max_per_second": 50},
-    answer=Move,
     status=201,
     errors=(MoveRunning, TargetNotFound),
 )
-LIST = Operation(
-    name="listMoves",
-    method="GET",
-    path="/v1/queues/{queue}/moves",
-    summary="List the latest moves out of a queue, newest first.",
-    role=Role.READ,
+LIST = get(
+    "listMoves",
+    "/v1/queues/{queue}/moves",
+    "List the latest moves out of a queue, newest first.",
+    Moves,
     query=LatestMoves,
-    answer=Moves,
 )
-GET = Operation(
-    name="getMove",
-    method="GET",
-    path="/v1/moves/{move}",
-    summary="Retrieve a move, running or ended.",
-    role=Role.READ,
-    scope=Scope.NAMED,
-    answer=Move,
+GET = get(
+    "getMove", "/v1/moves/{move}", "Retrieve a move, running or ended.", Move, scope=Scope.NAMED
 )
-CANCEL = Operation(
-    name="cancelMove",
-    method="POST",
-    path="/v1/moves/{move}/cancel",
-    summary="Stop a running move; messages already moved stay where they are.",
-    role=Role.OPERATE,
+CANCEL = post(
+    "cancelMove",
+    "/v1/moves/{move}/cancel",
+    "Stop a running move; messages already moved stay where they are.",
+    Move,
     scope=Scope.NAMED,
-    answer=Move,
     errors=(MoveNotRunning,),
 )

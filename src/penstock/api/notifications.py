@@ -7,26 +7,48 @@ from typing import Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Meta, UnsetType
 
-from penstock.api.messages import Acted, Page
+from penstock.api.messages import (
+    Acted,
+    Attempts,
+    Attributes,
+    Body,
+    Draft,
+    DueAt,
+    EndReason,
+    Failures,
+    FinishedAt,
+    IsDuplicate,
+    Kind,
+    LastError,
+    LeasedBy,
+    LeasedUntil,
+    MessageState,
+    NewDueAt,
+    Page,
+    QueueOf,
+    Tags,
+    tags_of,
+)
 from penstock.api.operation import (
     AnswerRecord,
     Cursor,
     Id,
     Instant,
-    InstantOrMs,
     InstantOrText,
-    Json,
     JsonIn,
     Limit,
     Next,
-    Operation,
     QueryRecord,
     QueueName,
     RequestRecord,
+    ToInstant,
     about,
+    delete,
+    get,
+    patch,
+    post,
 )
 from penstock.api.queues import Cancelled
-from penstock.api.sends import Draft
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import QueueFull, QueueNotFound, WrongState
 from penstock.domain.message import notification
@@ -38,7 +60,7 @@ Which = Literal["future", "leased", "live"]
 
 
 class NewNotification(Draft, kw_only=True):
-    queue: Annotated[str, about("The name of its queue.")]
+    queue: QueueOf
     user_token: Annotated[
         str | None, about("A token of the application, passed to the handler.")
     ] = None
@@ -51,20 +73,16 @@ class NewNotification(Draft, kw_only=True):
 class Change(RequestRecord):
     """Omitted fields stay unchanged."""
 
-    due_at: Annotated[
-        InstantOrMs | None, about("When it is due: from then on it can be claimed.")
-    ] = None
+    due_at: NewDueAt = None
     body: Annotated[JsonIn | UnsetType, about("Any JSON value.")] = UNSET
     tags: Annotated[tuple[str, ...] | None, about("Up to two tags, for searches.")] = None
-    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
+    kind: Kind = None
 
 
 class Recorded(AnswerRecord, frozen=True):
     id: Annotated[Id, about("The id of the notification.")]
-    is_duplicate: Annotated[
-        bool, about("True if the dedup key was taken; the id is that of the first message.")
-    ]
-    due_at: Annotated[Instant, about("When it is due: from then on it can be claimed.")]
+    is_duplicate: IsDuplicate
+    due_at: DueAt
     future_user_token: Annotated[
         str | None, about("A new token for the work of the handler. Null for a duplicate.")
     ]
@@ -74,32 +92,28 @@ class Notification(AnswerRecord, frozen=True, omit_defaults=True):
     """A notification, live or ended; fields without a value are left out."""
 
     id: Annotated[Id, about("The id of the notification.")]
-    queue: Annotated[str, about("The name of its queue.")]
-    state: Annotated[State, about("The state of the message.")]
+    queue: QueueOf
+    state: MessageState
     sent_at: Annotated[Instant, about("When it was recorded.")]
     due_at: Annotated[Instant | None, about("The instant it was recorded for or moved to.")] = None
     next_due_at: Annotated[
         Instant | None, about("When it can be claimed again after a failure.")
     ] = None
-    body: Annotated[Json, about("Any JSON value.")] = None
-    kind: Annotated[str | None, about("Selects the handler in the worker.")] = None
-    tags: Annotated[tuple[str, ...], about("Up to two tags, for searches.")] = ()
+    body: Body = None
+    kind: Kind = None
+    tags: Tags = ()
     user_token: Annotated[str | None, about("The token that the application recorded it with.")] = (
         None
     )
     future_user_token: Annotated[str | None, about("The token for the work of the handler.")] = None
-    attributes: Annotated[
-        dict[str, str] | None, about("Strings sent along with the body, by name.")
-    ] = None
-    attempts: Annotated[int, about("How many claims counted as attempts.")] = 0
-    failures: Annotated[int, about("How many attempts failed.")] = 0
-    leased_by: Annotated[str | None, about("The worker that last claimed it.")] = None
-    leased_until: Annotated[Instant | None, about("When the lease expires.")] = None
-    last_error: Annotated[str | None, about("The error of the last failed attempt.")] = None
-    reason: Annotated[str | None, about("Why it was buried or cancelled.")] = None
-    finished_at: Annotated[
-        Instant | None, about("When it was completed, died or was cancelled.")
-    ] = None
+    attributes: Attributes = None
+    attempts: Attempts = 0
+    failures: Failures = 0
+    leased_by: LeasedBy = None
+    leased_until: LeasedUntil = None
+    last_error: LastError = None
+    reason: EndReason = None
+    finished_at: FinishedAt = None
 
     @classmethod
     def of(
@@ -107,41 +121,33 @@ class Notification(AnswerRecord, frozen=True, omit_defaults=True):
         queue: str,
         message: Message | Ending,
         content: Content | None,
-        instant: Callable[[int], Instant],
+        instant: ToInstant,
         json_value: Callable[[str], Any],
     ) -> Self:
         m = message
         attributes = (content and content.attributes) or {}
         planned = notification.planned_at(attributes)
-        next_due_at = leased_until = finished_at = None
-        if isinstance(m, Ending):
-            finished_at = m.finished_at
-        elif m.state is State.LEASED:
-            leased_until = m.due_at
-        elif planned is None:
-            planned = m.due_at
-        elif planned != m.due_at:
-            next_due_at = m.due_at
-        return cls(
-            id=m.id,
+        next_due_at = leased_until = None
+        if isinstance(m, Message):
+            if m.state is State.LEASED:
+                leased_until = m.due_at
+            elif planned is None:
+                planned = m.due_at
+            elif planned != m.due_at:
+                next_due_at = m.due_at
+        return cls.copy_of(
+            m,
+            instant,
             queue=queue,
             state=m.outcome if isinstance(m, Ending) else m.state,
-            sent_at=instant(m.sent_at),
             due_at=None if planned is None else instant(planned),
             next_due_at=None if next_due_at is None else instant(next_due_at),
             body=None if content is None else json_value(content.body),
-            kind=m.kind,
-            tags=tuple(tag for tag in (m.tag1, m.tag2) if tag is not None),
+            tags=tags_of(m),
             user_token=attributes.get(USER_TOKEN),
             future_user_token=attributes.get(FUTURE_TOKEN),
             attributes={n: text for n, text in attributes.items() if n not in OWN} or None,
-            attempts=m.attempts,
-            failures=m.failures,
-            leased_by=m.leased_by,
             leased_until=None if leased_until is None else instant(leased_until),
-            last_error=m.last_error,
-            reason=m.reason,
-            finished_at=None if finished_at is None else instant(finished_at),
         )
 
 
@@ -198,11 +204,11 @@ class SearchPastNotifications(ByTags, rename={"from_at": "from", "to_at": "to"})
     cursor: Cursor = None
 
 
-RECORD = Operation(
-    name="recordNotification",
-    method="POST",
-    path="/v1/notifications",
-    summary="Record a notification: a message that is due at a set time.",
+RECORD = post(
+    "recordNotification",
+    "/v1/notifications",
+    "Record a notification: a message that is due at a set time.",
+    Recorded,
     role=Role.PRODUCE,
     scope=Scope.NAMED,
     request=NewNotification,
@@ -212,82 +218,66 @@ RECORD = Operation(
         "body": {"invoice": 7},
         "tags": ["account-1", "tenant-1"],
     },
-    answer=Recorded,
     status=201,
     errors=(QueueFull, QueueNotFound),
 )
-FIND = Operation(
-    name="findNotifications",
-    method="GET",
-    path="/v1/notifications",
-    summary="Find live notifications by their tags, in the order they were recorded.",
-    role=Role.READ,
+FIND = get(
+    "findNotifications",
+    "/v1/notifications",
+    "Find live notifications by their tags, in the order they were recorded.",
+    Notifications,
     scope=Scope.NAMED,
     query=Find,
-    answer=Notifications,
     errors=(QueueNotFound,),
 )
-REMOVE_ALL = Operation(
-    name="removeNotifications",
-    method="DELETE",
-    path="/v1/notifications",
-    summary="Cancel all unclaimed notifications with these tags.",
-    role=Role.OPERATE,
+REMOVE_ALL = delete(
+    "removeNotifications",
+    "/v1/notifications",
+    "Cancel all unclaimed notifications with these tags.",
+    Cancelled,
     scope=Scope.NAMED,
     query=ByTags,
-    answer=Cancelled,
     errors=(QueueNotFound,),
 )
-PAST = Operation(
-    name="pastNotifications",
-    method="GET",
-    path="/v1/notifications/history",
-    summary="Find notifications that have ended by their tags, newest first.",
-    role=Role.READ,
+PAST = get(
+    "pastNotifications",
+    "/v1/notifications/history",
+    "Find notifications that have ended by their tags, newest first.",
+    Notifications,
     scope=Scope.NAMED,
     query=SearchPastNotifications,
-    answer=Notifications,
 )
-GET = Operation(
-    name="getNotification",
-    method="GET",
-    path="/v1/notifications/{id}",
-    summary="Retrieve a notification, live or from history.",
-    role=Role.READ,
+GET = get(
+    "getNotification",
+    "/v1/notifications/{id}",
+    "Retrieve a notification, live or from history.",
+    Notification,
     scope=Scope.NAMED,
-    answer=Notification,
 )
-CHANGE = Operation(
-    name="changeNotification",
-    method="PATCH",
-    path="/v1/notifications/{id}",
-    summary="Change the date, body, kind or tags of an unclaimed notification.",
-    role=Role.OPERATE,
+CHANGE = patch(
+    "changeNotification",
+    "/v1/notifications/{id}",
+    "Change the date, body, kind or tags of an unclaimed notification.",
+    Acted,
     scope=Scope.NAMED,
     request=Change,
     example={"due_at": "2031-12-31T18:00:00Z"},
-    answer=Acted,
     errors=(WrongState,),
-    is_idempotent=True,
 )
-REMOVE = Operation(
-    name="removeNotification",
-    method="DELETE",
-    path="/v1/notifications/{id}",
-    summary="Cancel an unclaimed notification.",
-    role=Role.OPERATE,
+REMOVE = delete(
+    "removeNotification",
+    "/v1/notifications/{id}",
+    "Cancel an unclaimed notification.",
+    Acted,
     scope=Scope.NAMED,
-    answer=Acted,
     errors=(WrongState,),
 )
-FIND_MESSAGES = Operation(
-    name="findMessages",
-    method="GET",
-    path="/v1/messages",
-    summary="Find live messages by their tags, in the order they were sent.",
-    role=Role.READ,
+FIND_MESSAGES = get(
+    "findMessages",
+    "/v1/messages",
+    "Find live messages by their tags, in the order they were sent.",
+    Page,
     scope=Scope.NAMED,
     query=Find,
-    answer=Page,
     errors=(QueueNotFound,),
 )

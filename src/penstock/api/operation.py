@@ -1,14 +1,17 @@
-"""An operation of the native API as data, and the base classes of its records."""
+"""An operation of the native API as data, and the base classes and common fields of its records."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from penstock.domain import errors
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import PenstockError
 
@@ -18,6 +21,7 @@ Answer = TypeVar("Answer")
 # is; every client sees a datetime in UTC.  Rendering text ourselves keeps milliseconds at three
 # digits, and is faster than building datetimes on the hot path.
 Instant = datetime
+ToInstant = Callable[[int], Instant]
 
 # Documented, not checked: services check values, and their errors name the limits in force.
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
@@ -55,8 +59,6 @@ else:
 Limit = Annotated[
     int, Meta(description="The maximum number of results.", ge=1, le=1_000, examples=[10])
 ]
-
-
 Cursor = Annotated[
     str | None,
     Meta(description="The `next` of the previous page. Without it, the first page is returned."),
@@ -79,8 +81,30 @@ class QueryRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The parameters of a query string."""
 
 
+class PageQuery(QueryRecord):
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
 class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the server answers.  Clients ignore unknown fields."""
+
+    @classmethod
+    def copy_of(cls, source: object, instant: ToInstant, **more: Any) -> Self:
+        """Copy the fields of the same name from a record of the domain; `more` has the others."""
+        for name, is_instant in _fields(cls):
+            if name not in more and hasattr(source, name):
+                value = getattr(source, name)
+                more[name] = instant(value) if is_instant and value is not None else value
+        return cls(**more)
+
+
+@cache
+def _fields(record: type[AnswerRecord]) -> list[tuple[str, bool]]:
+    """The names of the fields, and whether they are instants."""
+    instants = (Instant, Instant | None)
+    fields = msgspec.structs.fields(record)
+    return [(field.name, getattr(field.type, "__origin__", None) in instants) for field in fields]
 
 
 class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=False):
@@ -88,18 +112,78 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     method: str
     path: str  # "/v1/queues/{queue}/moves"
     summary: str
+    answer: type[Answer] | UnionType | None = None
     role: Role | None  # None: no key is needed
     scope: Scope = Scope.QUEUE  # which queues a key with this role must cover
     request: type | None = None
     is_partial: bool = False  # all fields of the request are optional; a mapping has the given ones
     example: Any = None  # a request that works
     query: type[QueryRecord] | None = None
-    answer: type[Answer] | UnionType | None = None
     status: int = 200
     also: tuple[int, ...] = ()  # further success statuses, with the same answer
     media: str = "application/json"
     errors: tuple[type[PenstockError], ...] = ()  # besides those implied by path, body and role
     is_idempotent: bool = False  # clients repeat it if the answer is lost, as they do each GET
+
+
+class _Method(msgspec.Struct, frozen=True):
+    """Declares operations of one HTTP method, with the role that most of them need."""
+
+    method: str
+    role: Role
+    is_idempotent: bool = False
+
+    def __call__(
+        self,
+        name: str,
+        path: str,
+        summary: str,
+        answer: type[Answer] | UnionType | None = None,
+        **more: Any,
+    ) -> Operation[Answer]:
+        defaults = msgspec.structs.asdict(self)
+        return Operation(name=name, path=path, summary=summary, answer=answer, **defaults | more)
+
+
+get = _Method("GET", Role.READ)
+post = _Method("POST", Role.OPERATE)
+put = _Method("PUT", Role.OPERATE, is_idempotent=True)
+patch = _Method("PATCH", Role.OPERATE, is_idempotent=True)
+delete = _Method("DELETE", Role.OPERATE)
+
+
+_TEXT = {"type": "string"}
+_UUID = {"type": "string", "format": "uuid"}
+_NAME = {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}$"}
+_TOPIC_NAME = {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}$"}
+_TABLE_NAME = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
+
+
+class PathParameter(msgspec.Struct, frozen=True):
+    text: str
+    schema: dict[str, Any]
+    example: str = ""  # a value that works; ids have none
+    error: type[PenstockError] | None = None  # if it does not exist, unless the operation is a PUT
+
+
+PATH_PARAMETERS = {
+    "circuit": PathParameter("The hash of the circuit.", _TEXT, error=errors.CircuitNotFound),
+    "fleet": PathParameter("The name of the fleet.", _TEXT, "mail", errors.FleetNotFound),
+    "id": PathParameter("The id of the message.", _UUID, error=errors.MessageNotFound),
+    "move": PathParameter("The id of the move.", _UUID, error=errors.MoveNotFound),
+    "queue": PathParameter("The name of the queue.", _NAME, "mail", errors.QueueNotFound),
+    "receipt": PathParameter("The receipt returned by the claim.", _TEXT, error=errors.LeaseLost),
+    "schedule": PathParameter(
+        "The name of the recurring work.", _NAME, "nightly", errors.ScheduleNotFound
+    ),
+    "subscription": PathParameter(
+        "The name of the subscription.", _TOPIC_NAME, "mailer", errors.SubscriptionNotFound
+    ),
+    "table": PathParameter("The name of the table.", _TABLE_NAME, "slo", errors.TableNotFound),
+    "task": PathParameter("The id of the task.", _UUID),
+    "topic": PathParameter("The name of the topic.", _TOPIC_NAME, "orders", errors.TopicNotFound),
+    "worker": PathParameter("The id of the worker.", _TEXT),
+}
 
 
 def about(text: str) -> Meta:

@@ -1,8 +1,8 @@
-"""What operators check first: stats, metrics and problems."""
+"""What operators check first: stats, metrics, problems and health."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from penstock.api.operation import (
@@ -11,10 +11,13 @@ from penstock.api.operation import (
     Limit,
     Operation,
     QueryRecord,
+    ToInstant,
     about,
+    get,
 )
 from penstock.api.queues import Counts, Totals
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Scope
+from penstock.domain.errors import StoreUnavailable
 from penstock.domain.queue import problem
 from penstock.domain.queue.problem import Glance, Problem, TransactionKind
 from penstock.domain.store import damage as domain_damage
@@ -44,9 +47,7 @@ class QueueProblems(AnswerRecord, frozen=True):
     ]
 
     @classmethod
-    def of(
-        cls, glance: Glance, problems: Sequence[Problem], instant: Callable[[int], Instant]
-    ) -> Self:
+    def of(cls, glance: Glance, problems: Sequence[Problem], instant: ToInstant) -> Self:
         oldest_at = glance.oldest_ready_at
         return cls(
             queue=glance.queue.name,
@@ -73,14 +74,9 @@ class HangingRoute(AnswerRecord, frozen=True):
         cls,
         hanging: problem.HangingRoute,
         endpoint: str | None,
-        instant: Callable[[int], Instant],
+        instant: ToInstant,
     ) -> Self:
-        return cls(
-            route=hanging.pattern,
-            endpoint=endpoint,
-            deliveries=hanging.deliveries,
-            since=instant(hanging.since),
-        )
+        return cls.copy_of(hanging, instant, route=hanging.pattern, endpoint=endpoint)
 
 
 class OldTransaction(AnswerRecord, frozen=True):
@@ -101,18 +97,6 @@ class OldTransaction(AnswerRecord, frozen=True):
     user: Annotated[str | None, about("The PostgreSQL user. Null if unknown.")]
     since: Annotated[Instant | None, about("When the transaction began. Null if unknown.")]
     transactions: Annotated[int, about("How many transactions the server has begun since.")]
-
-    @classmethod
-    def of(cls, old: problem.OldTransaction, instant: Callable[[int], Instant]) -> Self:
-        return cls(
-            kind=old.kind,
-            pid=old.pid,
-            name=old.name,
-            application=old.application,
-            user=old.user,
-            since=None if old.since is None else instant(old.since),
-            transactions=old.transactions,
-        )
 
 
 class DamagedPage(AnswerRecord, frozen=True):
@@ -171,38 +155,74 @@ class ListProblems(QueryRecord):
     limit: Limit = 100
 
 
-STATS = Operation(
-    name="getStats",
-    method="GET",
-    path="/v1/stats",
-    summary="Retrieve counts over all queues that the key is for.",
-    role=Role.READ,
+class Part(AnswerRecord, frozen=True):
+    """A part of the node that does not work."""
+
+    name: Annotated[str, about("The part's name.")]
+    state: Annotated[
+        str,
+        about(
+            "failed: it raised an error and is being restarted; stuck: it has work and does not "
+            "finish any of it."
+        ),
+    ]
+    message: Annotated[str, about("What went wrong, in plain English.")]
+
+
+class Health(AnswerRecord, frozen=True, omit_defaults=True):
+    status: Annotated[str, about("ok or failing.")]
+    version: Annotated[str, about("The version of this server.")]
+    parts: Annotated[
+        tuple[Part, ...],
+        about("Parts of the process that do not work. Absent if all of them work."),
+    ] = ()
+
+
+class Readiness(AnswerRecord, frozen=True, omit_defaults=True):
+    status: Annotated[str, about("ready or degraded.")]
+    reason: Annotated[str | None, about("Why it is degraded.")] = None
+
+
+STATS = get(
+    "getStats",
+    "/v1/stats",
+    "Retrieve counts over all queues that the key is for.",
+    Stats,
     scope=Scope.FILTERED,
-    answer=Stats,
 )
-METRICS: Operation[None] = Operation(
-    name="getMetrics",
-    method="GET",
-    path="/metrics",
-    summary="Retrieve metrics in Prometheus' text format.",
-    role=Role.READ,
+METRICS: Operation[None] = get(
+    "getMetrics",
+    "/metrics",
+    "Retrieve metrics in Prometheus' text format.",
     scope=Scope.FILTERED,
     media="text/plain; version=0.0.4",
 )
-PROBLEMS = Operation(
-    name="listProblems",
-    method="GET",
-    path="/v1/problems",
-    summary="List queues with problems, the worst first, with hanging routes and old transactions.",
-    role=Role.READ,
+PROBLEMS = get(
+    "listProblems",
+    "/v1/problems",
+    "List queues with problems, the worst first, with hanging routes and old transactions.",
+    Problems,
     scope=Scope.FILTERED,
     query=ListProblems,
-    answer=Problems,
 )
-OPENAPI: Operation[None] = Operation(
-    name="getOpenApi",
-    method="GET",
-    path="/v1/openapi.json",
-    summary="Retrieve this document. `/docs` renders it for people.",
+OPENAPI: Operation[None] = get(
+    "getOpenApi",
+    "/v1/openapi.json",
+    "Retrieve this document. `/docs` renders it for people.",
     role=None,
+)
+ALIVE = get(
+    "isAlive",
+    "/healthz",
+    "Check that every part of the process works. Returns 503 with the parts that do not.",
+    Health,
+    role=None,
+)
+READY = get(
+    "isReady",
+    "/readyz",
+    "Check that the store accepts writes.",
+    Readiness,
+    role=None,
+    errors=(StoreUnavailable,),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Self
 
 from msgspec import UNSET, Meta, UnsetType
@@ -17,9 +16,15 @@ from penstock.api.operation import (
     Positive,
     QueryRecord,
     RequestRecord,
+    ToInstant,
     about,
+    delete,
+    get,
+    patch,
+    post,
+    put,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import QueueExists, QueueNotEmpty
 from penstock.domain.queue import counts as domain_counts
 from penstock.domain.queue import queue as domain_queue
@@ -89,7 +94,7 @@ class Queue(AnswerRecord, frozen=True):
         cls,
         queue: domain_queue.Queue,
         counts: domain_counts.Counts,
-        instant: Callable[[int], Instant],
+        instant: ToInstant,
         *,
         oldest_ready_at: int | UnsetType | None = UNSET,
         note: str | UnsetType = UNSET,
@@ -149,102 +154,75 @@ class Redriven(AnswerRecord, frozen=True):
     redriven: Annotated[int, about("How many messages were redriven.")]
 
 
-LIST = Operation(
-    name="listQueues",
-    method="GET",
-    path="/v1/queues",
-    summary="List queues with their counts, by name.",
-    role=Role.READ,
+LIST = get(
+    "listQueues",
+    "/v1/queues",
+    "List queues with their counts, by name.",
+    Queues,
     scope=Scope.FILTERED,
     query=ListQueues,
-    answer=Queues,
 )
-PUT = Operation(
-    name="putQueue",
-    method="PUT",
-    path="/v1/queues/{queue}",
-    summary="Create a queue (201) or replace its settings (200).",
-    role=Role.OPERATE,
+PUT = put(
+    "putQueue",
+    "/v1/queues/{queue}",
+    "Create a queue (201) or replace its settings (200).",
+    Queue,
     request=QueueSettings,
     example={"lease_ms": 60_000, "max_attempts": 3},
-    answer=Queue,
     status=201,
     also=(200,),
     errors=(QueueExists,),  # with If-None-Match, or when two clients create it at the same time
-    is_idempotent=True,
 )
-CHANGE = Operation(
-    name="changeQueue",
-    method="PATCH",
-    path="/v1/queues/{queue}",
-    summary="Update some settings of a queue; the others keep their values.",
-    role=Role.OPERATE,
+CHANGE = patch(
+    "changeQueue",
+    "/v1/queues/{queue}",
+    "Update some settings of a queue; the others keep their values.",
+    Queue,
     request=QueueSettings,
     is_partial=True,
     example={"max_attempts": None},
-    answer=Queue,
-    is_idempotent=True,
 )
-GET = Operation(
-    name="getQueue",
-    method="GET",
-    path="/v1/queues/{queue}",
-    summary="Retrieve a queue with its counts.",
-    role=Role.READ,
-    answer=Queue,
-)
-REMOVE: Operation[None] = Operation(
-    name="removeQueue",
-    method="DELETE",
-    path="/v1/queues/{queue}",
-    summary="Delete a queue. A queue with messages is deleted only with `force=true`.",
-    role=Role.OPERATE,
+GET = get("getQueue", "/v1/queues/{queue}", "Retrieve a queue with its counts.", Queue)
+REMOVE: Operation[None] = delete(
+    "removeQueue",
+    "/v1/queues/{queue}",
+    "Delete a queue. A queue with messages is deleted only with `force=true`.",
     query=RemoveQueue,
     status=204,
     errors=(QueueNotEmpty,),
 )
-PAUSE = Operation(
-    name="pauseQueue",
-    method="POST",
-    path="/v1/queues/{queue}/pause",
-    summary="Stop claims on a queue; messages can still be sent to it.",
-    role=Role.OPERATE,
-    answer=Queue,
+PAUSE = post(
+    "pauseQueue",
+    "/v1/queues/{queue}/pause",
+    "Stop claims on a queue; messages can still be sent to it.",
+    Queue,
     is_idempotent=True,
 )
-RESUME = Operation(
-    name="resumeQueue",
-    method="POST",
-    path="/v1/queues/{queue}/resume",
-    summary="Allow claims again after a pause. A circuit may still hold the queue.",
-    role=Role.OPERATE,
-    answer=Queue,
+RESUME = post(
+    "resumeQueue",
+    "/v1/queues/{queue}/resume",
+    "Allow claims again after a pause. A circuit may still hold the queue.",
+    Queue,
     is_idempotent=True,
 )
-UNHOLD = Operation(
-    name="unholdQueue",
-    method="POST",
-    path="/v1/queues/{queue}/unhold",
-    summary="End the hold of a circuit on a queue; an operator's pause stays.",
-    role=Role.OPERATE,
-    answer=Queue,
+UNHOLD = post(
+    "unholdQueue",
+    "/v1/queues/{queue}/unhold",
+    "End the hold of a circuit on a queue; an operator's pause stays.",
+    Queue,
     is_idempotent=True,
 )
-PURGE = Operation(
-    name="purgeQueue",
-    method="POST",
-    path="/v1/queues/{queue}/purge",
-    summary="Cancel all messages in a queue. Their leases are lost.",
-    role=Role.OPERATE,
-    answer=Cancelled,
+PURGE = post(
+    "purgeQueue",
+    "/v1/queues/{queue}/purge",
+    "Cancel all messages in a queue. Their leases are lost.",
+    Cancelled,
 )
-REDRIVE = Operation(
-    name="redriveQueue",
-    method="POST",
-    path="/v1/queues/{queue}/redrive",
-    summary="Send dead messages back to the queues they died in, or to another queue.",
-    role=Role.OPERATE,
+REDRIVE = post(
+    "redriveQueue",
+    "/v1/queues/{queue}/redrive",
+    "Send dead messages back to the queues they died in, or to another queue.",
+    Redriven,
     request=Redrive,
     example={"limit": 100},
-    answer=Redriven,
 )

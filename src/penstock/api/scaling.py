@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Self
 
 import msgspec
 
 from penstock.api.operation import (
     AnswerRecord,
-    Cursor,
     DurationMs,
     Instant,
-    Limit,
     Next,
-    Operation,
-    QueryRecord,
+    PageQuery,
+    ToInstant,
     about,
+    get,
 )
-from penstock.domain.access.api_key import Role, Scope
-from penstock.domain.errors import FleetNotFound, FleetNotWatched
+from penstock.domain.access.api_key import Scope
+from penstock.domain.errors import FleetNotWatched
 from penstock.domain.fact import Fact
 from penstock.domain.scaling import fleet_status as domain
 from penstock.domain.scaling.fleet_run import Decision
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
-
-ToInstant = Callable[[int], Instant]
 
 
 class Made(AnswerRecord, frozen=True):
@@ -35,16 +31,6 @@ class Made(AnswerRecord, frozen=True):
     wanted: Annotated[int, about("How many workers there should be.")]
     reason: Annotated[str, about("Why: one of the reasons that docs/autoscaling.md lists.")]
     is_done: Annotated[bool, about("False if it could not be carried out, or in a dry run.")]
-
-    @classmethod
-    def of(cls, made: domain.LastChange, instant: ToInstant) -> Self:
-        return cls(
-            at=instant(made.at),
-            change=made.change,
-            wanted=made.wanted,
-            reason=made.reason,
-            is_done=made.is_done,
-        )
 
 
 class Trouble(AnswerRecord, frozen=True):
@@ -55,12 +41,7 @@ class Trouble(AnswerRecord, frozen=True):
 
     @classmethod
     def of(cls, trouble: domain.FleetTrouble, instant: ToInstant) -> Self:
-        return cls(
-            part=trouble.part,
-            code=trouble.code,
-            text=trouble.text,
-            since_at=instant(trouble.since),
-        )
+        return cls.copy_of(trouble, instant, since_at=instant(trouble.since))
 
 
 class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
@@ -101,28 +82,15 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, status: domain.FleetStatus, instant: ToInstant, *, now: int) -> Self:
-        return cls(
-            name=status.name,
-            group=status.group,
-            queue=status.queue,
-            source=status.source,
-            profile=status.profile,
+        return cls.copy_of(
+            status,
+            instant,
             replicas_by=status.kind,
-            min=status.min,
-            max=status.max,
-            interval_ms=status.interval_ms,
             is_watched=domain.is_watched(status, now=now),
-            is_dry=status.is_dry,
             pressure_level=status.level,
             troubles=[Trouble.of(trouble, instant) for trouble in status.troubles],
             seen_at=instant(status.seen_at) if status.seen_at else None,
-            seen_by=status.seen_by,
-            wanted=status.wanted,
-            replicas=status.replicas,
-            sample=status.sample,
-            pressure=status.pressure,
-            decision=status.decision,
-            last_change=None if status.made is None else Made.of(status.made, instant),
+            last_change=None if status.made is None else Made.copy_of(status.made, instant),
             queues=[*status.queues],
         )
 
@@ -145,52 +113,31 @@ class Decisions(AnswerRecord, frozen=True):
     next: Next
 
 
-class PageOfDecisions(QueryRecord):
-    limit: Limit = 100
-    cursor: Cursor = None
-
-
 class Wanted(AnswerRecord, frozen=True):
     value: Annotated[int, about("How many workers there should be.")]
 
 
-LIST = Operation(
-    name="listFleets",
-    method="GET",
-    path="/v1/scaling",
-    summary="List fleets with their last reading and the last decision.",
-    role=Role.READ,
+LIST = get(
+    "listFleets",
+    "/v1/scaling",
+    "List fleets with their last reading and the last decision.",
+    Fleets,
     scope=Scope.FILTERED,
-    answer=Fleets,
 )
-GET = Operation(
-    name="getFleet",
-    method="GET",
-    path="/v1/scaling/{fleet}",
-    summary="Retrieve a fleet.",
-    role=Role.READ,
+GET = get("getFleet", "/v1/scaling/{fleet}", "Retrieve a fleet.", Fleet, scope=Scope.NAMED)
+DECISIONS = get(
+    "listDecisions",
+    "/v1/scaling/{fleet}/decisions",
+    "List the decisions about a fleet, newest first.",
+    Decisions,
     scope=Scope.NAMED,
-    answer=Fleet,
-    errors=(FleetNotFound,),
+    query=PageQuery,
 )
-DECISIONS = Operation(
-    name="listDecisions",
-    method="GET",
-    path="/v1/scaling/{fleet}/decisions",
-    summary="List the decisions about a fleet, newest first.",
-    role=Role.READ,
+WANTED = get(
+    "getWanted",
+    "/v1/scaling/{fleet}/wanted",
+    "Retrieve the wanted number of workers, as KEDA's metrics-api scaler reads it.",
+    Wanted,
     scope=Scope.NAMED,
-    query=PageOfDecisions,
-    answer=Decisions,
-    errors=(FleetNotFound,),
-)
-WANTED = Operation(
-    name="getWanted",
-    method="GET",
-    path="/v1/scaling/{fleet}/wanted",
-    summary="Retrieve the wanted number of workers, as KEDA's metrics-api scaler reads it.",
-    role=Role.READ,
-    scope=Scope.NAMED,
-    answer=Wanted,
-    errors=(FleetNotFound, FleetNotWatched),
+    errors=(FleetNotWatched,),
 )

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
-from penstock.api.operation import AnswerRecord, Limit, Operation, QueryRecord, about
-from penstock.domain.access.api_key import Role, Scope
-from penstock.domain.errors import TableNotFound
+from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, get
+from penstock.domain.access.api_key import Scope
 from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 
 _DAY = {"format": "date"}
@@ -44,23 +43,18 @@ class Days(QueryRecord):
     limit: Limit = 100
 
 
-LIST = Operation(
-    name="listInsights",
-    method="GET",
-    path="/v1/insights",
-    summary="List the tables that the pipeline has computed from history.",
-    role=Role.READ,
+LIST = get(
+    "listInsights",
+    "/v1/insights",
+    "List the tables that the pipeline has computed from history.",
+    Insights,
     scope=Scope.ALL,
-    answer=Insights,
 )
-GET = Operation(
-    name="getInsight",
-    method="GET",
-    path="/v1/insights/{table}",
-    summary="Retrieve rows of a table, the newest days first.",
-    role=Role.READ,
+GET = get(
+    "getInsight",
+    "/v1/insights/{table}",
+    "Retrieve rows of a table, the newest days first.",
+    InsightRows,
     scope=Scope.ALL,
     query=Days,
-    answer=InsightRows,
-    errors=(TableNotFound,),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from msgspec import UNSET, Meta, UnsetType
 
+from penstock.api.messages import Draft
 from penstock.api.operation import (
     AnswerRecord,
     Cursor,
@@ -17,17 +18,19 @@ from penstock.api.operation import (
     Operation,
     QueryRecord,
     RequestRecord,
+    ToInstant,
     about,
+    delete,
+    get,
+    post,
+    put,
 )
-from penstock.api.sends import Draft
 from penstock.domain import topic as domain
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import (
     QueueExists,
     QueueFull,
-    SubscriptionNotFound,
     TopicNotEmpty,
-    TopicNotFound,
 )
 from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.topic import Dispatch
@@ -63,17 +66,6 @@ class Subscription(AnswerRecord, frozen=True):
     dispatch: DispatchPolicy
     created_at: Annotated[Instant, about("When it was created.")]
 
-    @classmethod
-    def of(cls, subscription: domain.Subscription, instant: Callable[[int], Instant]) -> Self:
-        return cls(
-            topic=subscription.topic,
-            name=subscription.name,
-            queue=subscription.queue,
-            kinds=subscription.kinds,
-            dispatch=subscription.dispatch,
-            created_at=instant(subscription.created_at),
-        )
-
 
 class Topic(AnswerRecord, frozen=True):
     name: Annotated[str, about("The topic's name.")]
@@ -89,20 +81,13 @@ class Topic(AnswerRecord, frozen=True):
     def of(
         cls,
         topic: domain.Topic,
-        instant: Callable[[int], Instant],
+        instant: ToInstant,
         subscriptions: Sequence[domain.Subscription] | UnsetType = UNSET,
     ) -> Self:
-        return cls(
-            name=topic.name,
-            created_at=instant(topic.created_at),
-            published=topic.published,
-            unmatched=topic.unmatched,
-            subscriptions=(
-                UNSET
-                if isinstance(subscriptions, UnsetType)
-                else [Subscription.of(one, instant) for one in subscriptions]
-            ),
-        )
+        if isinstance(subscriptions, UnsetType):
+            return cls.copy_of(topic, instant)
+        listed = [Subscription.copy_of(one, instant) for one in subscriptions]
+        return cls.copy_of(topic, instant, subscriptions=listed)
 
 
 class Topics(AnswerRecord, frozen=True):
@@ -164,108 +149,87 @@ class RemoveSubscription(QueryRecord):
     ] = False
 
 
-PUT = Operation(
-    name="putTopic",
-    method="PUT",
-    path="/v1/topics/{topic}",
-    summary="Create a topic. An existing topic stays as it is.",
-    role=Role.OPERATE,
+PUT = put(
+    "putTopic",
+    "/v1/topics/{topic}",
+    "Create a topic. An existing topic stays as it is.",
+    Topic,
     scope=Scope.NAMED,
-    answer=Topic,
     status=201,
     also=(200,),
-    is_idempotent=True,
 )
-LIST = Operation(
-    name="listTopics",
-    method="GET",
-    path="/v1/topics",
-    summary="List topics by name.",
-    role=Role.READ,
+LIST = get(
+    "listTopics",
+    "/v1/topics",
+    "List topics by name.",
+    Topics,
     scope=Scope.FILTERED,
     query=ListTopics,
-    answer=Topics,
 )
-GET = Operation(
-    name="getTopic",
-    method="GET",
-    path="/v1/topics/{topic}",
-    summary="Retrieve a topic with its subscriptions.",
-    role=Role.READ,
+GET = get(
+    "getTopic",
+    "/v1/topics/{topic}",
+    "Retrieve a topic with its subscriptions.",
+    Topic,
     scope=Scope.NAMED,
-    answer=Topic,
-    errors=(TopicNotFound,),
 )
-REMOVE: Operation[None] = Operation(
-    name="removeTopic",
-    method="DELETE",
-    path="/v1/topics/{topic}",
-    summary="Delete a topic; with `force=true` also its subscriptions, but not their queues.",
-    role=Role.OPERATE,
+REMOVE: Operation[None] = delete(
+    "removeTopic",
+    "/v1/topics/{topic}",
+    "Delete a topic; with `force=true` also its subscriptions, but not their queues.",
     scope=Scope.NAMED,
     query=RemoveTopic,
     status=204,
-    errors=(TopicNotFound, TopicNotEmpty),
+    errors=(TopicNotEmpty,),
 )
-SUBSCRIBE = Operation(
-    name="putSubscription",
-    method="PUT",
-    path="/v1/topics/{topic}/subscriptions/{subscription}",
-    summary="Create or change a subscription. Creates its topic and its queue if needed.",
-    role=Role.OPERATE,
+SUBSCRIBE = put(
+    "putSubscription",
+    "/v1/topics/{topic}/subscriptions/{subscription}",
+    "Create or change a subscription. Creates its topic and its queue if needed.",
+    Subscription,
     scope=Scope.NAMED,
     request=Subscribe,
     example={"kinds": ["order.*"]},
-    answer=Subscription,
     status=201,
     also=(200,),
     errors=(QueueExists,),
-    is_idempotent=True,
 )
-GET_SUBSCRIPTION = Operation(
-    name="getSubscription",
-    method="GET",
-    path="/v1/topics/{topic}/subscriptions/{subscription}",
-    summary="Retrieve a subscription.",
-    role=Role.READ,
+GET_SUBSCRIPTION = get(
+    "getSubscription",
+    "/v1/topics/{topic}/subscriptions/{subscription}",
+    "Retrieve a subscription.",
+    Subscription,
     scope=Scope.NAMED,
-    answer=Subscription,
-    errors=(TopicNotFound, SubscriptionNotFound),
 )
-UNSUBSCRIBE: Operation[None] = Operation(
-    name="removeSubscription",
-    method="DELETE",
-    path="/v1/topics/{topic}/subscriptions/{subscription}",
-    summary="Delete a subscription. Its queue stays unless `with_queue=true`.",
-    role=Role.OPERATE,
+UNSUBSCRIBE: Operation[None] = delete(
+    "removeSubscription",
+    "/v1/topics/{topic}/subscriptions/{subscription}",
+    "Delete a subscription. Its queue stays unless `with_queue=true`.",
     scope=Scope.NAMED,
     query=RemoveSubscription,
     status=204,
-    errors=(TopicNotFound, SubscriptionNotFound),
 )
-PUBLISH = Operation(
-    name="publishEvent",
-    method="POST",
-    path="/v1/topics/{topic}/events",
-    summary="Publish an event. Each matching subscription receives one message.",
+PUBLISH = post(
+    "publishEvent",
+    "/v1/topics/{topic}/events",
+    "Publish an event. Each matching subscription receives one message.",
+    Published,
     role=Role.PRODUCE,
     scope=Scope.NAMED,
     request=Event,
     example={"kind": "order.placed", "body": {"order": 7}},
-    answer=Published,
     status=201,
-    errors=(TopicNotFound, QueueFull),
+    errors=(QueueFull,),
 )
-PUBLISH_BATCH = Operation(
-    name="publishEvents",
-    method="POST",
-    path="/v1/topics/{topic}/events/batch",
-    summary="Publish several events: all of them or none.",
+PUBLISH_BATCH = post(
+    "publishEvents",
+    "/v1/topics/{topic}/events/batch",
+    "Publish several events: all of them or none.",
+    AllPublished,
     role=Role.PRODUCE,
     scope=Scope.NAMED,
     request=Events,
     example={"events": [{"kind": "order.placed", "body": 7}, {"body": 8}]},
-    answer=AllPublished,
     status=201,
-    errors=(TopicNotFound, QueueFull),
+    errors=(QueueFull,),
 )

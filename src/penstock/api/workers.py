@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 import msgspec
@@ -18,15 +18,17 @@ from penstock.api.operation import (
     Next,
     Operation,
     QueryRecord,
+    ToInstant,
     about,
+    delete,
+    get,
+    post,
 )
 from penstock.domain import worker as domain
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import WorkerGone, WorkerNotFound
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.worker import NewWorker, WorkerState
-
-ToInstant = Callable[[int], Instant]
 
 
 class Lease(AnswerRecord, frozen=True, omit_defaults=True):
@@ -41,14 +43,8 @@ class Lease(AnswerRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, message: Message, queue: str, instant: ToInstant) -> Self:
-        return cls(
-            id=message.id,
-            queue=queue,
-            attempts=message.attempts,
-            leased_until=instant(message.due_at),
-            leased_at=None if message.leased_at is None else instant(message.leased_at),
-            kind=message.kind,
-        )
+        until = instant(message.due_at)
+        return cls.copy_of(message, instant, queue=queue, leased_until=until)
 
 
 class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
@@ -84,20 +80,9 @@ class Worker(AnswerRecord, frozen=True, kw_only=True, omit_defaults=True):
         leases: Sequence[Lease] | None = None,
         **more: Any,
     ) -> Self:
-        return cls(
-            id=worker.id,
-            state=worker.state,
-            slots=worker.slots,
-            registered_at=instant(worker.registered_at),
-            beat_at=instant(worker.beat_at),
-            alive_until=instant(worker.alive_until),
-            name=worker.name,
-            host=worker.host,
-            pid=worker.pid,
-            queues=worker.queues,
-            kinds=worker.kinds,
-            labels=worker.labels,
-            ended_at=None if worker.ended_at is None else instant(worker.ended_at),
+        return cls.copy_of(
+            worker,
+            instant,
             holding=holding if leases is None else len(leases),
             leases=None if leases is None else [*leases],
             **more,
@@ -116,7 +101,7 @@ class Workers(AnswerRecord, frozen=True):
     next: Next
 
 
-class PageOfWorkers(QueryRecord):
+class ListWorkers(QueryRecord):
     gone: Annotated[
         bool, Meta(description="Include workers that have left or were lost.", examples=[True])
     ] = False
@@ -124,75 +109,65 @@ class PageOfWorkers(QueryRecord):
     cursor: Cursor = None
 
 
-REGISTER = Operation(
-    name="registerWorker",
-    method="POST",
-    path="/v1/workers",
-    summary="Register a worker. It claims with its id as `claimed_by`.",
+REGISTER = post(
+    "registerWorker",
+    "/v1/workers",
+    "Register a worker. It claims with its id as `claimed_by`.",
+    Registered,
     role=Role.CONSUME,
     scope=Scope.NAMED,
     request=NewWorker,
     example={"name": "mailer", "host": "node-1", "pid": 4711, "queues": ["mail"], "slots": 4},
-    answer=Registered,
     status=201,
 )
-LIST = Operation(
-    name="listWorkers",
-    method="GET",
-    path="/v1/workers",
-    summary="List registered workers with the number of leases each holds.",
-    role=Role.READ,
+LIST = get(
+    "listWorkers",
+    "/v1/workers",
+    "List registered workers with the number of leases each holds.",
+    Workers,
     scope=Scope.FILTERED,
-    query=PageOfWorkers,
-    answer=Workers,
+    query=ListWorkers,
 )
-GET = Operation(
-    name="getWorker",
-    method="GET",
-    path="/v1/workers/{worker}",
-    summary="Retrieve a worker with its leases.",
-    role=Role.READ,
+GET = get(
+    "getWorker",
+    "/v1/workers/{worker}",
+    "Retrieve a worker with its leases.",
+    Worker,
     scope=Scope.NAMED,
-    answer=Worker,
     errors=(WorkerNotFound,),
 )
-ALIVE = Operation(
-    name="isWorkerAlive",
-    method="POST",
-    path="/v1/workers/{worker}/alive",
-    summary="Send a beat. False means that the worker must register again.",
+ALIVE = post(
+    "isWorkerAlive",
+    "/v1/workers/{worker}/alive",
+    "Send a beat. False means that the worker must register again.",
+    bool,
     role=Role.CONSUME,
     scope=Scope.NAMED,
-    answer=bool,
     is_idempotent=True,
 )
-BEAT = Operation(
-    name="beatWorker",
-    method="POST",
-    path="/v1/workers/{worker}/beat",
-    summary="Send a beat. The response says whether the worker should drain.",
+BEAT = post(
+    "beatWorker",
+    "/v1/workers/{worker}/beat",
+    "Send a beat. The response says whether the worker should drain.",
+    Registered,
     role=Role.CONSUME,
     scope=Scope.NAMED,
-    answer=Registered,
     errors=(WorkerGone,),
     is_idempotent=True,
 )
-DRAIN = Operation(
-    name="drainWorker",
-    method="POST",
-    path="/v1/workers/{worker}/drain",
-    summary="Ask a worker to finish its messages and to claim no more.",
-    role=Role.OPERATE,
+DRAIN = post(
+    "drainWorker",
+    "/v1/workers/{worker}/drain",
+    "Ask a worker to finish its messages and to claim no more.",
+    Worker,
     scope=Scope.NAMED,
-    answer=Worker,
     errors=(WorkerNotFound, WorkerGone),
     is_idempotent=True,
 )
-LEAVE: Operation[None] = Operation(
-    name="removeWorker",
-    method="DELETE",
-    path="/v1/workers/{worker}",
-    summary="Deregister a worker. Messages it still holds are released.",
+LEAVE: Operation[None] = delete(
+    "removeWorker",
+    "/v1/workers/{worker}",
+    "Deregister a worker. Messages it still holds are released.",
     role=Role.CONSUME,
     scope=Scope.NAMED,
     status=204,

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overloa
 
 import msgspec
 
-from penstock.api.sends import Sent
+from penstock.api.messages import Sent
 from penstock.client import application_name as naming
 from penstock.client.backend import Backend
-from penstock.client.bus.bus import BusPart
+from penstock.client.bus.bus import BusMixin
 from penstock.client.bus.notifications import NotificationQueue
-from penstock.client.declared_queues import DeclaredQueues
+from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
 from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.current import Current, running_job_label
-from penstock.client.jobs.handlers import JobHandlers
-from penstock.client.jobs.hooks import check_worker_hook
+from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
 from penstock.client.jobs.job import Enqueued, Job
 from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
 from penstock.client.jobs.jobs import Jobs
@@ -31,7 +30,6 @@ from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.queue_options import QueueOptions, settings_of
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
 from penstock.client.remote.backend import RemoteBackend
 from penstock.client.resources.circuits import CircuitClient
@@ -62,7 +60,7 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusPart, Application):
+class Penstock(BusMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
     `settings` configure a store in this process and have the same names as on a server:
@@ -294,7 +292,7 @@ class Penstock(BusPart, Application):
         backend = self._lazy_backend.get()
         self._subscribe_all(backend)
         for name in self.queues:
-            self._settle(backend, name)
+            self._apply_declared(backend, name)
         for recurrence in self.recurring.declared:
             recurring.declare(backend.channel, recurrence, owner=self.name)
         return self._with_own(backend.source())
@@ -380,7 +378,7 @@ class Penstock(BusPart, Application):
         if tx is not None and self.url.startswith(SQLITE) and not self._lazy_backend.is_open:
             raise InvalidRequest("call app.open() before the transaction that is given as tx=")
 
-    def _settle(self, backend: Backend, queue: str) -> None:
+    def _apply_declared(self, backend: Backend, queue: str) -> None:
         self._declared.apply(backend, queue)
 
     def _named(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from penstock.api.sends import SendResult
+from penstock.api.messages import SendResult
 from penstock.api.topics import Published
 from penstock.client.bus.subscription import DeclaredSubscription
 from penstock.client.channel import Channel
@@ -13,6 +14,9 @@ from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.ports.clock import Clock
 from penstock.worker.application import JobSource
+
+Drafts = Sequence[Draft]
+Values = Mapping[str, Any]  # the settings of a queue
 
 
 class Backend(Protocol):
@@ -23,43 +27,25 @@ class Backend(Protocol):
     them as JSON and rejects `tx`.
     """
 
-    @property
-    def clock(self) -> Clock: ...
-
-    @property
-    def channel(self) -> Channel:
-        """Answers the operations of the API."""
-        ...
-
-    @property
-    def limits(self) -> Limits | None:
-        """The limits of the store; None for a server, which checks its own."""
-        ...
+    clock: Clock
+    channel: Channel  # answers the operations of the API
+    limits: Limits | None  # of the store; None for a server, which checks its own
 
     def send(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
     ) -> list[SendResult]:
         """Send drafts; creates a missing queue, with `settings` if it is created in `tx`."""
         ...
 
     async def send_async(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> list[SendResult]: ...
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
+    ) -> list[SendResult]:
+        return await asyncio.to_thread(self.send, queue, drafts, tx=tx, settings=settings)
 
     def publish(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,
@@ -71,18 +57,22 @@ class Backend(Protocol):
     async def publish_async(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,
         subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]: ...
+    ) -> list[Published]:
+        return await asyncio.to_thread(
+            self.publish, topic, drafts, node=node, tx=tx, subscriptions=subscriptions
+        )
 
     def complete(self, receipt: str, *, tx: object) -> None:
         """Complete a claimed message in the caller's transaction; raises LeaseLost."""
         ...
 
-    async def complete_async(self, receipt: str, *, tx: object) -> None: ...
+    async def complete_async(self, receipt: str, *, tx: object) -> None:
+        self.complete(receipt, tx=tx)
 
     def source(self) -> JobSource: ...
 

@@ -1,13 +1,21 @@
-"""How a client reaches a broker: over HTTP, or in its own process."""
+"""How a client reaches a broker, over HTTP or in its own process, and sequences of requests.
+
+A flow is a generator, written once for blocking and for async callers: it yields requests and
+pauses, and receives the answers or errors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+import asyncio
+import threading
+from collections.abc import Generator, Mapping
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord
+from penstock.ports.unit_of_work import await_steps, run_steps
 
 Answer = TypeVar("Answer")
 Body = msgspec.Struct | Mapping[str, Any]
@@ -44,4 +52,52 @@ class Channel(Protocol):
         **path: str,
     ) -> Answer:
         """The same without blocking the event loop."""
-        ...
+        return await asyncio.to_thread(
+            lambda: self.request(operation, body, query, only_new=only_new, tx=tx, **path)
+        )
+
+
+T = TypeVar("T")
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """One request to the broker."""
+
+    operation: Operation[Any]
+    path: Mapping[str, str] = {}
+    body: Body | None = None
+    query: QueryRecord | None = None
+    only_new: bool = False  # a PUT must not change what exists
+
+
+class Pause(msgspec.Struct, frozen=True):
+    seconds: float
+
+
+Flow = Generator[Ask | Pause, Any, T]
+
+
+def run(channel: Channel, flow: Flow[T]) -> T:
+    answer: T = run_steps(cast(Any, flow), cast(Any, partial(_take_step, channel)))
+    return answer
+
+
+async def run_async(channel: Channel, flow: Flow[T]) -> T:
+    answer: T = await await_steps(cast(Any, flow), cast(Any, partial(_take_step_async, channel)))
+    return answer
+
+
+def _take_step(channel: Channel, step: Ask | Pause) -> Any:
+    if isinstance(step, Pause):
+        return threading.Event().wait(step.seconds)
+    return channel.request(
+        step.operation, step.body, step.query, only_new=step.only_new, **step.path
+    )
+
+
+async def _take_step_async(channel: Channel, step: Ask | Pause) -> Any:
+    if isinstance(step, Pause):
+        return await asyncio.sleep(step.seconds)
+    return await channel.request_async(
+        step.operation, step.body, step.query, only_new=step.only_new, **step.path
+    )

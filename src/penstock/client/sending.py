@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from penstock.api.sends import Sent
+from penstock.api.messages import Sent
 from penstock.client.jobs.job import Enqueued
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.domain.errors import InvalidRequest, PenstockError

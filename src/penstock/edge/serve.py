@@ -13,29 +13,16 @@ from functools import partial
 
 import uvloop
 
-from penstock.edge.aweq.api import AweqApi
-from penstock.edge.console.api import ConsoleApi
 from penstock.edge.embedded_workers import EmbeddedWorkers
-from penstock.edge.native.bind import routes_of
-from penstock.edge.native.docs.api import DocsApi
-from penstock.edge.native.operations.acts import ActApi
-from penstock.edge.native.operations.claims import ClaimApi
-from penstock.edge.native.operations.health import HealthApi
-from penstock.edge.native.operations.live import LiveApi
-from penstock.edge.native.operations.metrics import MetricsApi
-from penstock.edge.native.operations.sends import SendApi
-from penstock.edge.push_routes import push_routes, takes_coded
+from penstock.edge.routes import accepts_encoded, routes
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
 from penstock.edge.server.listener import HttpServer
-from penstock.edge.server.router import HttpRoute, Router
+from penstock.edge.server.router import Router
 from penstock.edge.server.traffic import Traffic
-from penstock.edge.sqs.api import SqsApi
-from penstock.edge.worker_routes import work_routes
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
-from penstock.wiring.handlers import handlers_of
 
 # Framing and the fields around the bodies of a batch.
 _ENVELOPE_BYTES = 64 * 1024
@@ -56,7 +43,7 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) 
     gc.freeze()  # existing objects stay: the collector need not visit them
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
-        broker.refuse_open_door()
+        broker.refuse_public_without_keys()
         with _scaling(broker):
             uvloop.run(_serve_until_stopped(broker, on_ready or _print))
     finally:
@@ -116,7 +103,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
         idle_timeout=settings.idle_timeout_ms / 1000,
         max_connections=settings.max_connections,
     )
-    traffic.takes_coded = partial(takes_coded, broker)
+    traffic.accepts_encoded = partial(accepts_encoded, broker)
     server = HttpServer(traffic, broker.wall, broker.health)
     tls = _tls(settings.tls_cert, settings.tls_key)
     port = await server.start(settings.host, settings.port, tls=tls)
@@ -137,63 +124,6 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # the store may hang
     await server.stop(drain_ms=settings.drain_ms)
     await workers.ended()
-
-
-def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
-    """All routes of the server."""
-    limits = broker.settings.limits
-    scheme = "https" if broker.settings.server.tls_cert else "http"
-    found = [
-        *_aweq_routes(broker, room),
-        *SendApi(broker.messages, limits).routes(),
-        *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
-        *ActApi(broker.messages, broker.directory, limits).routes(),
-        *routes_of(handlers_of(broker, room)),
-        *work_routes(broker, room),
-        *push_routes(broker),
-        *MetricsApi(
-            broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
-        ).routes(),
-        *HealthApi(broker.insight, broker.health).routes(),
-        *LiveApi(
-            broker.watch,
-            most_listeners=limits.max_listeners,
-            is_let_in=broker.keyring.is_let_in,
-            health=broker.health,
-        ).routes(),
-    ]
-    has_console = broker.settings.console.enabled
-    docs = DocsApi(
-        found,
-        is_key_needed=lambda: broker.keyring.is_needed,
-        scheme=scheme,
-        home="/console" if has_console else "/docs",
-    )
-    found += docs.routes()
-    if has_console:
-        found += ConsoleApi(
-            broker.keyring,
-            broker.logins,
-            is_tls=scheme == "https",
-            has_aweq=broker.settings.aweq.enabled,
-        ).routes()
-    if broker.settings.sqs.enabled:
-        found += SqsApi(broker, room, scheme=scheme, home=docs.home).routes()
-    return found
-
-
-def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
-    settings = broker.settings
-    if not settings.aweq.enabled:
-        return []
-    return AweqApi(
-        broker.messages,
-        broker.queues,
-        room,
-        settings=settings.aweq,
-        reap_interval_ms=settings.queues.reap_interval_ms,
-        limits=settings.limits,
-    ).routes()
 
 
 def _print(line: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from penstock.api.operation import Instant, Operation
+from penstock.api.operation import Operation, ToInstant
 from penstock.domain.access.api_key import ANYONE, Caller
 from penstock.ports.unit_of_work import Steps, Work
 
@@ -21,7 +21,7 @@ class Call(msgspec.Struct, Generic[Body, Query], frozen=True, kw_only=True):
     query: Query
     caller: Caller = ANYONE
     only_new: bool = False  # a PUT must not replace an existing resource (HTTP: If-None-Match: *)
-    instant: Callable[[int], Instant]  # renders instants: text for HTTP, datetimes in process
+    instant: ToInstant  # renders instants: text for HTTP, datetimes in process
     json_value: Callable[[str], Any]  # renders stored JSON: raw for HTTP, decoded in process
 
 

@@ -1,4 +1,4 @@
-"""Circuits.
+"""Circuits, and the settings of the breaker.
 
 Circuits are shared by all queues.  A key for some queues sees only the circuits that hold one of
 them, and cannot change any.
@@ -6,21 +6,38 @@ them, and cannot change any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
 from penstock.api import circuits
-from penstock.api.circuits import Circuit, CircuitsOfRoute, Closed, Minute, Minutes, Unheld
-from penstock.api.operation import Instant
+from penstock.api.circuits import (
+    Circuit,
+    CircuitRoute,
+    CircuitSettings,
+    CircuitSettingsList,
+    CircuitsOfRoute,
+    Closed,
+    Minute,
+    Minutes,
+    Unheld,
+)
+from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import is_limited, sees
-from penstock.domain.circuit.overrides import check_route
+from penstock.domain.circuit import overrides
+from penstock.domain.circuit.overrides import NONE, check_route
+from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.domain.errors import CircuitNotFound
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
+from penstock.services.circuits.breaker import Breaker
 from penstock.services.circuits.circuits import CircuitService, CircuitView
 from penstock.services.circuits.insight import MAX_HELD, CircuitInsight
+from penstock.services.circuits.overrides import Change
+from penstock.services.circuits.settings import CircuitSettingsService as Settings
+from penstock.services.circuits.settings import SettingsView
 
 
 class CircuitOperations:
@@ -64,17 +81,7 @@ class CircuitOperations:
     def samples(self, call: Call[None, None]) -> Steps[Minutes]:
         yield from self._visible(call)
         minutes = yield from self._insight.minutes(call.path["circuit"])
-        return Minutes(
-            minutes=[
-                Minute(
-                    at=call.instant(minute.at),
-                    successes=minute.successes,
-                    failures=minute.failures,
-                    fail_ratio=minute.fail_ratio,
-                )
-                for minute in minutes
-            ]
-        )
+        return Minutes(minutes=[Minute.copy_of(minute, call.instant) for minute in minutes])
 
     def close_all(self, call: Call[None, None]) -> Work[Closed]:
         return self._circuits.close_all().map(lambda count: Closed(closed=count))
@@ -131,19 +138,72 @@ def _limited(views: Iterable[CircuitView], own: Mapping[str, Sequence[str]]) -> 
 
 
 def _circuit(
-    view: CircuitView, instant: Callable[[int], Instant], *, held_queues: list[str] | None = None
+    view: CircuitView, instant: ToInstant, *, held_queues: list[str] | None = None
 ) -> Circuit:
-    circuit = view.circuit
-    return Circuit(
+    return Circuit.copy_of(
+        view.circuit,
+        instant,
         hash=view.hash,
-        pattern=circuit.pattern,
-        state=circuit.state,
-        fail_ratio=circuit.fail_ratio,
         held=view.held,
-        is_forced=circuit.is_forced,
-        reopened=circuit.reopened,
         awaiting_unhold=view.awaiting_unhold,
-        opened_at=None if circuit.opened_at is None else instant(circuit.opened_at),
         metric_name=view.metric_name,
         held_queues=held_queues,
+    )
+
+
+Values = dict[str, Any]
+
+
+class CircuitSettingsOperations:
+    def __init__(self, breaker: Breaker, service: Settings) -> None:
+        self._breaker = breaker
+        self._settings = service
+
+    def handlers(self) -> Handlers:
+        return {
+            circuits.GET_BREAKER: self.get_breaker,
+            circuits.CHANGE_BREAKER: self.change_breaker,
+            circuits.RESET_BREAKER: self.reset_breaker,
+            circuits.LIST_SETTINGS: self.list,
+            circuits.GET_SETTINGS: self.get,
+            circuits.PUT_SETTINGS: self.put,
+            circuits.CHANGE_SETTINGS: self.change,
+            circuits.RESET_SETTINGS: self.reset,
+        }
+
+    def get_breaker(self, call: Call[None, None]) -> Work[BreakerSettings]:
+        return self._breaker.get()
+
+    def change_breaker(self, call: Call[Values, None]) -> Work[BreakerSettings]:
+        return self._breaker.change(partial(change, call.body))
+
+    def reset_breaker(self, call: Call[None, None]) -> Work[BreakerSettings]:
+        return self._breaker.reset()
+
+    def list(self, call: Call[None, None]) -> Work[CircuitSettingsList]:
+        return self._settings.all().map(
+            lambda views: CircuitSettingsList(circuits=[_settings(view) for view in views])
+        )
+
+    def get(self, call: Call[None, CircuitRoute]) -> Work[CircuitSettings]:
+        return self._settings.get(call.path["circuit"], route=call.query.route).map(_settings)
+
+    def put(self, call: Call[Values, CircuitRoute]) -> Work[CircuitSettings]:
+        wanted = overrides.read(call.body)
+        return self._change(call, lambda _: wanted)
+
+    def change(self, call: Call[Values, CircuitRoute]) -> Work[CircuitSettings]:
+        return self._change(call, partial(overrides.change, call.body))
+
+    def reset(self, call: Call[None, CircuitRoute]) -> Work[CircuitSettings]:
+        return self._change(call, lambda _: NONE)
+
+    def _change(self, call: Call[Any, CircuitRoute], change: Change) -> Work[CircuitSettings]:
+        circuit, route = call.path["circuit"], call.query.route
+        return self._settings.change(circuit, change, route=route).map(_settings)
+
+
+def _settings(view: SettingsView) -> CircuitSettings:
+    return CircuitSettings(
+        circuit=view.circuit, route=view.route, overrides=view.overrides, settings=view.settings
     )

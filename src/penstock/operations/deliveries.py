@@ -1,15 +1,16 @@
-"""Deliveries."""
+"""Deliveries, and the routes they take."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
+from functools import partial
 
 from msgspec import UNSET
 
 from penstock.api import deliveries
-from penstock.api.deliveries import Accepted
+from penstock.api.deliveries import Accepted, Match, MatchedUri, Route, Rules
 from penstock.domain.access.api_key import Role, allow
 from penstock.domain.delivery.delivery import METHODS, OF_THE_CONNECTION, Delivery, Header, short_id
 from penstock.domain.errors import InvalidRequest
@@ -17,8 +18,9 @@ from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
 from penstock.operations.drafts import text_of
 from penstock.ports.clock import Clock
-from penstock.ports.unit_of_work import Steps
+from penstock.ports.unit_of_work import Computation, Steps
 from penstock.services.deliveries import DeliveryService
+from penstock.services.routes import RouteService
 
 MAX_HEADERS = 100
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
@@ -93,3 +95,27 @@ def _headers(headers: dict[str, str]) -> tuple[Header, ...]:
         if name.lower() in OF_THE_CONNECTION:
             raise InvalidRequest(f"header {name} belongs to one connection; leave it out")
     return tuple(headers.items())
+
+
+class RouteOperations:
+    def __init__(self, service: RouteService) -> None:
+        self._routes = service
+
+    def handlers(self) -> Handlers:
+        return {
+            deliveries.LIST_ROUTES: self.list,
+            deliveries.PUT_ROUTES: self.put,
+            deliveries.MATCH_ROUTE: self.match,
+        }
+
+    def list(self, call: Call[None, None]) -> deliveries.Routes:
+        return deliveries.Routes.of(self._routes.table)
+
+    def put(self, call: Call[Rules, None]) -> Steps[deliveries.Routes]:
+        parsed = yield from Computation(partial(self._routes.parse, text_of(call.body.rules)))
+        yield from self._routes.keep(parsed)
+        return deliveries.Routes.of(self._routes.table)
+
+    def match(self, call: Call[None, MatchedUri]) -> Match:
+        route = self._routes.match(call.query.uri)
+        return Match(route=Route.of(route), target=route.target(call.query.uri))

@@ -1,21 +1,24 @@
-"""History."""
+"""History and facts."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from penstock.api import history
-from penstock.api.history import Attempt, Ending, Past, SearchHistory
+from penstock.api.history import Attempt, Ending, Fact, Past, SearchFacts, SearchHistory
+from penstock.domain import fact as domain_fact
 from penstock.domain.access.api_key import Role, allow
 from penstock.domain.datetimes import read_instant
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.fact import FactFilter
 from penstock.domain.message import history as domain
 from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
-from penstock.operations.cursor import from_cursor, to_cursor
+from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
+from penstock.services.facts import FactService
 from penstock.services.history import Insight
 
 
@@ -49,7 +52,7 @@ class HistoryOperations:
             allow(call.caller, Role.READ, queue)
         return Past(
             endings=[Ending.of(ending, call.instant) for ending in past.endings],
-            attempts=[Attempt.of(attempt, call.instant) for attempt in past.attempts],
+            attempts=[Attempt.copy_of(attempt, call.instant) for attempt in past.attempts],
         )
 
 
@@ -72,3 +75,33 @@ def _filter(query: SearchHistory) -> HistoryFilter:
         before=before,
         limit=query.limit,
     )
+
+
+class FactOperations:
+    def __init__(self, service: FactService) -> None:
+        self._facts = service
+
+    def handlers(self) -> Handlers:
+        return {history.SEARCH_FACTS: self.search}
+
+    def search(self, call: Call[None, SearchFacts]) -> Work[history.Facts]:
+        query = call.query
+        before: Any = from_cursor(query.cursor, 2)
+        wanted = FactFilter(
+            kind=query.kind,
+            subject=query.subject,
+            from_at=read_instant("from", query.from_, default=0),
+            to_at=read_instant("to", query.to, default=2**62),
+            before=before,
+            limit=query.limit,
+        )
+
+        def answer(found: list[domain_fact.Fact]) -> history.Facts:
+            following = None
+            if len(found) == wanted.limit:
+                following = to_cursor(found[-1].at, found[-1].fact_no)
+            return history.Facts(
+                facts=[Fact.of(fact, call.instant) for fact in found], next=following
+            )
+
+        return self._facts.search(wanted).map(answer)

@@ -1,26 +1,27 @@
-"""Look up, browse and change messages, as an operator does."""
+"""Look up, browse and change messages, one by id or many at once, as an operator does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.api import manual_acts, messages
-from penstock.api.manual_acts import Buried, End, Reason, Reschedule
+from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Page
-from penstock.api.operation import Instant
+from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import Role, allow
 from penstock.domain.datetimes import parse_instant, read_instant
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, WrongState
 from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import Message, State
-from penstock.domain.message.selection import SHOWN, Pick
+from penstock.domain.message.selection import SHOWN, BulkOrder, Pick, check_order
 from penstock.operations.call import Call, Handlers
-from penstock.operations.cursor import from_cursor, to_cursor
-from penstock.ports.unit_of_work import Steps, Work
+from penstock.operations.paging import from_cursor, to_cursor
+from penstock.ports.unit_of_work import Steps, Together, Work
+from penstock.services.message_views import Place
 from penstock.services.messages import MessageService, MessageView
-from penstock.services.selection import Picking
+from penstock.services.selection import MAX_PICKED, Picking
 
 
 class MessageOperations:
@@ -113,7 +114,7 @@ def browsable_state(state: str) -> State:
 
 
 def record_of(
-    view: MessageView, instant: Callable[[int], Instant], json_value: Callable[[str], Any]
+    view: MessageView, instant: ToInstant, json_value: Callable[[str], Any]
 ) -> messages.Message:
     message, content = view.message, view.content
     if isinstance(message, Ending):
@@ -123,5 +124,86 @@ def record_of(
     )
 
 
-def acted_of(message: Message, instant: Callable[[int], Instant]) -> Acted:
+def acted_of(message: Message, instant: ToInstant) -> Acted:
     return Acted(message.id, message.state, instant(message.due_at))
+
+
+_AT_ONCE = 200  # messages per transaction; other writes run in between
+
+
+class BulkOperations:
+    def __init__(self, service: MessageService, picking: Picking) -> None:
+        self._messages = service
+        self._picking = picking
+
+    def handlers(self) -> Handlers:
+        return {manual_acts.BULK: self.change}
+
+    def change(self, call: Call[Bulk, None]) -> Steps[Changed]:
+        wanted, queue = call.body, call.path["queue"]
+        if (wanted.ids is None) is (wanted.where is None):
+            raise InvalidRequest("give ids or where, not both")
+        pick = None if wanted.where is None else _pick(wanted.where)
+        order = BulkOrder(
+            act=wanted.act,
+            reason=wanted.reason,
+            due_at=self._due_at(wanted),
+            is_running_ok=wanted.is_running_ok,
+        )
+        check_order(order, None if pick is None else pick.state)
+        absent, is_cut = 0, False
+        if pick is not None:
+            ids, is_cut = yield from self._ids(queue, pick)
+        else:
+            assert wanted.ids is not None
+            ids = yield from self._picking.of_queue(queue, wanted.ids)
+            absent = len(set(wanted.ids)) - len(ids)
+        if wanted.is_dry_run:
+            return Changed(len(ids), 0, absent, is_cut)
+        changed = yield from self._act(queue, ids, order)
+        return Changed(len(ids), changed, len(ids) - changed + absent, is_cut)
+
+    def _due_at(self, wanted: Bulk) -> int | None:
+        if wanted.due_at is None and wanted.delay_ms is None:
+            return None
+        due_at = None if wanted.due_at is None else parse_instant("due_at", wanted.due_at)
+        return self._messages.due_at(due_at, wanted.delay_ms)
+
+    def _ids(self, queue: str, pick: Pick) -> Steps[tuple[list[str], bool]]:
+        """Collect the ids of all matches first, because an act changes the order of the pages."""
+        ids: list[str] = []
+        after: Place | None = None
+        while True:
+            page = yield from self._picking.ids(queue, pick, after=after)
+            ids += page.ids
+            if page.after is None or len(ids) > MAX_PICKED:
+                return ids[:MAX_PICKED], len(ids) > MAX_PICKED
+            after = page.after
+
+    def _act(self, queue: str, ids: Sequence[str], order: BulkOrder) -> Steps[int]:
+        changed = 0
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            answers = yield from Together(
+                [self._picking.act(message_id, order, queue=queue) for message_id in some]
+            )
+            for answer in answers:
+                if isinstance(answer, PenstockError):
+                    # Claimed, finished or moved in the meantime: counts as refused.
+                    if not isinstance(answer, (WrongState, MessageNotFound)):
+                        raise answer
+                else:
+                    changed += 1
+        return changed
+
+
+def _pick(where: Where) -> Pick:
+    return Pick(
+        state=browsable_state(where.state),
+        kind=where.kind,
+        tag=where.tag,
+        group=where.group,
+        entity_id=where.entity_id,
+        sent_from=read_instant("sent_from", where.sent_from, default=0),
+        sent_before=read_instant("sent_before", where.sent_before, default=MAX_INSTANT + 1),
+    )

@@ -27,9 +27,9 @@ from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.notification import FUTURE_TOKEN
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
-from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.operations.drafts import draft_of, text_of
 from penstock.operations.messages import acted_of, record_of
+from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import MessageService, MessageView
 from penstock.services.notifications import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from penstock.api import overview, samples
+from penstock.api import counters, overview
+from penstock.api.counters import GetSamples, Graph, Point
 from penstock.api.overview import (
     Damage,
     HangingRoute,
@@ -16,7 +17,6 @@ from penstock.api.overview import (
     Stats,
 )
 from penstock.api.queues import Counts, Totals
-from penstock.api.samples import GetSamples, Graph, Point
 from penstock.domain.access.api_key import Caller, is_limited, sees
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.datetimes import read_instant
@@ -62,8 +62,8 @@ class OverviewOperations:
         return {
             overview.STATS: self.stats,
             overview.PROBLEMS: self.problems,
-            samples.SAMPLES: self.samples,
-            samples.QUEUE_SAMPLES: self.samples,
+            counters.SAMPLES: self.samples,
+            counters.QUEUE_SAMPLES: self.samples,
         }
 
     def stats(self, call: Call[None, None]) -> Steps[Stats]:
@@ -102,7 +102,7 @@ class OverviewOperations:
             hanging_routes=tuple(
                 HangingRoute.of(one, self._endpoint(one), instant) for one in hanging
             ),
-            old_transactions=tuple(OldTransaction.of(one, instant) for one in old),
+            old_transactions=tuple(OldTransaction.copy_of(one, instant) for one in old),
             damage=None if damage is None else Damage.of(damage),
         )
 

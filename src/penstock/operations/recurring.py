@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.api import recurring
-from penstock.api.recurring import Instants, NewRecurring, Preview, Retire, Retired, Run
+from penstock.api.operation import PageQuery
+from penstock.api.recurring import Instants, NewRecurring, Preview, Retire, Retired, Run, rhythm_of
 from penstock.domain.access.api_key import Role, allow, sees
 from penstock.domain.errors import ScheduleNotFound
 from penstock.domain.queue.queue import check_name
@@ -35,7 +36,7 @@ class RecurringOperations:
             recurring.RUN: self.run,
         }
 
-    def page(self, call: Call[None, recurring.Paging]) -> Steps[recurring.RecurringPage]:
+    def page(self, call: Call[None, PageQuery]) -> Steps[recurring.RecurringPage]:
         limit, after = call.query.limit, call.query.cursor or ""
         found: list[Schedule] = []
         # Schedules that the caller may not see do not count towards the page.
@@ -58,7 +59,7 @@ class RecurringOperations:
             yield from self._allowed(call, Role.OPERATE)
         schedule = yield from self._recurring.declare(
             call.path["schedule"],
-            wanted.rhythm(),
+            rhythm_of(wanted),
             wanted.template(text_of(wanted.body)),
             catch_up=wanted.catch_up,
             overlap=wanted.overlap,
@@ -102,7 +103,7 @@ class RecurringOperations:
         return Instants(instants=[call.instant(at) for at in instants])
 
     def preview_rhythm(self, call: Call[Preview, None]) -> Steps[Instants]:
-        instants = yield from self._recurring.preview(call.body.rhythm(), count=call.body.count)
+        instants = yield from self._recurring.preview(rhythm_of(call.body), count=call.body.count)
         return Instants(instants=[call.instant(at) for at in instants])
 
     def _allowed(self, call: Call[Any, Any], role: Role) -> Steps[Schedule]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.api import scaling
-from penstock.api.scaling import Decided, Decisions, Fleet, Fleets, PageOfDecisions, Wanted
+from penstock.api.operation import PageQuery
+from penstock.api.scaling import Decided, Decisions, Fleet, Fleets, Wanted
 from penstock.domain.access.api_key import Caller, sees
 from penstock.domain.errors import FleetNotFound
 from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet_sources import OWN
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
 from penstock.operations.call import Call, Handlers
-from penstock.operations.cursor import from_cursor, to_cursor
+from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.facts import FactService
@@ -53,7 +54,7 @@ class ScalingOperations:
         status = yield from self._visible(call)
         return Fleet.of(status, call.instant, now=self._clock.now())
 
-    def decisions(self, call: Call[None, PageOfDecisions]) -> Steps[Decisions]:
+    def decisions(self, call: Call[None, PageQuery]) -> Steps[Decisions]:
         status = yield from self._visible(call)
         before: Any = from_cursor(call.query.cursor, 2)
         limit = call.query.limit

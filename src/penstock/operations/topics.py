@@ -81,7 +81,7 @@ class TopicOperations:
         allow_dead_letters(call.caller, wanted.settings and wanted.settings.dead_letter_queue)
 
         def answer(made: bus.Subscribed) -> Subscription | StatusAnswer[Subscription]:
-            subscription = Subscription.of(made.subscription, call.instant)
+            subscription = Subscription.copy_of(made.subscription, call.instant)
             return subscription if made.is_new else StatusAnswer(subscription, 200)
 
         return self._bus.subscribe(
@@ -90,7 +90,7 @@ class TopicOperations:
 
     def subscription(self, call: Call[None, None]) -> Work[Subscription]:
         found = self._bus.subscription(*_subscription(call, Role.READ))
-        return found.map(lambda one: Subscription.of(one, call.instant))
+        return found.map(lambda one: Subscription.copy_of(one, call.instant))
 
     def unsubscribe(self, call: Call[None, topics.RemoveSubscription]) -> Steps[None]:
         with_queue = call.query.with_queue

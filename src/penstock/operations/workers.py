@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from penstock.api import workers
-from penstock.api.workers import Lease, PageOfWorkers, Registered, Worker
+from penstock.api.workers import Lease, ListWorkers, Registered, Worker
 from penstock.domain import worker as domain
 from penstock.domain.access.api_key import Caller, Role, allow, is_limited, sees
 from penstock.domain.errors import Forbidden, WorkerGone
@@ -45,7 +45,7 @@ class WorkerOperations:
             allow(call.caller, Role.CONSUME, queue)
         return self._workers.register(wanted).map(lambda worker: self._registered(worker, call))
 
-    def page(self, call: Call[None, PageOfWorkers]) -> Steps[workers.Workers]:
+    def page(self, call: Call[None, ListWorkers]) -> Steps[workers.Workers]:
         query = call.query
         views = yield from self._workers.page(
             after=query.cursor or "", limit=query.limit, with_gone=query.gone

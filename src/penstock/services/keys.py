@@ -141,7 +141,7 @@ class Keyring:
         key = self._ring.by_id.get(key_id)
         return None if key is None else access.caller_of(key)
 
-    def is_let_in(self, caller: Caller) -> bool:
+    def is_still_valid(self, caller: Caller) -> bool:
         """Whether the caller is still accepted; for long-lived connections such as live updates."""
         return not self.is_needed or caller.key_id in self._ring.by_id
 

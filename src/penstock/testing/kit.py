@@ -4,27 +4,56 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypedDict, Unpack
 
+from penstock.api.messages import SendResult
 from penstock.client.app import Penstock
+from penstock.client.blocking import run_off_loop
 from penstock.client.jobs.job import Job
-from penstock.client.off_loop import run_off_loop
+from penstock.client.local.backend import LocalBackend
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.limits import HOUR
+from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import HandlerOutcome as HandlerOutcome
+from penstock.ports.clock import Clock
+from penstock.settings import Settings
 from penstock.settings.store_url import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
-from penstock.testing.inline import Inline
 from penstock.testing.runs import KitRunner, Run
 from penstock.testing.views import JobQuery, JobView
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.slots.coroutines import run_here
+
+
+class Inline(LocalBackend):
+    """Sends in the caller's own transaction are not reported, because it has not committed yet."""
+
+    def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
+        super().__init__(settings, clock=clock)
+        self._on_sent = on_sent
+
+    def send(
+        self, queue: str, drafts: Sequence[Draft], *, tx: object = None, **more: Any
+    ) -> list[SendResult]:
+        answers = super().send(queue, drafts, tx=tx, **more)
+        if tx is None:
+            self._on_sent()
+        return answers
+
+    async def send_async(
+        self, queue: str, drafts: Sequence[Draft], *, tx: object = None, **more: Any
+    ) -> list[SendResult]:
+        answers = await super().send_async(queue, drafts, tx=tx, **more)
+        if tx is None:
+            self._on_sent()
+        return answers
+
 
 P = ParamSpec("P")
 

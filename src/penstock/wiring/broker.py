@@ -182,7 +182,7 @@ class Broker:
         with self._refreshing:  # otherwise an older read might replace a newer one
             self.keyring.take(self.keys.all().result())
 
-    def refuse_open_door(self) -> None:
+    def refuse_public_without_keys(self) -> None:
         """Raise InvalidRequest if a public address would be served without any API key."""
         host = self.settings.server.host
         if not is_loopback(host) and not self.keyring.is_needed:

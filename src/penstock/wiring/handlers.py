@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
-from penstock.operations.bulk import BulkOperations
 from penstock.operations.call import Handlers
-from penstock.operations.circuit_settings import CircuitSettingsOperations
-from penstock.operations.circuits import CircuitOperations
-from penstock.operations.deliveries import DeliveryOperations
-from penstock.operations.facts import FactOperations
-from penstock.operations.history import HistoryOperations
+from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
+from penstock.operations.deliveries import DeliveryOperations, RouteOperations
+from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
-from penstock.operations.messages import MessageOperations
-from penstock.operations.moves import MoveOperations
+from penstock.operations.messages import BulkOperations, MessageOperations
 from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingClaims
-from penstock.operations.queues import QueueOperations
+from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
-from penstock.operations.routes import RouteOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.tables import TableOperations
 from penstock.operations.topics import TopicOperations

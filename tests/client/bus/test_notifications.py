@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from penstock import Due, Penstock, RetrySchedule
+from penstock import DueNotification, Penstock, RetrySchedule
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.message.lifecycle import State
 from tests.client.bus.due import InvoiceDue
@@ -38,11 +38,11 @@ def test_a_notification_is_handled_when_its_date_has_come_and_not_before(
 def test_the_handler_is_told_the_date_the_tags_and_its_own_token(
     app, worker, clock, queue, account, tenant, moment
 ):
-    seen: list[Due] = []
+    seen: list[DueNotification] = []
     billing = app.notifications(queue)
 
     @billing.handler()
-    async def on_due(event: dict, about: Due) -> None:
+    async def on_due(event: dict, about: DueNotification) -> None:
         seen.append(about)
 
     recorded = billing.record(
@@ -168,7 +168,7 @@ def test_a_notification_is_moved_to_another_date(app, worker, clock, queue, acco
     billing = app.notifications(queue)
 
     @billing.handler()
-    def on_due(event: str, about: Due) -> None:
+    def on_due(event: str, about: DueNotification) -> None:
         seen.append(about.due_at)
 
     recorded = billing.record("x", due_at=moment(days=9), tags=(account,))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock import Penstock
-from penstock.api.sends import Draft
+from penstock.api.messages import Draft
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import InvalidRequest, TopicNotFound
 from tests.clocks import ManualClock

@@ -195,10 +195,10 @@ def test_a_back_off_is_a_duration_several_or_a_formula(idle, given, backoff):
 
 @pytest.mark.no_store("declaring")
 def test_a_job_tells_a_worker_what_it_is(idle):
-    @idle.job(timeout="30s", retries_timeouts=True, queue="mail")
+    @idle.job(timeout="30s", queue="mail")
     async def send() -> None: ...
 
-    assert (send.is_async, send.timeout_ms, send.retries_timeouts) == (True, 30_000, True)
+    assert (send.is_async, send.timeout_ms) == (True, 30_000)
     assert idle.queues == ["mail"]
     assert repr(send) == "<Job 'send' in queue 'mail'>"
 

@@ -13,8 +13,8 @@ import pytest
 
 from penstock import Bury, Cancel, Enqueued, Job, Penstock
 from penstock.api import messages, queues
+from penstock.client.channel import Flow
 from penstock.client.jobs.job_listing import list_jobs
-from penstock.client.request_flow import Flow
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.message.lease import Verb

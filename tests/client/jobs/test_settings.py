@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from penstock import Penstock
-from penstock.client.queue_options import QueueOptions
+from penstock.client.declared_queues import QueueOptions
 from penstock.domain.errors import InvalidRequest, TooLarge
 from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.queue.rate import Rate

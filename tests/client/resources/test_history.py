@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from penstock.client.remote.server import Remote
-from penstock.client.resources.history import HistoryClient
+from penstock.client.resources.messages import HistoryClient
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound
 from penstock.domain.message.history import AttemptOutcome

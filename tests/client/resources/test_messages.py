@@ -19,8 +19,7 @@ from penstock.domain.errors import InvalidRequest, MessageNotFound, QueueNotFoun
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 from penstock.domain.queue.queue import QueueSettings
-from penstock.operations.bulk import BulkOperations
-from penstock.operations.messages import MessageOperations
+from penstock.operations.messages import BulkOperations, MessageOperations
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer

@@ -10,11 +10,11 @@ import pytest
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.transport import Transport
-from penstock.client.resources.moves import MoveClient
+from penstock.client.resources.queues import MoveClient
 from penstock.domain.errors import MoveNotFound, MoveNotRunning, QueueNotFound
 from penstock.domain.message.move_task import MoveState
 from penstock.domain.queue.queue import QueueSettings
-from penstock.operations.moves import MoveOperations
+from penstock.operations.queues import MoveOperations
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer

@@ -14,8 +14,7 @@ from penstock.api.deliveries import Delivery
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.transport import Transport
-from penstock.client.resources.circuits import CircuitClient
-from penstock.client.resources.routes import RouteClient
+from penstock.client.resources.circuits import CircuitClient, RouteClient
 from penstock.domain.circuit.circuit import (
     CircuitState,
     Permit,
@@ -31,11 +30,9 @@ from penstock.domain.errors import (
     RouteNotFound,
 )
 from penstock.domain.queue.queue import QueueSettings
-from penstock.operations.circuit_settings import CircuitSettingsOperations
-from penstock.operations.circuits import CircuitOperations
-from penstock.operations.deliveries import DeliveryOperations
+from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
+from penstock.operations.deliveries import DeliveryOperations, RouteOperations
 from penstock.operations.job_circuits import JobCircuitOperations
-from penstock.operations.routes import RouteOperations
 from penstock.services.deliveries import DeliveryService
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.api import administration, facts, overview, samples
-from penstock.api.facts import SearchFacts
+from penstock.api import administration, counters, history, overview
+from penstock.api.counters import GetSamples
+from penstock.api.history import SearchFacts
 from penstock.api.operation import Operation, QueryRecord
 from penstock.api.overview import ListProblems
-from penstock.api.samples import GetSamples
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.server import Remote
 from penstock.client.remote.transport import Transport
@@ -53,9 +53,9 @@ def in_process(server: LiveServer) -> LocalChannel:
     [
         (overview.STATS, None, {}),
         (overview.PROBLEMS, ListProblems(), {}),
-        (samples.SAMPLES, GetSamples(step_ms=60_000), {}),
-        (samples.QUEUE_SAMPLES, GetSamples(), {"queue": "mail"}),
-        (facts.SEARCH, SearchFacts(limit=1), {}),
+        (counters.SAMPLES, GetSamples(step_ms=60_000), {}),
+        (counters.QUEUE_SAMPLES, GetSamples(), {"queue": "mail"}),
+        (history.SEARCH_FACTS, SearchFacts(limit=1), {}),
         (administration.LIST_KEYS, None, {}),
         (administration.GET_SETTINGS, None, {}),
     ],
@@ -78,7 +78,7 @@ def test_the_records_are_not_empty(in_process: LocalChannel) -> None:
     assert in_process.request(overview.STATS).counts.ready == 1
     [problems] = in_process.request(overview.PROBLEMS, query=ListProblems()).problems
     assert problems.queue == "mail"
-    assert in_process.request(facts.SEARCH, query=SearchFacts()).facts
+    assert in_process.request(history.SEARCH_FACTS, query=SearchFacts()).facts
     assert [key.name for key in in_process.request(administration.LIST_KEYS).keys] == [
         "for the list"
     ]
@@ -88,11 +88,11 @@ def test_the_records_are_not_empty(in_process: LocalChannel) -> None:
     ("operation", "query", "path", "error"),
     [
         (overview.PROBLEMS, ListProblems(limit=0), {}, InvalidRequest),
-        (samples.SAMPLES, GetSamples(step_ms=1_000), {}, InvalidRequest),
-        (samples.SAMPLES, GetSamples(step_ms=60_000 * 10**12), {}, InvalidRequest),
-        (samples.QUEUE_SAMPLES, GetSamples(), {"queue": "nowhere"}, QueueNotFound),
-        (facts.SEARCH, SearchFacts(cursor="x"), {}, InvalidRequest),
-        (facts.SEARCH, SearchFacts(from_="yesterday"), {}, InvalidRequest),
+        (counters.SAMPLES, GetSamples(step_ms=1_000), {}, InvalidRequest),
+        (counters.SAMPLES, GetSamples(step_ms=60_000 * 10**12), {}, InvalidRequest),
+        (counters.QUEUE_SAMPLES, GetSamples(), {"queue": "nowhere"}, QueueNotFound),
+        (history.SEARCH_FACTS, SearchFacts(cursor="x"), {}, InvalidRequest),
+        (history.SEARCH_FACTS, SearchFacts(from_="yesterday"), {}, InvalidRequest),
     ],
 )
 def test_both_channels_raise_the_same_error(

@@ -10,7 +10,7 @@ import pytest
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.transport import Transport
-from penstock.client.resources.scaling import ScalingClient
+from penstock.client.resources.workers import ScalingClient
 from penstock.domain.errors import FleetNotFound, FleetNotWatched, InvalidRequest
 from penstock.domain.scaling.fleet_run import FleetState
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note

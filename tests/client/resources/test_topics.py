@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.api.sends import Draft
+from penstock.api.messages import Draft
 from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.transport import Transport

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.domain.circuit.circuit import Circuit, CircuitState, circuit_hash
-from penstock.edge.metrics.circuits import render
+from penstock.edge.metrics import render_circuits
 from penstock.runtime.pusher.tally import PushResult, PushTally
 from penstock.services.circuits.circuits import CircuitsOverview, CircuitView
 from tests.edge.native.test_metrics import Metrics, parse
@@ -34,7 +34,9 @@ def render_metrics(
 ) -> Metrics:
     circuits = {view.hash: view for view in views}
     held = {view.hash: view.held for view in views if view.held} | (removed or {})
-    return parse(render(CircuitsOverview(circuits, held, awaiting), (tally or PushTally()).all()))
+    return parse(
+        render_circuits(CircuitsOverview(circuits, held, awaiting), (tally or PushTally()).all())
+    )
 
 
 @pytest.mark.parametrize(("state", "number"), [(CLOSED, 0), (HALF, 1), (OPEN, 2)])

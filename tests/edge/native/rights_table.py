@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from penstock.domain.access.api_key import Role, Scope
-from penstock.edge.serve import routes
+from penstock.edge.routes import routes
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.api import SQS
 from penstock.edge.sqs.wire.operations import RIGHTS

@@ -116,10 +116,10 @@ def test_an_address_that_others_can_reach_is_not_served_without_keys(tmp_path: P
     broker = open_broker(some_settings(tmp_path, server={"host": "0.0.0.0"}))
     try:
         with pytest.raises(InvalidRequest, match="create a key first"):
-            broker.refuse_open_door()
+            broker.refuse_public_without_keys()
 
         broker.keys.create("first", roles=tuple(Role)).result()
         broker.refresh_keys()
-        broker.refuse_open_door()
+        broker.refuse_public_without_keys()
     finally:
         broker.close()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.edge.instants import to_text
-from penstock.operations.cursor import to_cursor
+from penstock.operations.paging import to_cursor
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.api.health import Readiness
+from penstock.api.overview import Readiness
 from penstock.client.remote.server import Remote
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer

@@ -112,9 +112,9 @@ def test_whether_a_coded_body_is_taken_is_judged_each_time() -> None:
 
     async def ask() -> list[Any]:
         side = _Side(Answers.AT_ONCE, Heads())
-        side.traffic.takes_coded = lambda target: True
+        side.traffic.accepts_encoded = lambda target: True
         taken = side.take([coded])
-        side.traffic.takes_coded = lambda target: False
+        side.traffic.accepts_encoded = lambda target: False
         return [taken, side.take([coded])]
 
     taken, refused = asyncio.run(ask())

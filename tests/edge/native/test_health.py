@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.edge.live import LiveFeed
+from penstock.edge.native.operations.live import LiveFeed
 from penstock.edge.server.traffic import Traffic
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import InBackground, MakeServer

@@ -13,9 +13,8 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from penstock.api.operation import Operation
-from penstock.api.path_parameters import PATH_PARAMETERS
-from penstock.edge.serve import routes
+from penstock.api.operation import PATH_PARAMETERS, Operation
+from penstock.edge.routes import routes
 from penstock.edge.server.errors import STATUS
 from penstock.edge.server.router import HttpRoute
 from penstock.runtime.waiting_claims import WaitingRoom

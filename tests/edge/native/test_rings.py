@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.edge.serve import routes
+from penstock.edge.routes import routes
 from penstock.edge.server.app import App
 from penstock.edge.server.request import Request, Response
 from penstock.edge.server.router import Router

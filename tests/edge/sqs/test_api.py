@@ -14,7 +14,7 @@ from penstock.edge.server.request import Response
 from penstock.edge.sqs import api
 from penstock.edge.sqs.wire import protocols
 from penstock.edge.sqs.wire.model import ListQueuesResult
-from penstock.edge.sqs.wire.operations import OPERATIONS, Promise, SqsOperation
+from penstock.edge.sqs.wire.operations import OPERATIONS, PendingAnswer, SqsOperation
 from tests.edge.live import LiveServer
 
 
@@ -45,7 +45,7 @@ def answered(end: Callable[[Waiting], Any]) -> list[Response]:
 
     async def run() -> None:
         operation = OPERATIONS["ListQueues"]
-        promise = Promise(None, look_up)  # type: ignore[arg-type]
+        promise = PendingAnswer(None, look_up)  # type: ignore[arg-type]
         api._finish(protocols.JSON, operation, promise, "an id", responses.append, "an answer")
         await asyncio.sleep(0)
         end(waiting)

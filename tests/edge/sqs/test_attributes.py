@@ -245,9 +245,9 @@ def test_the_region_in_an_arn_makes_no_other_queue():
     here, there = (f"arn:aws:sqs:{region}:000000000000:dead" for region in ("here", "there"))
     elsewhere = "arn:aws:sqs:here:111111111111:dead"
 
-    assert RedrivePolicy(here, 3).says_same(RedrivePolicy(there, 3))
-    assert not RedrivePolicy(here, 3).says_same(RedrivePolicy(there, 4))
-    assert not RedrivePolicy(here, 3).says_same(RedrivePolicy(elsewhere, 3))
+    assert RedrivePolicy(here, 3).is_equivalent(RedrivePolicy(there, 3))
+    assert not RedrivePolicy(here, 3).is_equivalent(RedrivePolicy(there, 4))
+    assert not RedrivePolicy(here, 3).is_equivalent(RedrivePolicy(elsewhere, 3))
     assert RedriveAllowPolicy("byQueue", (here,)).allows(there)
     assert not RedriveAllowPolicy("byQueue", (here,)).allows(elsewhere)
 

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.edge.sqs import errors
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.rules import batches, content, message_attributes, names
+from penstock.edge.sqs.rules import content, message_attributes, names
 from penstock.edge.sqs.wire.model import (
     BatchResultErrorEntry,
     DeleteMessageBatchRequestEntry,
@@ -112,7 +112,7 @@ def entries(*ids: str | None) -> list[DeleteMessageBatchRequestEntry]:
 
 
 def check_batch(given):
-    return batches.check(given, DeleteMessageBatchRequestEntry)
+    return content.check_entries(given, DeleteMessageBatchRequestEntry)
 
 
 def test_a_batch_of_one_to_ten_distinct_ids_is_taken():
@@ -164,15 +164,15 @@ def test_an_entry_without_an_id_is_a_missing_parameter():
 
 
 def test_a_batch_of_sends_is_called_so():
-    error = refusal(batches.check, [], SendMessageBatchRequestEntry)
+    error = refusal(content.check_entries, [], SendMessageBatchRequestEntry)
 
     assert "at least one SendMessageBatchRequestEntry" in error.message
 
 
 def test_a_batch_has_at_most_a_mebibyte():
-    batches.check_total(1048576)
+    content.check_batch_size(1048576)
 
-    assert refusal(batches.check_total, 1048577).message == (
+    assert refusal(content.check_batch_size, 1048577).message == (
         "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."
     )
 
@@ -180,7 +180,7 @@ def test_a_batch_has_at_most_a_mebibyte():
 def test_a_failed_entry_has_the_code_of_the_query_protocol():
     error = errors.receipt_handle_is_invalid("h")
 
-    assert batches.failed("a", error) == BatchResultErrorEntry(
+    assert content.failed("a", error) == BatchResultErrorEntry(
         "a",
         True,
         "ReceiptHandleIsInvalid",

@@ -12,17 +12,17 @@ import msgspec
 
 from penstock.api.topics import Published
 from penstock.client.backend import Backend
-from penstock.client.bus.bodies import json_of
 from penstock.client.bus.listener import ListenerSettings, QueueListener
+from penstock.client.bus.sticky_source import StickySource
 from penstock.client.bus.subscription import DeclaredSubscription, are_subscribed
-from penstock.client.bus.worker_events import StickySource
+from penstock.client.channel import run, run_async
+from penstock.client.declared_queues import QueueOptions
 from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.handlers import JobHandlers
+from penstock.client.jobs.json_values import json_of
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.local.lazy_backend import LazyBackend
-from penstock.client.queue_options import QueueOptions
-from penstock.client.request_flow import run, run_async
 from penstock.client.resources.topics import TopicClient
 from penstock.client.sending import with_trace
 from penstock.domain import topic as topics
@@ -55,7 +55,7 @@ class SubscribeSettings(ListenerSettings, total=False):
     queue: QueueOptions  # settings of the subscription's queue
 
 
-class BusPart(ABC):
+class BusMixin(ABC):
     """The part of an application that publishes and subscribes."""
 
     handlers: JobHandlers
@@ -197,7 +197,7 @@ class BusPart(ABC):
     def declared(self, backend: Backend, queue: str) -> Mapping[str, Any]: ...
 
     @abstractmethod
-    def _settle(self, backend: Backend, queue: str) -> None: ...
+    def _apply_declared(self, backend: Backend, queue: str) -> None: ...
 
     # --- private ---
 
@@ -219,7 +219,9 @@ class BusPart(ABC):
         """Create the subscriptions, once per backend, and again after another one is declared."""
         if self._subscribed_at is not backend:
             for queue, wanted in self._subscriptions.items():
-                self._settle(backend, queue)  # first, because a queue's ordering can never change
+                self._apply_declared(
+                    backend, queue
+                )  # first, because a queue's ordering can never change
                 TopicClient(backend.channel).subscribe(
                     wanted.topic, wanted.name, kinds=wanted.kinds, dispatch=wanted.dispatch
                 )

@@ -19,7 +19,7 @@ from typing import Any, TypedDict, get_type_hints
 import msgspec
 
 from penstock.client.jobs.current import Current, current
-from penstock.client.jobs.model_types import read_model
+from penstock.client.jobs.json_values import read_model
 from penstock.client.jobs.options import BackoffLike, backoff_of, instant
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
@@ -44,7 +44,6 @@ class ListenerSettings(TypedDict, total=False):
     attempts: int  # after how many to give up; default: the limit of the queue or the schedule
     on_exhausted: OnExhausted | None  # called with the body and the error when the handler gives up
     timeout: Duration | None  # how long one attempt may take
-    retries_timeouts: bool  # retry an attempt that timed out; otherwise the message is dead
 
 
 class QueueListener:
@@ -74,7 +73,6 @@ class QueueListener:
         _check_giving_up(self.kind, settings)
         timeout = settings.get("timeout")
         self.timeout_ms = None if timeout is None else as_ms("timeout", timeout)
-        self.retries_timeouts = settings.get("retries_timeouts", False)
 
     @property
     def max_attempts(self) -> int | None:

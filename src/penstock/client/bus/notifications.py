@@ -25,7 +25,6 @@ from penstock.api.notifications import (
     Which,
 )
 from penstock.api.operation import Operation
-from penstock.client.bus.bodies import json_of
 from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.notification_options import (
     ChangeOptions,
@@ -35,7 +34,9 @@ from penstock.client.bus.notification_options import (
 )
 from penstock.client.channel import Channel
 from penstock.client.jobs.current import Current
+from penstock.client.jobs.json_values import json_of
 from penstock.client.jobs.options import JobOptions, ResolvedOptions, instant, texts
+from penstock.client.resources.resource import items_of
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message import notification
@@ -56,7 +57,7 @@ _NOTHING = Notifications(notifications=[], next=None)
 _dice = own_dice()
 
 
-class Due(msgspec.Struct, frozen=True, kw_only=True):
+class DueNotification(msgspec.Struct, frozen=True, kw_only=True):
     """What a handler can see of a notification besides its body."""
 
     id: str
@@ -109,7 +110,7 @@ class NotificationQueue:
         With `tx` they are read in the caller's transaction, including its uncommitted changes.
         """
         query = self._find(**wanted)
-        return _pages(lambda cursor: self._page(FIND, query, cursor, tx))
+        return items_of(lambda cursor: self._page(FIND, query, cursor, tx), _found)
 
     def find_async(
         self, *, tx: object = None, **wanted: Unpack[FindOptions]
@@ -120,7 +121,7 @@ class NotificationQueue:
     def past(self, *, tx: object = None, **wanted: Unpack[PastOptions]) -> Iterator[Notification]:
         """Find ended notifications, newest first; `from_at <= finished_at < to_at`."""
         query = self._past(**wanted)
-        return _pages(lambda cursor: self._page(PAST, query, cursor, tx))
+        return items_of(lambda cursor: self._page(PAST, query, cursor, tx), _found)
 
     def past_async(
         self, *, tx: object = None, **wanted: Unpack[PastOptions]
@@ -285,14 +286,8 @@ class NotificationQueue:
         return (await self._app.backend_for_async(tx)).channel
 
 
-def _pages(page: Callable[[str | None], Notifications]) -> Iterator[Notification]:
-    cursor: str | None = None
-    while True:
-        found = page(cursor)
-        yield from found.notifications
-        cursor = found.next
-        if cursor is None:
-            return
+def _found(page: Notifications) -> Sequence[Notification]:
+    return page.notifications
 
 
 async def _pages_async(
@@ -333,9 +328,9 @@ def _recorded(message_id: str, is_duplicate: bool, draft: Draft) -> Recorded:
     )
 
 
-def _due(job: Current) -> Due:
+def _due(job: Current) -> DueNotification:
     planned = notification.planned_at(job.attributes)
-    return Due(
+    return DueNotification(
         id=job.id,
         queue=job.queue,
         kind=job.kind,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from penstock.api import topics
-from penstock.client.request_flow import Ask, Flow
+from penstock.client.channel import Ask, Flow
 from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
 from penstock.domain.topic import Dispatch, queue_name
 

@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.client.jobs.model_types import is_model, read_model, write_model
+from penstock.client.jobs.json_values import is_model, read_model, write_model
 from penstock.domain.errors import InvalidRequest
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)

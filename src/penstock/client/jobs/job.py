@@ -143,10 +143,6 @@ class Job(Enqueuing[P], Generic[P, R_co]):
         return self._resolved.draft.timeout_ms
 
     @property
-    def retries_timeouts(self) -> bool:
-        return self._resolved.draft.retries_timeouts
-
-    @property
     def unique(self) -> Unique | None:
         return self._spec.unique
 

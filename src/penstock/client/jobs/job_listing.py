@@ -1,9 +1,9 @@
-"""Pages of jobs: one queue and state after another, or from history."""
+"""Pages and counts of jobs: one queue and state after another, or from history."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 import msgspec
@@ -12,11 +12,35 @@ from msgspec.structs import replace
 from penstock.api import history, messages, queues
 from penstock.api.history import Ending, SearchHistory
 from penstock.api.messages import Browse, Message
-from penstock.api.queues import ListQueues
-from penstock.client.jobs.job_records import JobPage
-from penstock.client.request_flow import Ask, Flow
+from penstock.api.queues import ListQueues, Totals
+from penstock.client.channel import Ask, Flow
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State
+from penstock.domain.queue import counts
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Some jobs; `next` is the cursor of the next page, None after the last."""
+
+    jobs: list[Message]
+    next: str | None = None
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.jobs)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+
+class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Jobs that exist now, by state; `totals` counts all that have ever existed."""
+
+    waiting: int = 0
+    ready: int = 0
+    leased: int = 0
+    dead: int = 0
+    totals: Totals = Totals.of(counts.Counts())
+
 
 MAX_LIMIT = 1_000
 ENDED = (State.DONE, State.CANCELLED)  # found only in history

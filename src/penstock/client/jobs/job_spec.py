@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import msgspec
 from msgspec.structs import replace
@@ -42,6 +42,9 @@ class JobSettings(TypedDict, total=False):
     ignores: Sequence[str]  # removed parameters that queued jobs may still have
 
 
+_OPTIONS = JobSettings.__annotations__.keys() & JobOptions.__annotations__.keys()
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of a kind of job."""
 
@@ -76,18 +79,12 @@ def resolve(about: JobSettings) -> ResolvedOptions:
     unknown = about.keys() - JobSettings.__annotations__.keys()
     if unknown:
         raise InvalidRequest(f"a job has no setting {', '.join(sorted(unknown))}")
-    options: JobOptions = {"priority": about.get("priority", 0)}
     if "queue" in about:
-        options["queue"] = check_name(about["queue"])
-    if "attempts" in about:
-        options["attempts"] = about["attempts"]
-    if "timeout" in about:
-        options["timeout"] = about["timeout"]
-    if "route" in about:
-        options["route"] = about["route"]
-    expires_in = about.get("expires_in")
-    if expires_in is not None:
-        options["expires_in"] = expires_in
+        check_name(about["queue"])
+    given: dict[str, Any] = {name: value for name, value in about.items() if name in _OPTIONS}
+    if given.get("expires_in") is None:
+        given.pop("expires_in", None)
+    options: JobOptions = given  # type: ignore[assignment]
     plain = ResolvedOptions(
         draft=Draft(body="", retries_timeouts=about.get("retries_timeouts", False))
     )

@@ -6,7 +6,7 @@ Rejections are raised as PenstockErrors; `tx` is the caller's own transaction.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -16,12 +16,10 @@ from penstock.api.manual_acts import End, Reschedule
 from penstock.api.messages import Acted, Message
 from penstock.api.overview import Stats
 from penstock.api.queues import Queue, Redrive, Redriven
-from penstock.client.channel import Channel
+from penstock.client.channel import Ask, Channel, Flow, Pause, run, run_async
 from penstock.client.jobs.job import Enqueued
-from penstock.client.jobs.job_listing import ENDED, JobFilter, list_jobs
-from penstock.client.jobs.job_records import JobCounts, JobPage
+from penstock.client.jobs.job_listing import ENDED, JobCounts, JobPage, list_jobs
 from penstock.client.jobs.options import instant
-from penstock.client.request_flow import Ask, Flow, Pause, run, run_async
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State
@@ -33,6 +31,17 @@ if TYPE_CHECKING:
 AnyJob = str | Enqueued  # an id, or the result of `enqueue`
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
+
+
+class JobListOptions(TypedDict, total=False):
+    """The keyword arguments of `app.jobs.list`."""
+
+    queue: str | None
+    kind: str | None
+    state: State | str | None
+    tag: str | None
+    limit: int  # default: 100
+    cursor: str | None  # `next` of the page before
 
 
 class Jobs:
@@ -48,36 +57,15 @@ class Jobs:
     async def get_async(self, job: AnyJob) -> Message:
         return await self._channel.request_async(messages.GET, id=_id_of(job))
 
-    def list(
-        self,
-        *,
-        queue: str | None = None,
-        kind: str | None = None,
-        state: State | str | None = None,
-        tag: str | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> JobPage:
+    def list(self, **wanted: Unpack[JobListOptions]) -> JobPage:
         """Return a page of jobs; without a state, those that have not ended and the dead ones.
 
         `done` and `cancelled` jobs come from history, newest first and without their arguments.
         """
-        wanted: JobFilter = {"kind": kind, "tag": tag}
-        return run(self._channel, list_jobs(queue, _state(state), wanted, limit, cursor))
+        return run(self._channel, _list(wanted))
 
-    async def list_async(
-        self,
-        *,
-        queue: str | None = None,
-        kind: str | None = None,
-        state: State | str | None = None,
-        tag: str | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> JobPage:
-        wanted: JobFilter = {"kind": kind, "tag": tag}
-        flow = list_jobs(queue, _state(state), wanted, limit, cursor)
-        return await run_async(self._channel, flow)
+    async def list_async(self, **wanted: Unpack[JobListOptions]) -> JobPage:
+        return await run_async(self._channel, _list(wanted))
 
     def count(self, queue: str | None = None) -> JobCounts:
         """Count jobs by state, in one queue or all; reads counters, so its cost does not grow."""
@@ -164,6 +152,16 @@ class Jobs:
     @property
     def _channel(self) -> Channel:
         return self._app.backend.channel
+
+
+def _list(wanted: JobListOptions) -> Flow[JobPage]:
+    return list_jobs(
+        wanted.get("queue"),
+        _state(wanted.get("state")),
+        {"kind": wanted.get("kind"), "tag": wanted.get("tag")},
+        wanted.get("limit", 100),
+        wanted.get("cursor"),
+    )
 
 
 def _reschedule(due_at: datetime | None, delay: Duration | None) -> Reschedule:

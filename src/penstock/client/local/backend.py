@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from penstock.api.sends import SendResult, Sent
+from penstock.api.messages import SendResult, Sent
 from penstock.api.topics import Published
+from penstock.client.backend import Backend, Drafts, Values
+from penstock.client.blocking import run_off_loop
 from penstock.client.bus.subscription import DeclaredSubscription
-from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.local.source import LocalSource
-from penstock.client.off_loop import run_off_loop
 from penstock.domain.errors import PenstockError, QueueNotFound
-from penstock.domain.limits import Limits
-from penstock.domain.message.draft import Draft, NewMessage
+from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports import store
@@ -29,32 +27,21 @@ from penstock.wiring.handlers import handlers_of
 from penstock.worker.application import JobSource
 
 
-class LocalBackend:
+class LocalBackend(Backend):
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         # The calling thread may run an event loop, on which nothing can wait for the store.
         self.broker = run_off_loop(lambda: open_broker(settings, clock=clock))
-        self.channel: Channel = LocalChannel(
+        self.clock = self.broker.clock
+        self.limits = self.broker.settings.limits
+        self.channel = LocalChannel(
             handlers_of(self.broker),
             refuse_deadlock=self.broker.store.refuse_deadlock,
         )
         self._source: LocalSource | None = None
         self._has_duties = False
 
-    @property
-    def clock(self) -> Clock:
-        return self.broker.clock
-
-    @property
-    def limits(self) -> Limits:
-        return self.broker.settings.limits
-
     def send(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
     ) -> list[SendResult]:
         directory, messages = self.broker.directory, self.broker.messages
         if tx is None:
@@ -68,12 +55,7 @@ class LocalBackend:
         return self._results(queue, messages.send_in(tx, self._new(found, drafts)))
 
     async def send_async(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
     ) -> list[SendResult]:
         directory, messages = self.broker.directory, self.broker.messages
         if tx is None:
@@ -88,7 +70,7 @@ class LocalBackend:
     def publish(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,
@@ -102,7 +84,7 @@ class LocalBackend:
     async def publish_async(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,
@@ -130,9 +112,7 @@ class LocalBackend:
     def close(self) -> None:
         run_off_loop(self.broker.close)
 
-    def _creation(
-        self, name: str, settings: Mapping[str, Any] | None
-    ) -> Callable[[Session], Queue]:
+    def _creation(self, name: str, settings: Values | None) -> Callable[[Session], Queue]:
         """Create a queue in the caller's transaction: a separate one would wait for it to end.
 
         The directory is not updated, because the caller may roll back.
@@ -145,7 +125,7 @@ class LocalBackend:
     def _publication(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         node: str | None,
         subscriptions: Sequence[DeclaredSubscription],
     ) -> Work[list[Published]]:
@@ -184,7 +164,7 @@ class LocalBackend:
             for a in answers
         ]
 
-    def _new(self, queue: Queue, drafts: Sequence[Draft]) -> list[NewMessage]:
+    def _new(self, queue: Queue, drafts: Drafts) -> list[NewMessage]:
         return [self.broker.messages.draft(queue, draft) for draft in drafts]
 
 

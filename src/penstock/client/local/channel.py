@@ -9,12 +9,12 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord
+from penstock.client.blocking import run_off_loop
 from penstock.client.channel import Body
-from penstock.client.off_loop import run_off_loop
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.operations.call import Call, Handlers, StatusAnswer
-from penstock.operations.query_limits import check_limit, limits_of
+from penstock.operations.paging import check_limit, limits_of
 from penstock.ports.unit_of_work import Step, Work, await_steps, run_steps
 
 Answer = TypeVar("Answer")

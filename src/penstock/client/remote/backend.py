@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
-from penstock.api import sends
-from penstock.api.sends import SendResult
+from penstock.api import messages
+from penstock.api.messages import SendResult
 from penstock.api.topics import Published
+from penstock.client.backend import Backend, Drafts, Values
 from penstock.client.bus.subscription import DeclaredSubscription
-from penstock.client.channel import Channel
 from penstock.client.errors import no_transaction
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
@@ -30,22 +28,16 @@ from penstock.ports.clock import Clock
 from penstock.worker.application import JobSource
 
 
-class RemoteBackend:
-    limits = None
-
+class RemoteBackend(Backend):
     def __init__(self, url: str, *, key: str | None, clock: Clock) -> None:
         self.remote = Remote(url, key=key)
-        self.channel: Channel = self.remote.channel
+        self.channel = self.remote.channel
         self.clock = clock
+        self.limits = None
         self._source: RemoteSource | None = None
 
     def send(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
+        self, queue: str, drafts: Drafts, *, tx: object = None, settings: Values | None = None
     ) -> list[SendResult]:
         _reject(tx)
         wanted = [_record(draft) for draft in drafts]
@@ -55,20 +47,10 @@ class RemoteBackend:
             self._create(queue)
             return self._send(queue, wanted)
 
-    async def send_async(
-        self,
-        queue: str,
-        drafts: Sequence[Draft],
-        *,
-        tx: object = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> list[SendResult]:
-        return await asyncio.to_thread(self.send, queue, drafts, tx=tx)
-
     def publish(
         self,
         topic: str,
-        drafts: Sequence[Draft],
+        drafts: Drafts,
         *,
         node: str | None,
         tx: object = None,
@@ -83,21 +65,7 @@ class RemoteBackend:
             topics.put(topic)
             return topics.publish_batch(topic, wanted, node=node)
 
-    async def publish_async(
-        self,
-        topic: str,
-        drafts: Sequence[Draft],
-        *,
-        node: str | None,
-        tx: object = None,
-        subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]:
-        return await asyncio.to_thread(self.publish, topic, drafts, node=node, tx=tx)
-
     def complete(self, receipt: str, *, tx: object) -> None:
-        raise no_transaction()
-
-    async def complete_async(self, receipt: str, *, tx: object) -> None:
         raise no_transaction()
 
     def source(self) -> JobSource:
@@ -113,7 +81,7 @@ class RemoteBackend:
             self._source.close()
         self.remote.close()
 
-    def _send(self, queue: str, drafts: Sequence[sends.Draft]) -> list[SendResult]:
+    def _send(self, queue: str, drafts: Sequence[messages.Draft]) -> list[SendResult]:
         if len(drafts) > 1:
             return self.remote.send_batch(queue, drafts)
         [draft] = drafts
@@ -135,9 +103,9 @@ def _reject(tx: object) -> None:
         raise no_transaction()
 
 
-def _record(draft: Draft) -> sends.Draft:
-    given = {name: getattr(draft, name) for name in sends.Draft.__struct_fields__[1:]}
+def _record(draft: Draft) -> messages.Draft:
+    given = {name: getattr(draft, name) for name in messages.Draft.__struct_fields__[1:]}
     for name in ("due_at", "expires_at"):
         if given[name] is not None:
             given[name] = moment_of(given[name])
-    return sends.Draft(msgspec.Raw(draft.body.encode()), **given)
+    return messages.Draft(msgspec.Raw(draft.body.encode()), **given)

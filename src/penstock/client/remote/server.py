@@ -16,27 +16,29 @@ from typing import Any, Self, TypeVar, Unpack
 import msgspec
 from msgspec import structs
 
-from penstock.api import health, leases, overview, sends
-from penstock.api.health import Readiness
-from penstock.api.leases import ActFields, ActOptions, ActResult, Acts, BatchAct, Claim
-from penstock.api.messages import Acted, Message
+from penstock.api import leases, messages, overview
+from penstock.api.leases import (
+    ActFields,
+    ActOptions,
+    ActResult,
+    Acts,
+    BatchAct,
+    Claim,
+    ClaimOptions,
+)
+from penstock.api.messages import Acted, Draft, Message, SendOptions, SendResult, Sent
 from penstock.api.operation import Operation
-from penstock.api.overview import Stats
-from penstock.api.sends import Draft, SendOptions, SendResult, Sent
+from penstock.api.overview import Readiness, Stats
 from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.remote.transport import Transport
-from penstock.client.resources.circuits import CircuitClient
-from penstock.client.resources.history import HistoryClient
-from penstock.client.resources.messages import MessageClient
-from penstock.client.resources.moves import MoveClient
+from penstock.client.resources.circuits import CircuitClient, RouteClient
+from penstock.client.resources.messages import HistoryClient, MessageClient
 from penstock.client.resources.notifications import NotificationClient
-from penstock.client.resources.queues import QueueClient
+from penstock.client.resources.queues import MoveClient, QueueClient
 from penstock.client.resources.recurring import RecurringClient
-from penstock.client.resources.routes import RouteClient
-from penstock.client.resources.scaling import ScalingClient
 from penstock.client.resources.topics import TopicClient
-from penstock.client.resources.workers import WorkerClient
+from penstock.client.resources.workers import ScalingClient, WorkerClient
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.lease import Verb
@@ -108,85 +110,37 @@ class Remote:
 
     def send_draft(self, queue: str, draft: Draft) -> Sent:
         is_safe = draft.dedup_key is not None
-        return self._exchange(sends.SEND, {"queue": queue}, draft, is_safe=is_safe)
+        return self._exchange(messages.SEND, {"queue": queue}, draft, is_safe=is_safe)
 
     def send_batch(self, queue: str, drafts: Sequence[Draft]) -> list[SendResult]:
         """Send in one transaction; returns a result or an error for each draft, in order."""
         is_safe = all(draft.dedup_key is not None for draft in drafts)
         body = {"messages": drafts}
-        answer = self._exchange(sends.SEND_BATCH, {"queue": queue}, body, is_safe=is_safe)
+        answer = self._exchange(messages.SEND_BATCH, {"queue": queue}, body, is_safe=is_safe)
         return _each(answer.results, Sent)
 
-    def claim(
-        self,
-        queue: str,
-        *,
-        limit: int = 1,
-        wait_ms: int | None = None,
-        lease_ms: int | None = None,
-        claimed_by: str | None = None,
-        in_a_row: bool = False,
-        claim_key: str | None = None,
-        kinds: Sequence[str] | None = None,
-    ) -> list[ClaimedMessage]:
+    def claim(self, queue: str, **options: Unpack[ClaimOptions]) -> list[ClaimedMessage]:
         """Claim messages; waits up to `wait_ms` for the first, by default as the queue is set.
 
         With a `claim_key`, the request is repeated if its answer is lost.  With `kinds`, only
         messages of these kinds are claimed.
         """
-        wanted = Claim(
-            limit=limit,
-            wait_ms=wait_ms,
-            lease_ms=lease_ms,
-            claimed_by=claimed_by,
-            in_a_row=in_a_row,
-            claim_key=claim_key,
-            kinds=None if kinds is None else tuple(kinds),
-        )
-        claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
+        claimed: _Claimed = self._claim(_CLAIM, queue, Claim(**options))
         return claimed.messages
 
     def complete_and_claim(
-        self,
-        queue: str,
-        receipts: Sequence[str],
-        *,
-        limit: int = 1,
-        wait_ms: int | None = None,
-        lease_ms: int | None = None,
-        claimed_by: str | None = None,
-        kinds: Sequence[str] | None = None,
+        self, queue: str, receipts: Sequence[str], **options: Unpack[ClaimOptions]
     ) -> tuple[list[ActResult], list[ClaimedMessage]]:
         """Complete messages and claim the next ones in one round trip."""
-        wanted = Claim(
-            complete=list(receipts),
-            limit=limit,
-            wait_ms=wait_ms,
-            lease_ms=lease_ms,
-            claimed_by=claimed_by,
-            kinds=None if kinds is None else tuple(kinds),
-        )
+        wanted = Claim(complete=list(receipts), **options)
         claimed: _Claimed = self._claim(_CLAIM, queue, wanted)
         return _each(claimed.completed, Acted), claimed.messages
 
     def complete_and_claim_raw(
-        self,
-        queue: str,
-        receipts: Sequence[str],
-        *,
-        limit: int,
-        lease_ms: int,
-        claimed_by: str,
-        wait_ms: int = 0,
+        self, queue: str, receipts: Sequence[str], **options: Unpack[ClaimOptions]
     ) -> tuple[list[ActResult], list[RawMessage]]:
         """The same for workers: bodies stay undecoded."""
-        wanted = Claim(
-            complete=list(receipts),
-            limit=limit,
-            wait_ms=wait_ms,
-            lease_ms=lease_ms,
-            claimed_by=claimed_by,
-        )
+        wanted = Claim(complete=list(receipts), **options)
         claimed: _RawClaimed = self._claim(_CLAIM_RAW, queue, wanted)
         return _each(claimed.completed, Acted), claimed.messages
 
@@ -270,7 +224,7 @@ class Remote:
     def readiness(self) -> Readiness | None:
         """The readiness of the server; None if its store does not answer.  Raises Unreachable."""
         try:
-            return self._transport.request(health.READY)
+            return self._transport.request(overview.READY)
         except PenstockError:
             return None
 

@@ -1,4 +1,4 @@
-"""HTTP to one server: persistent connections, time-outs, and retries only where they are safe.
+"""HTTP to one server: persistent connections, timeouts, and retries only where they are safe.
 
 A request that changes something is not repeated automatically: if its answer is lost, the client
 cannot know whether it was executed.  `Unreachable.was_sent` says so, and the caller decides.
@@ -6,7 +6,6 @@ cannot know whether it was executed.  `Unreachable.was_sent` says so, and the ca
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import select
 import ssl
@@ -19,13 +18,13 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
-from penstock.client.channel import Body
+from penstock.client.channel import Body, Channel
 from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.store_url import quoted_url
 
 _BROKEN = (http.client.HTTPException, OSError)
-_MOST_IDLE = 32
+_MAX_IDLE = 32
 
 
 A = TypeVar("A")
@@ -48,7 +47,7 @@ class HttpAnswer(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Transport:
+class Transport(Channel):
     """Safe to share between threads: each request has exclusive use of a connection."""
 
     def __init__(
@@ -110,20 +109,6 @@ class Transport:
         found: A = _decoder(operation).decode(answer.body or b"null")
         return found
 
-    async def request_async(
-        self,
-        operation: Operation[A],
-        body: Body | None = None,
-        query: QueryRecord | None = None,
-        *,
-        only_new: bool = False,
-        tx: object = None,
-        **path: str,
-    ) -> A:
-        return await asyncio.to_thread(
-            lambda: self.request(operation, body, query, only_new=only_new, tx=tx, **path)
-        )
-
     def call(
         self,
         method: str,
@@ -179,7 +164,7 @@ class Transport:
         except BaseException:
             connection.close()  # part of an answer may still arrive
             raise
-        if response.will_close or len(self._idle) >= _MOST_IDLE:
+        if response.will_close or len(self._idle) >= _MAX_IDLE:
             connection.close()
         else:
             self._idle.append(connection)

@@ -1,25 +1,24 @@
-"""Circuits, their settings, and the circuits of jobs."""
+"""Routes of deliveries, circuits and their settings, and the circuits of jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.api import circuit_settings, circuits, job_circuits
-from penstock.api.circuit_settings import CircuitRoute, CircuitSettings
-from penstock.api.circuits import Circuit
+import msgspec
+
+from penstock.api import circuits, deliveries, job_circuits
+from penstock.api.circuits import Circuit, CircuitRoute, CircuitSettings
+from penstock.api.deliveries import Match, MatchedUri, Route, Rules
 from penstock.api.job_circuits import JobOutcome, JobOutcomes, RouteNames
 from penstock.api.operation import Operation
-from penstock.client.channel import Channel
+from penstock.client.resources.resource import ResourceClient
 from penstock.domain.circuit.circuit import Permitted, Reported, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest
 
 
-class CircuitClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
-
+class CircuitClient(ResourceClient):
     def list(self) -> Sequence[Circuit]:
         """List circuits by pattern."""
         return self._request(circuits.LIST).circuits
@@ -66,23 +65,23 @@ class CircuitClient:
     # ---- settings
 
     def settings(self) -> BreakerSettings:
-        return self._request(circuit_settings.GET_BREAKER)
+        return self._request(circuits.GET_BREAKER)
 
     def change_settings(self, changes: Mapping[str, Any]) -> BreakerSettings:
-        return self._request(circuit_settings.CHANGE_BREAKER, changes)
+        return self._request(circuits.CHANGE_BREAKER, changes)
 
     def reset_settings(self) -> BreakerSettings:
-        return self._request(circuit_settings.RESET_BREAKER)
+        return self._request(circuits.RESET_BREAKER)
 
     def all_own_settings(self) -> Sequence[CircuitSettings]:
         """The settings of all circuits that override those of the breaker, by route."""
-        return self._request(circuit_settings.LIST).circuits
+        return self._request(circuits.LIST_SETTINGS).circuits
 
     def own_settings(
         self, circuit: str | None = None, *, route: str | None = None
     ) -> CircuitSettings:
         """The overrides of the circuit with this hash or route.  Raises CircuitNotFound."""
-        return self._own_settings(circuit_settings.GET, circuit, route)
+        return self._own_settings(circuits.GET_SETTINGS, circuit, route)
 
     def change_own_settings(
         self,
@@ -92,7 +91,7 @@ class CircuitClient:
         route: str | None = None,
     ) -> CircuitSettings:
         """Override these settings, and keep the other overrides."""
-        return self._own_settings(circuit_settings.CHANGE, circuit, route, changes)
+        return self._own_settings(circuits.CHANGE_SETTINGS, circuit, route, changes)
 
     def put_own_settings(
         self,
@@ -102,13 +101,13 @@ class CircuitClient:
         route: str | None = None,
     ) -> CircuitSettings:
         """Replace all overrides with these."""
-        return self._own_settings(circuit_settings.PUT, circuit, route, overrides)
+        return self._own_settings(circuits.PUT_SETTINGS, circuit, route, overrides)
 
     def reset_own_settings(
         self, circuit: str | None = None, *, route: str | None = None
     ) -> CircuitSettings:
         """Remove all overrides."""
-        return self._own_settings(circuit_settings.RESET, circuit, route)
+        return self._own_settings(circuits.RESET_SETTINGS, circuit, route)
 
     def _own_settings(
         self,
@@ -122,3 +121,17 @@ class CircuitClient:
         elif circuit is None or route is not None:
             raise InvalidRequest("name a circuit or a route, and not both")
         return self._request(operation, body, CircuitRoute(route=route), circuit=circuit)
+
+
+class RouteClient(ResourceClient):
+    def list(self) -> Sequence[Route]:
+        """List the routes in order."""
+        return self._request(deliveries.LIST_ROUTES).routes
+
+    def put(self, rules: msgspec.Raw) -> Sequence[Route]:
+        """Replace all routes, or none if one of them is invalid."""
+        return self._request(deliveries.PUT_ROUTES, Rules(rules)).routes
+
+    def match(self, uri: str) -> Match:
+        """Raises RouteNotFound."""
+        return self._request(deliveries.MATCH_ROUTE, query=MatchedUri(uri=uri))

@@ -1,22 +1,42 @@
-"""Look up, browse and change messages, as an operator does."""
+"""Messages, live and finished, as an operator sees and changes them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import datetime
+from typing import TypedDict, Unpack
 
-from penstock.api import manual_acts, messages
+from penstock.api import history, manual_acts, messages
+from penstock.api.history import Ending, Past, SearchHistory
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Message, Page
-from penstock.client.channel import Channel
+from penstock.client.resources.resource import ResourceClient, items_of
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
 
 
-class MessageClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
+class BulkOptions(TypedDict, total=False):
+    """Which messages, by `ids` or `where`, and how."""
 
+    ids: list[str] | None
+    where: Where | None
+    reason: str | None
+    due_at: datetime | None
+    delay_ms: int | None
+    is_dry_run: bool
+    is_running_ok: bool
+
+
+class MessageFilter(TypedDict, total=False):
+    kind: str | None
+    tag: str | None
+    group: str | None
+    entity_id: str | None
+    sent_from: datetime | None  # inclusive
+    sent_before: datetime | None  # exclusive
+
+
+class MessageClient(ResourceClient):
     def get(self, message_id: str) -> Message:
         """Return a message, live or from history; raises MessageNotFound."""
         return self._request(messages.GET, id=message_id)
@@ -26,57 +46,25 @@ class MessageClient:
         queue: str,
         *,
         state: State = State.READY,
-        kind: str | None = None,
-        tag: str | None = None,
-        group: str | None = None,
-        entity_id: str | None = None,
-        sent_from: datetime | None = None,
-        sent_before: datetime | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        **wanted: Unpack[MessageFilter],
     ) -> Page:
         """Return a page of a queue's messages; changes nothing.
 
         With a filter, a page may be short, or even empty, and still have a next one.
         """
-        wanted = Browse(
-            state=state,
-            kind=kind,
-            tag=tag,
-            group=group,
-            entity_id=entity_id,
-            sent_from=sent_from,
-            sent_before=sent_before,
-            limit=limit,
-            cursor=cursor,
-        )
-        return self._request(messages.BROWSE, query=wanted, queue=queue)
+        query = Browse(state=state, limit=limit, cursor=cursor, **wanted)
+        return self._request(messages.BROWSE, query=query, queue=queue)
 
     def change_many(
         self,
         queue: str,
         act: BulkAct,
-        *,
-        ids: Sequence[str] | None = None,
-        where: Where | None = None,
-        reason: str | None = None,
-        due_at: datetime | None = None,
-        delay_ms: int | None = None,
-        is_dry_run: bool = False,
-        is_running_ok: bool = False,
+        **options: Unpack[BulkOptions],
     ) -> Changed:
         """Act on all matching messages, or only count them."""
-        wanted = Bulk(
-            act=act,
-            ids=None if ids is None else list(ids),
-            where=where,
-            reason=reason,
-            due_at=due_at,
-            delay_ms=delay_ms,
-            is_dry_run=is_dry_run,
-            is_running_ok=is_running_ok,
-        )
-        return self._request(manual_acts.BULK, wanted, queue=queue)
+        return self._request(manual_acts.BULK, Bulk(act, **options), queue=queue)
 
     def complete(self, message_id: str, *, reason: str | None = None) -> Acted:
         return self._request(manual_acts.COMPLETE, Reason(reason), id=message_id)
@@ -103,3 +91,39 @@ class MessageClient:
         """Change when an unclaimed message is due: at an instant, or after a delay from now."""
         wanted = Reschedule(due_at=due_at, delay_ms=delay_ms)
         return self._request(manual_acts.RESCHEDULE, wanted, id=message_id)
+
+
+class EndingFilter(TypedDict, total=False):
+    """`from_at <= finished_at < to_at`"""
+
+    queue: str | None
+    kind: str | None
+    tag: str | None
+    entity_id: str | None
+    outcome: State | None
+    from_at: datetime | None
+    to_at: datetime | None
+
+
+class HistoryClient(ResourceClient):
+    def search(self, *, page_size: int = 100, **wanted: Unpack[EndingFilter]) -> Iterator[Ending]:
+        """Search finished messages, newest first; fetches further pages as the caller iterates."""
+        return items_of(
+            lambda cursor: self.page(limit=page_size, cursor=cursor, **wanted),
+            lambda page: page.endings,
+        )
+
+    def page(
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[EndingFilter]
+    ) -> history.History:
+        begin, end = _text(wanted.pop("from_at", None)), _text(wanted.pop("to_at", None))
+        query = SearchHistory(from_=begin, to=end, limit=limit, cursor=cursor, **wanted)  # type: ignore[misc]
+        return self._request(history.SEARCH, query=query)
+
+    def of(self, message_id: str) -> Past:
+        """The endings and the unfinished attempts of one message."""
+        return self._request(history.GET, id=message_id)
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="milliseconds")

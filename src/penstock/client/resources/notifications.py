@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from penstock.api import notifications
-from penstock.api.messages import Acted
+from penstock.api.messages import Acted, SendOptions
 from penstock.api.notifications import (
     ByTags,
     Change,
@@ -20,8 +20,7 @@ from penstock.api.notifications import (
     SearchPastNotifications,
     Which,
 )
-from penstock.api.sends import SendOptions
-from penstock.client.channel import Channel
+from penstock.client.resources.resource import ResourceClient, items_of
 
 
 class Tags(TypedDict, total=False):
@@ -44,10 +43,7 @@ class PastFilter(Tags, total=False):
     to_at: datetime | None  # exclusive
 
 
-class NotificationClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
-
+class NotificationClient(ResourceClient):
     def record(
         self,
         queue: str,
@@ -65,13 +61,10 @@ class NotificationClient:
 
     def find(self, *, page_size: int = 100, **wanted: Unpack[FindFilter]) -> Iterator[Notification]:
         """Find notifications that have not ended, in the order they were recorded, page by page."""
-        cursor: str | None = None
-        while True:
-            page = self.page(limit=page_size, cursor=cursor, **wanted)
-            yield from page.notifications
-            cursor = page.next
-            if cursor is None:
-                return
+        return items_of(
+            lambda cursor: self.page(limit=page_size, cursor=cursor, **wanted),
+            lambda page: page.notifications,
+        )
 
     def page(
         self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[FindFilter]

@@ -1,53 +1,33 @@
-"""Queues: create, list, change, pause, empty and remove them."""
+"""Queues, and moves of messages out of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from penstock.api import queues
+from penstock.api import moves, queues
+from penstock.api.moves import LatestMoves, Move, StartMove
 from penstock.api.queues import ListQueues, Queue, Redrive, RemoveQueue
-from penstock.client.channel import Channel
+from penstock.client.resources.resource import ResourceClient, items_of
 from penstock.domain.queue.queue import QueueSettings
 
 
-class QueueClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
+class QueueFilter(TypedDict, total=False):
+    prefix: str
+    contains: str
+    dead_letter_queue: str | None
 
-    def list(
-        self, *, prefix: str = "", contains: str = "", dead_letter_queue: str | None = None
-    ) -> Iterator[Queue]:
+
+class QueueClient(ResourceClient):
+    def list(self, **wanted: Unpack[QueueFilter]) -> Iterator[Queue]:
         """List queues by name, page by page; optionally those with a certain dead-letter queue."""
-        cursor: str | None = None
-        while True:
-            page = self.page(
-                prefix=prefix,
-                contains=contains,
-                dead_letter_queue=dead_letter_queue,
-                cursor=cursor,
-            )
-            yield from page.queues
-            cursor = page.next
-            if cursor is None:
-                return
+        return items_of(lambda cursor: self.page(cursor=cursor, **wanted), lambda page: page.queues)
 
     def page(
-        self,
-        *,
-        prefix: str = "",
-        contains: str = "",
-        dead_letter_queue: str | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
+        self, *, limit: int = 100, cursor: str | None = None, **wanted: Unpack[QueueFilter]
     ) -> queues.Queues:
-        query = ListQueues(
-            prefix=prefix or None,
-            contains=contains or None,
-            dead_letter_queue=dead_letter_queue,
-            limit=limit,
-            cursor=cursor,
-        )
+        given = {name: value for name, value in wanted.items() if value != ""}
+        query = ListQueues(limit=limit, cursor=cursor, **given)  # type: ignore[arg-type]
         return self._request(queues.LIST, query=query)
 
     def get(self, name: str) -> Queue:
@@ -88,3 +68,22 @@ class QueueClient:
     def redrive(self, name: str, *, limit: int | None = None, to: str | None = None) -> int:
         """Send its dead messages back to the queues they died in, or to the queue `to`."""
         return self._request(queues.REDRIVE, Redrive(limit=limit, to=to), queue=name).redriven
+
+
+class MoveClient(ResourceClient):
+    def start(
+        self, queue: str, *, to: str | None = None, max_per_second: int | None = None
+    ) -> Move:
+        """Start moving to the queue `to`, or each message to the queue it died in."""
+        wanted = StartMove(to=to, max_per_second=max_per_second)
+        return self._request(moves.START, wanted, queue=queue)
+
+    def list(self, queue: str, *, limit: int = 100) -> list[Move]:
+        """List the latest move tasks out of `queue`, newest first."""
+        return self._request(moves.LIST, query=LatestMoves(limit=limit), queue=queue).moves
+
+    def get(self, move_id: str) -> Move:
+        return self._request(moves.GET, move=move_id)
+
+    def cancel(self, move_id: str) -> Move:
+        return self._request(moves.CANCEL, move=move_id)

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-import msgspec
-
 from penstock.api import recurring
-from penstock.api.recurring import Count, NewRecurring, Paging, Preview, Recurring, Retire
-from penstock.client.channel import Channel
+from penstock.api.operation import PageQuery
+from penstock.api.recurring import Count, NewRecurring, Preview, Recurring, Retire
+from penstock.client.resources.resource import ResourceClient, items_of
 
 Instants = list[datetime]  # inside the class `list` is a method
 Names = list[str]
 
 
-class RecurringClient:
+class RecurringClient(ResourceClient):
     """Methods that need an existing schedule raise ScheduleNotFound."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
 
     def put(self, name: str, wanted: NewRecurring) -> Recurring:
         """Create or change recurring work; an identical call changes nothing."""
@@ -27,13 +23,10 @@ class RecurringClient:
 
     def list(self) -> Iterator[Recurring]:
         """List all recurring work by name, page by page."""
-        query = Paging()
-        while True:
-            page = self._request(recurring.LIST, query=query)
-            yield from page.recurring
-            if page.next is None:
-                return
-            query = msgspec.structs.replace(query, cursor=page.next)
+        return items_of(
+            lambda cursor: self._request(recurring.LIST, query=PageQuery(cursor=cursor)),
+            lambda page: page.recurring,
+        )
 
     def get(self, name: str) -> Recurring:
         return self._request(recurring.GET, schedule=name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from penstock.api import topics
-from penstock.api.sends import Draft, SendOptions
+from penstock.api.messages import Draft, SendOptions
 from penstock.api.topics import (
     Event,
     Events,
@@ -17,14 +17,11 @@ from penstock.api.topics import (
     Subscription,
     Topic,
 )
-from penstock.client.channel import Channel
+from penstock.client.resources.resource import ResourceClient
 from penstock.domain.topic import Dispatch
 
 
-class TopicClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
-
+class TopicClient(ResourceClient):
     def put(self, topic: str) -> Topic:
         """Create a topic unless it exists."""
         return self._request(topics.PUT, topic=topic)

@@ -1,20 +1,19 @@
-"""Workers: they register, send beats and leave; operators list and drain them."""
+"""Workers and fleets of workers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from penstock.api import workers
-from penstock.api.workers import PageOfWorkers, Registered, Worker
-from penstock.client.channel import Channel
+from penstock.api import scaling, workers
+from penstock.api.operation import PageQuery
+from penstock.api.scaling import Decided, Fleet
+from penstock.api.workers import ListWorkers, Registered, Worker
+from penstock.client.resources.resource import ResourceClient, items_of
 from penstock.domain.errors import WorkerGone
 from penstock.domain.worker import NewWorker
 
 
-class WorkerClient:
-    def __init__(self, channel: Channel) -> None:
-        self._request = channel.request
-
+class WorkerClient(ResourceClient):
     def register(self, about: NewWorker | None = None) -> Registered:
         return self._request(workers.REGISTER, about or NewWorker())
 
@@ -36,16 +35,31 @@ class WorkerClient:
 
     def list(self, *, gone: bool = False) -> Iterator[Worker]:
         """List workers in the order in which they registered, page by page."""
-        cursor: str | None = None
-        while True:
-            page = self.page(gone=gone, cursor=cursor)
-            yield from page.workers
-            cursor = page.next
-            if cursor is None:
-                return
+        return items_of(
+            lambda cursor: self.page(gone=gone, cursor=cursor), lambda page: page.workers
+        )
 
     def page(
         self, *, gone: bool = False, limit: int = 100, cursor: str | None = None
     ) -> workers.Workers:
-        query = PageOfWorkers(gone=gone, limit=limit, cursor=cursor)
+        query = ListWorkers(gone=gone, limit=limit, cursor=cursor)
         return self._request(workers.LIST, query=query)
+
+
+class ScalingClient(ResourceClient):
+    def list(self) -> Sequence[Fleet]:
+        """List fleets by name."""
+        return self._request(scaling.LIST).fleets
+
+    def get(self, fleet: str) -> Fleet:
+        """Raises FleetNotFound."""
+        return self._request(scaling.GET, fleet=fleet)
+
+    def decisions(self, fleet: str, *, limit: int = 10) -> Sequence[Decided]:
+        """List decisions, newest first; raises FleetNotFound."""
+        query = PageQuery(limit=limit)
+        return self._request(scaling.DECISIONS, query=query, fleet=fleet).decisions
+
+    def wanted(self, fleet: str) -> int:
+        """Return the wanted number of workers; raises FleetNotFound and FleetNotWatched."""
+        return self._request(scaling.WANTED, fleet=fleet).value

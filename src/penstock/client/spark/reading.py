@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from penstock.client.spark.choices import MESSAGES, TABLES, Choices
+from penstock.client.spark.options import MESSAGES, TABLES, SparkOptions
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range
@@ -25,7 +25,7 @@ from penstock.settings import Settings
 from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, open_broker
 
-MOST_PARTITIONS = 256
+MAX_PARTITIONS = 256
 
 
 class RowRange(InputPartition):
@@ -37,20 +37,20 @@ class RowRange(InputPartition):
 
 
 class Reader(DataSourceReader):
-    def __init__(self, choices: Choices) -> None:
-        self._choices = choices
+    def __init__(self, options: SparkOptions) -> None:
+        self._choices = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        choices = self._choices
-        with closing(opened(choices)) as broker:
-            if choices.table == MESSAGES:
+        options = self._choices
+        with closing(opened(options)) as broker:
+            if options.table == MESSAGES:
                 there = broker.store.read(lambda s: s.archive.message_nos()).result()
-                return [] if there is None else parts(ALL_DAYS, there, choices)
+                return [] if there is None else parts(ALL_DAYS, there, options)
             look = broker.store.read(lambda s: s.archive.look(without=())).result()
         found: list[RowRange] = []
         for (source, day), last_no in look.cut.items():
-            if source is source_of(choices) and last_no:
-                found += parts(day, Range(1, last_no), choices)
+            if source is source_of(options) and last_no:
+                found += parts(day, Range(1, last_no), options)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -58,51 +58,51 @@ class Reader(DataSourceReader):
         return batches(self._choices, partition)
 
 
-def source_of(choices: Choices) -> ArchiveSource:
+def source_of(options: SparkOptions) -> ArchiveSource:
     return (
-        ArchiveSource(choices.table)
-        if choices.table in list(ArchiveSource)
+        ArchiveSource(options.table)
+        if options.table in list(ArchiveSource)
         else ArchiveSource.HISTORY
     )
 
 
-def parts(day: int, rows: Range, choices: Choices) -> list[RowRange]:
+def parts(day: int, rows: Range, options: SparkOptions) -> list[RowRange]:
     """Split into ranges of numbers; fewer wide ones rather than too many."""
     count = rows.to_no - rows.from_no + 1
-    width = max(choices.partition_rows, -(-count // MOST_PARTITIONS))
+    width = max(options.partition_rows, -(-count // MAX_PARTITIONS))
     return [
         RowRange(day, Range(first, min(first + width - 1, rows.to_no)))
         for first in range(rows.from_no, rows.to_no + 1, width)
     ]
 
 
-def batches(choices: Choices, part: RowRange) -> Iterator[pa.RecordBatch]:
-    table = TABLES[choices.table]
+def batches(options: SparkOptions, part: RowRange) -> Iterator[pa.RecordBatch]:
+    table = TABLES[options.table]
     schema = to_arrow_schema(schema_of(table))
     instant = [column.name for column in table.columns].index(table.instant)
     after = part.rows.from_no - 1
-    with closing(opened(choices)) as broker:
+    with closing(opened(options)) as broker:
         while after < part.rows.to_no:
             left = Range(after + 1, part.rows.to_no)
-            rows = _page(broker, choices, part.day, left)
+            rows = _page(broker, options, part.day, left)
             if not rows:
                 return
             yield _batch(table, rows, instant, schema)
             after = rows[-1][0]
 
 
-def opened(choices: Choices) -> Broker:
+def opened(options: SparkOptions) -> Broker:
     """Open the store; raises InvalidRequest instead of creating a missing file."""
-    settings = Settings(store=StoreSettings(url=choices.url))
+    settings = Settings(store=StoreSettings(url=options.url))
     path = settings.sqlite_path
     if path is not None and not path.exists():
         raise InvalidRequest(f"there is no store at {path}")
     return open_broker(settings)
 
 
-def _page(broker: Broker, choices: Choices, day: int, rows: Range) -> list[LakeRow]:
-    limit, now = choices.page_rows, broker.clock.now()
-    source, is_bodies = source_of(choices), choices.table == lake.BODIES.name
+def _page(broker: Broker, options: SparkOptions, day: int, rows: Range) -> list[LakeRow]:
+    limit, now = options.page_rows, broker.clock.now()
+    source, is_bodies = source_of(options), options.table == lake.BODIES.name
 
     def live(session: Session) -> list[LakeRow]:
         return session.archive.live_page(rows, limit=limit, taken_at=now)
@@ -111,7 +111,7 @@ def _page(broker: Broker, choices: Choices, day: int, rows: Range) -> list[LakeR
         page = session.archive.page(source, day, rows, limit=limit, with_bodies=is_bodies)
         return page.contents if is_bodies else page.rows
 
-    what = live if choices.table == MESSAGES else past
+    what = live if options.table == MESSAGES else past
     return broker.store.read(what).result()
 
 

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.client.spark.choices import TABLES, read, readable, streamable, writable
+from penstock.client.spark.options import TABLES, read, readable, streamable, writable
 from penstock.client.spark.reading import Reader
 from penstock.client.spark.streaming import StreamReader
 from penstock.client.spark.writing import Writer

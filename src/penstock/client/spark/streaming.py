@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from penstock.client.spark.choices import LATEST, Choices
+from penstock.client.spark.options import LATEST, SparkOptions
 from penstock.client.spark.reading import RowRange, batches, opened, parts, source_of
 from penstock.domain.lake.contiguous import FinalCuts
 from penstock.domain.lake.layout import Range
@@ -26,8 +26,8 @@ Offset = dict[str, int]  # by day: the last number read
 
 
 class StreamReader(DataSourceStreamReader):
-    def __init__(self, choices: Choices) -> None:
-        self._choices = choices
+    def __init__(self, options: SparkOptions) -> None:
+        self._choices = options
         self._settling: FinalCuts[Cut] = FinalCuts()
         self._over: set[Place] = set()  # days that get no more rows
         self._known: Offset = {}

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import LongType, StringType, StructType
 
 from penstock.client.app import Penstock
-from penstock.client.spark.choices import Choices
+from penstock.client.spark.options import SparkOptions
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.message.draft import Draft
 
@@ -33,15 +33,15 @@ class Written(WriterCommitMessage):
 
 
 class Writer(DataSourceArrowWriter):
-    def __init__(self, choices: Choices, schema: StructType) -> None:
-        refuse_unfit(choices, schema)
-        self._choices = choices
+    def __init__(self, options: SparkOptions, schema: StructType) -> None:
+        refuse_unfit(options, schema)
+        self._choices = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        choices, sent, duplicates = self._choices, 0, 0
-        with Penstock(choices.url, key=choices.api_key) as app:
+        options, sent, duplicates = self._choices, 0, 0
+        with Penstock(options.url, key=options.api_key) as app:
             for batch in iterator:
-                for queue, drafts in _chunks(batch.to_pylist(), choices):
+                for queue, drafts in _chunks(batch.to_pylist(), options):
                     for answer in app.backend.send(queue, drafts):
                         if isinstance(answer, PenstockError):
                             raise answer
@@ -50,20 +50,20 @@ class Writer(DataSourceArrowWriter):
         return Written(sent, duplicates)
 
 
-def refuse_unfit(choices: Choices, schema: StructType) -> None:
+def refuse_unfit(options: SparkOptions, schema: StructType) -> None:
     """Raise InvalidRequest for the first column that is missing, unknown or of a wrong type."""
     names = {field.name for field in schema}
-    known = {*_TEXTS, *_NUMBERS, *_OTHERS, choices.key}
+    known = {*_TEXTS, *_NUMBERS, *_OTHERS, options.key}
     if unknown := sorted(names - known):
         raise InvalidRequest(f"there is no place for column {unknown[0]!r}; known: {sorted(known)}")
     if "body" not in names:
         raise InvalidRequest("a column body is missing: the JSON text of each message")
-    if choices.key not in names:
+    if options.key not in names:
         raise InvalidRequest(
-            f"a column {choices.key!r} is missing, whose value makes each row one message; name "
+            f"a column {options.key!r} is missing, whose value makes each row one message; name "
             "another with .option('key', …)"
         )
-    if "queue" not in names and choices.queue is None:
+    if "queue" not in names and options.queue is None:
         raise InvalidRequest("say where to: a column queue, or .option('queue', …)")
     for field in schema:
         wanted = LongType() if field.name in _NUMBERS else StringType()
@@ -77,20 +77,20 @@ def refuse_unfit(choices: Choices, schema: StructType) -> None:
             )
 
 
-def _chunks(rows: Sequence[Row], choices: Choices) -> Iterator[tuple[str, list[Draft]]]:
+def _chunks(rows: Sequence[Row], options: SparkOptions) -> Iterator[tuple[str, list[Draft]]]:
     """Batches by queue, in the order of the rows."""
-    for queue, group in groupby(rows, key=lambda row: row.get("queue") or choices.queue):
+    for queue, group in groupby(rows, key=lambda row: row.get("queue") or options.queue):
         if not isinstance(queue, str):
             raise InvalidRequest("a row has no queue, and no option says where it goes")
-        drafts = [draft_of(row, choices) for row in group]
-        for first in range(0, len(drafts), choices.batch_rows):
-            yield queue, drafts[first : first + choices.batch_rows]
+        drafts = [draft_of(row, options) for row in group]
+        for first in range(0, len(drafts), options.batch_rows):
+            yield queue, drafts[first : first + options.batch_rows]
 
 
-def draft_of(row: Row, choices: Choices) -> Draft:
-    key, body = row[choices.key], row["body"]
+def draft_of(row: Row, options: SparkOptions) -> Draft:
+    key, body = row[options.key], row["body"]
     if not isinstance(key, str) or not key:
-        raise InvalidRequest(f"a row has no {choices.key!r}, which must identify it")
+        raise InvalidRequest(f"a row has no {options.key!r}, which must identify it")
     if not isinstance(body, str) or not _is_json(body):
         raise InvalidRequest(f"the body of row {key!r} is not JSON text")
     tags = tuple(str(row[name]) for name in ("tag1", "tag2") if row.get(name) is not None)
@@ -99,7 +99,7 @@ def draft_of(row: Row, choices: Choices) -> Draft:
     return Draft(
         body=body,
         dedup_key=key,
-        dedup_window_ms=choices.window_ms,
+        dedup_window_ms=options.window_ms,
         tags=tags,
         group=row.get("group_key"),  # type: ignore[arg-type]
         attributes=_attributes_of(row.get("attributes"), key),

@@ -19,8 +19,6 @@ _text = msgspec.json.Decoder(str)
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """Fields in the order of api/sends.py, so that a record becomes a draft without keywords."""
-
     body: str  # JSON text
     attributes: dict[str, str] | None = None
     kind: str | None = None
@@ -40,6 +38,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     dedup_until: DedupUntil | None = None
     route: str | None = None
     dedup_window_ms: int | None = None  # in place of the queue's
+    # The last one, because clients do not give it.
     size: int | None = None  # of body and attributes, if a protocol counts them in its own way
 
 

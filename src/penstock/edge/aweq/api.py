@@ -11,7 +11,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings, Redelivery
-from penstock.edge.aweq import answers, lease_holders, requests
+from penstock.edge.aweq import answers, requests
 from penstock.edge.chunks import bring_all_back
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
@@ -104,7 +104,7 @@ class AweqApi:
 
     async def receive(self, request: Request) -> Response:
         wanted = requests.read_count(request, most=self._limits.max_claim)
-        claimed_by = lease_holders.consumer(request)
+        claimed_by = requests.consumer(request)
         if request.method == "HEAD":  # the response has no body to put messages into
             return answers.received([], wanted=wanted)
 
@@ -121,11 +121,11 @@ class AweqApi:
         return await self._queue.use(do)
 
     async def delete(self, request: Request) -> Response:
-        key, asked_by = request.params["key"], lease_holders.consumer(request)
+        key, asked_by = request.params["key"], requests.consumer(request)
 
         async def do(queue: Queue) -> Response:
             found = await self._messages.find(key) if _KEY.fullmatch(key) else None
-            if found is None or not lease_holders.may_delete(
+            if found is None or not requests.may_delete(
                 found, queue_no=queue.queue_no, asked_by=asked_by
             ):
                 return answers.deleted(was_held=False)

@@ -43,8 +43,15 @@ def overview() -> str:
         "A durable work queue: send messages, claim them, complete them.",
     ]
     parts += [
-        block(f"{title}:", [HelpLine(_names(name), entry.summary) for name, entry in group.items()])
-        for title, group in GROUPS.items()
+        block(
+            f"{title}:",
+            [
+                HelpLine(_names(name), summary)
+                for commands in modules.values()
+                for name, summary in commands.items()
+            ],
+        )
+        for title, modules in GROUPS.items()
     ]
     parts.append(block("Exit codes:", [HelpLine(str(c), text) for c, text in exits.TABLE.items()]))
     parts.append(

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
 
 from penstock.edge.cli.kit.aliases import ALIASES
-from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.command import Command
 from penstock.edge.cli.kit.parser import Parser
-
-
-class Command(NamedTuple):
-    run: Callable[[Namespace, Output], int]
-    configure: Callable[[Parser], None]
-    examples: tuple[str, ...] = ()
-    more: str = ""  # details after the one-line summary
 
 
 class CommandEntry(NamedTuple):
@@ -24,183 +15,170 @@ class CommandEntry(NamedTuple):
     summary: str
 
 
-GROUPS: dict[str, dict[str, CommandEntry]] = {
+GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name and summary
     "Run": {
-        "serve": CommandEntry("operate.serve", "start a server"),
-        "worker": CommandEntry("workers.worker", "run the jobs of an application"),
-        "autoscale": CommandEntry(
-            "workers.autoscale", "start and drain workers according to the backlog"
-        ),
-        "migrate": CommandEntry("operate.migrate", "bring the store's schema up to date"),
+        "operate.serve": {"serve": "start a server"},
+        "workers.worker": {"worker": "run the jobs of an application"},
+        "workers.scaling": {"autoscale": "start and drain workers according to the backlog"},
+        "operate.store": {"migrate": "bring the store's schema up to date"},
     },
     "Messages": {
-        "send": CommandEntry("broker.send", "send messages to a queue"),
-        "claim": CommandEntry("broker.claim", "claim messages from a queue"),
-        "complete": CommandEntry("broker.leases", "complete claimed messages"),
-        "fail": CommandEntry(
-            "broker.leases", "report a failed attempt; the message is retried later"
-        ),
-        "release": CommandEntry("broker.leases", "return claimed messages unhandled"),
-        "extend": CommandEntry("broker.leases", "prolong leases"),
-        "snooze": CommandEntry("broker.leases", "postpone claimed messages"),
-        "messages": CommandEntry("broker.messages", "list the messages of a queue"),
-        "messages show": CommandEntry("broker.messages", "show one message and its history"),
-        "messages complete": CommandEntry("broker.messages", "mark unclaimed messages as done"),
-        "messages cancel": CommandEntry(
-            "broker.messages", "cancel messages, with --running also leased ones"
-        ),
-        "messages bury": CommandEntry("broker.messages", "move messages to the dead-letter queue"),
-        "messages redrive": CommandEntry(
-            "broker.messages", "send dead messages back to be handled again"
-        ),
-        "messages reschedule": CommandEntry("broker.messages", "change the due date of a message"),
-        "messages bulk": CommandEntry(
-            "broker.messages_bulk", "act on all matching messages of a queue"
-        ),
+        "broker.send": {"send": "send messages to a queue"},
+        "broker.leases": {
+            "claim": "claim messages from a queue",
+            "complete": "complete claimed messages",
+            "fail": "report a failed attempt; the message is retried later",
+            "release": "return claimed messages unhandled",
+            "extend": "prolong leases",
+            "snooze": "postpone claimed messages",
+        },
+        "broker.messages": {
+            "messages": "list the messages of a queue",
+            "messages show": "show one message and its history",
+            "messages complete": "mark unclaimed messages as done",
+            "messages cancel": "cancel messages, with --running also leased ones",
+            "messages bury": "move messages to the dead-letter queue",
+            "messages redrive": "send dead messages back to be handled again",
+            "messages reschedule": "change the due date of a message",
+            "messages bulk": "act on all matching messages of a queue",
+        },
     },
     "Jobs": {
-        "jobs": CommandEntry("workers.jobs", "list jobs of a server or a store"),
-        "jobs list": CommandEntry("workers.jobs", "list jobs of a server or a store"),
-        "jobs show": CommandEntry("workers.jobs", "show one job"),
-        "jobs count": CommandEntry("workers.jobs", "count jobs by state"),
-        "jobs cancel": CommandEntry("workers.jobs", "cancel jobs, including running ones"),
-        "jobs reschedule": CommandEntry("workers.jobs", "change the due date of a waiting job"),
-        "jobs redrive": CommandEntry("workers.jobs", "retry dead jobs with all their attempts"),
-        "jobs wait": CommandEntry("workers.jobs", "wait until a job has ended"),
+        "workers.jobs": {
+            "jobs": "list jobs of a server or a store",
+            "jobs list": "list jobs of a server or a store",
+            "jobs show": "show one job",
+            "jobs count": "count jobs by state",
+            "jobs cancel": "cancel jobs, including running ones",
+            "jobs reschedule": "change the due date of a waiting job",
+            "jobs redrive": "retry dead jobs with all their attempts",
+            "jobs wait": "wait until a job has ended",
+        },
     },
     "Queues": {
-        "queues": CommandEntry("broker.queues", "list the queues"),
-        "queues show": CommandEntry("broker.queues", "show a queue with its settings"),
-        "queues create": CommandEntry("broker.queue_settings", "create a queue"),
-        "queues set": CommandEntry("broker.queue_settings", "change some settings of a queue"),
-        "queues pause": CommandEntry("broker.queues", "stop claims; messages can still be sent"),
-        "queues resume": CommandEntry("broker.queues", "allow claims again"),
-        "queues unhold": CommandEntry("broker.queues", "release a queue that a circuit holds"),
-        "queues purge": CommandEntry("broker.queues_empty", "cancel all messages of a queue"),
-        "queues redrive": CommandEntry(
-            "broker.queues_empty", "send dead messages back to be handled again"
-        ),
-        "queues delete": CommandEntry("broker.queues_empty", "delete a queue"),
-        "moves": CommandEntry("broker.moves", "list the moves out of a queue, newest first"),
-        "moves start": CommandEntry(
-            "broker.moves", "move messages out of a queue in the background"
-        ),
-        "moves show": CommandEntry("broker.moves", "show one move"),
-        "moves cancel": CommandEntry(
-            "broker.moves", "stop a move; messages already moved stay moved"
-        ),
+        "broker.queues": {
+            "queues": "list the queues",
+            "queues show": "show a queue with its settings",
+            "queues create": "create a queue",
+            "queues set": "change some settings of a queue",
+            "queues pause": "stop claims; messages can still be sent",
+            "queues resume": "allow claims again",
+            "queues unhold": "release a queue that a circuit holds",
+            "queues purge": "cancel all messages of a queue",
+            "queues redrive": "send dead messages back to be handled again",
+            "queues delete": "delete a queue",
+        },
+        "broker.moves": {
+            "moves": "list the moves out of a queue, newest first",
+            "moves start": "move messages out of a queue in the background",
+            "moves show": "show one move",
+            "moves cancel": "stop a move; messages already moved stay moved",
+        },
     },
     "Workers": {
-        "workers": CommandEntry("workers.workers", "list the workers and their number of leases"),
-        "workers show": CommandEntry("workers.workers", "show one worker and its leases"),
-        "workers drain": CommandEntry("workers.workers", "let a worker finish its leases and exit"),
-        "scaling": CommandEntry(
-            "workers.scaling", "show the fleets and their latest scaling decisions"
-        ),
+        "workers.workers": {
+            "workers": "list the workers and their number of leases",
+            "workers show": "show one worker and its leases",
+            "workers drain": "let a worker finish its leases and exit",
+        },
+        "workers.scaling": {"scaling": "show the fleets and their latest scaling decisions"},
     },
     "Recurring": {
-        "recurring": CommandEntry("broker.recurring", "list recurring work"),
-        "recurring set": CommandEntry("broker.recurring", "create or change recurring work"),
-        "recurring show": CommandEntry(
-            "broker.recurring", "show recurring work with its next and last firing"
-        ),
-        "recurring preview": CommandEntry("broker.recurring", "show the next firings"),
-        "recurring run": CommandEntry("broker.recurring", "send its message once, now"),
-        "recurring pause": CommandEntry("broker.recurring", "stop firings"),
-        "recurring resume": CommandEntry("broker.recurring", "allow firings again"),
-        "recurring remove": CommandEntry("broker.recurring", "delete recurring work"),
+        "broker.recurring": {
+            "recurring": "list recurring work",
+            "recurring set": "create or change recurring work",
+            "recurring show": "show recurring work with its next and last firing",
+            "recurring preview": "show the next firings",
+            "recurring run": "send its message once, now",
+            "recurring pause": "stop firings",
+            "recurring resume": "allow firings again",
+            "recurring remove": "delete recurring work",
+        },
     },
     "Notifications and the bus": {
-        "notifications": CommandEntry("broker.notifications", "find notifications by their tags"),
-        "notifications record": CommandEntry(
-            "broker.notifications", "record a notification for a set time"
-        ),
-        "notifications move": CommandEntry(
-            "broker.notifications", "change the due date of a notification"
-        ),
-        "notifications remove": CommandEntry("broker.notifications", "cancel notifications"),
-        "topics": CommandEntry("broker.topics", "list the topics"),
-        "topics show": CommandEntry("broker.topics", "show a topic with its subscriptions"),
-        "topics create": CommandEntry("broker.topics", "create a topic"),
-        "topics delete": CommandEntry("broker.topics", "delete a topic"),
-        "topics subscribe": CommandEntry("broker.topics", "create or change a subscription"),
-        "topics unsubscribe": CommandEntry("broker.topics", "delete a subscription"),
-        "topics publish": CommandEntry("broker.topics", "publish an event"),
+        "broker.notifications": {
+            "notifications": "find notifications by their tags",
+            "notifications record": "record a notification for a set time",
+            "notifications move": "change the due date of a notification",
+            "notifications remove": "cancel notifications",
+        },
+        "broker.topics": {
+            "topics": "list the topics",
+            "topics show": "show a topic with its subscriptions",
+            "topics create": "create a topic",
+            "topics delete": "delete a topic",
+            "topics subscribe": "create or change a subscription",
+            "topics unsubscribe": "delete a subscription",
+            "topics publish": "publish an event",
+        },
     },
     "Pushing": {
-        "routes": CommandEntry("broker.routes", "list the routes of deliveries, in order"),
-        "routes set": CommandEntry("broker.routes", "replace all routes with those of a file"),
-        "routes match": CommandEntry(
-            "broker.routes", "show which route a delivery takes, and its target"
-        ),
-        "circuits": CommandEntry("broker.circuits", "list the circuits and their states"),
-        "circuits show": CommandEntry("broker.circuits", "show one circuit"),
-        "circuits close": CommandEntry(
-            "broker.circuits", "close circuits; their held queues are released gradually"
-        ),
-        "circuits unhold": CommandEntry(
-            "broker.circuits", "release the held queues of circuits at once"
-        ),
-        "circuits open": CommandEntry(
-            "broker.circuits", "open a circuit until it is closed by hand"
-        ),
-        "circuits settings": CommandEntry(
-            "broker.circuits", "show the breaker's settings, or those of one circuit"
-        ),
-        "circuits set": CommandEntry(
-            "broker.circuits", "change the breaker's settings, or those of one circuit"
-        ),
+        "broker.pushing": {
+            "routes": "list the routes of deliveries, in order",
+            "routes set": "replace all routes with those of a file",
+            "routes match": "show which route a delivery takes, and its target",
+            "circuits": "list the circuits and their states",
+            "circuits show": "show one circuit",
+            "circuits close": "close circuits; their held queues are released gradually",
+            "circuits unhold": "release the held queues of circuits at once",
+            "circuits open": "open a circuit until it is closed by hand",
+            "circuits settings": "show the breaker's settings, or those of one circuit",
+            "circuits set": "change the breaker's settings, or those of one circuit",
+        },
     },
     "Insight": {
-        "stats": CommandEntry("broker.stats", "show counts and totals"),
-        "tail": CommandEntry("broker.tail", "follow finished messages and the counts"),
-        "history": CommandEntry("broker.history", "list finished messages, newest first"),
+        "broker.insight": {
+            "stats": "show counts and totals",
+            "tail": "follow finished messages and the counts",
+            "history": "list finished messages, newest first",
+        },
     },
     "The lake": {
-        "archive": CommandEntry("operate.archive", "show archive progress"),
-        "archive status": CommandEntry("operate.archive", "show archive progress"),
-        "archive run": CommandEntry("operate.archive", "write new history to the lake"),
-        "archive snapshot": CommandEntry(
-            "operate.archive", "take a snapshot of all unfinished messages"
-        ),
+        "operate.archive": {
+            "archive": "show archive progress",
+            "archive status": "show archive progress",
+            "archive run": "write new history to the lake",
+            "archive snapshot": "take a snapshot of all unfinished messages",
+        },
     },
     "Pipeline": {
-        "pipeline": CommandEntry("pipeline.run", "list the jobs and their tables"),
-        "pipeline run": CommandEntry(
-            "pipeline.run", "compute the tables of new data in the lake, on Spark"
-        ),
-        "pipeline status": CommandEntry(
-            "pipeline.status", "show what is computed and what is pending"
-        ),
-        "pipeline demo": CommandEntry(
-            "pipeline.demo", "generate sample history and compute all tables"
-        ),
-        "pipeline restore": CommandEntry(
-            "pipeline.restore", "restore the messages that existed at an instant"
-        ),
-        "pipeline resend": CommandEntry("pipeline.restore", "send finished messages again"),
-        "pipeline stream": CommandEntry(
-            "pipeline.stream", "update the rollups continuously, on Spark"
-        ),
-        "pipeline report": CommandEntry(
-            "pipeline.report", "render the computed tables as one HTML page"
-        ),
-        "pipeline java": CommandEntry("pipeline.java", "show the JAVA_HOME that Spark uses"),
+        "pipeline.run": {
+            "pipeline": "list the jobs and their tables",
+            "pipeline run": "compute the tables of new data in the lake, on Spark",
+            "pipeline status": "show what is computed and what is pending",
+            "pipeline report": "render the computed tables as one HTML page",
+            "pipeline java": "show the JAVA_HOME that Spark uses",
+        },
+        "pipeline.demo": {"pipeline demo": "generate sample history and compute all tables"},
+        "pipeline.restore": {
+            "pipeline restore": "restore the messages that existed at an instant",
+            "pipeline resend": "send finished messages again",
+        },
+        "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },
     "Upkeep": {
-        "backup": CommandEntry("operate.backup", "copy a SQLite store while the server runs"),
-        "promote": CommandEntry("operate.promote", "move a SQLite store to PostgreSQL"),
-        "doctor": CommandEntry("operate.doctor", "check the machine, the settings and the store"),
-        "keys": CommandEntry("operate.keys", "list the API keys"),
-        "keys create": CommandEntry("operate.keys", "create an API key; its secret is shown once"),
-        "keys aws": CommandEntry("operate.keys", "show the AWS credentials of an API key"),
-        "keys revoke": CommandEntry("operate.keys", "revoke an API key"),
-        "settings": CommandEntry("operate.settings", "show every setting and its origin"),
-        "version": CommandEntry("operate.version", "show the version"),
+        "operate.store": {
+            "backup": "copy a SQLite store while the server runs",
+            "promote": "move a SQLite store to PostgreSQL",
+        },
+        "operate.doctor": {"doctor": "check the machine, the settings and the store"},
+        "operate.keys": {
+            "keys": "list the API keys",
+            "keys create": "create an API key; its secret is shown once",
+            "keys aws": "show the AWS credentials of an API key",
+            "keys revoke": "revoke an API key",
+        },
+        "operate.settings": {
+            "settings": "show every setting and its origin",
+            "version": "show the version",
+        },
     },
 }
 ENTRIES: dict[str, CommandEntry] = {
-    name: entry for group in GROUPS.values() for name, entry in group.items()
+    name: CommandEntry(module, summary)
+    for modules in GROUPS.values()
+    for module, commands in modules.items()
+    for name, summary in commands.items()
 }
 _BY_ALIAS = {alias: name for name, alias in ALIASES.items()}
 

@@ -19,7 +19,7 @@ import msgspec
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.circuit.circuit import CircuitState
 from penstock.domain.errors import PenstockError
-from penstock.edge.gateleen import answers
+from penstock.edge.gateleen import api
 from penstock.edge.server.errors import error_answer
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
@@ -62,7 +62,7 @@ class CircuitApi:
         return route(handler=self.not_allowed, role=Role.READ)
 
     async def not_allowed(self, request: Request, respond: Respond) -> Response:
-        return answers.text(405, NOT_ALLOWED)
+        return api.text(405, NOT_ALLOWED)
 
     async def look(self, request: Request, respond: Respond) -> Response:
         match parts_of(request):
@@ -73,23 +73,23 @@ class CircuitApi:
                 return json_response(_alone(await self._circuits.one(circuit)))
             case [circuit, "status"] if circuit != ALL:
                 return json_response({STATUS: (await self._circuits.status(circuit)).value})
-        return answers.text(405, NOT_ALLOWED)
+        return api.text(405, NOT_ALLOWED)
 
     async def change(self, request: Request, respond: Respond) -> Response:
         parts = parts_of(request)
         if len(parts) != 2 or parts[1] != STATUS:
-            return answers.text(405, NOT_ALLOWED)
+            return api.text(405, NOT_ALLOWED)
         circuit = parts[0]
         state = wanted_state(request.body)
         if state is None:
-            return answers.text(400, NO_STATUS)
+            return api.text(400, NO_STATUS)
         if state is not CircuitState.CLOSED:
-            return answers.text(403, ONLY_CLOSED)
+            return api.text(403, ONLY_CLOSED)
         if circuit == ALL:
             await self._circuits.close_all()
         else:
             await self._circuits.close(circuit)
-        return answers.text(200)
+        return api.text(200)
 
 
 def parts_of(request: Request) -> list[str]:
@@ -111,11 +111,11 @@ def wanted_state(body: bytes) -> CircuitState | None:
 
 def refuse(request: Request, error: PenstockError) -> Response:
     """Respond 404 if the store does not answer, as gateleen does."""
-    if answers.is_out_of_space(error):
+    if api.is_full_or_unavailable(error):
         # Not the text of the error: it may contain the address of the database.
         status = 404 if request.method in ("GET", "HEAD") else 500
-        return answers.text(status, error_answer(error).error.message)
-    return answers.refuse(request, error)
+        return api.text(status, error_answer(error).error.message)
+    return api.refuse(request, error)
 
 
 def _of_all(view: CircuitView) -> dict[str, Any]:

@@ -7,22 +7,69 @@ same role as changing them, because they hold secrets of endpoints.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 from penstock.domain.access.api_key import Role, Scope
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import NUL
-from penstock.edge.gateleen import breaker_document, logging_document
-from penstock.edge.gateleen.answers import refuse
-from penstock.edge.gateleen.change_log import NAME as LOGGING
-from penstock.edge.gateleen.change_log import ChangeLog
+from penstock.edge.gateleen.api import refuse
+from penstock.edge.gateleen.documents import (
+    PayloadLogging,
+    read_breaker,
+    read_logging,
+    render_breaker,
+)
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.documents import DocumentService
 from penstock.services.routes import RouteService
 from penstock.settings.push import PushSettings
+
+LOGGING = "logging"  # the name of the document
+_NOTHING = PayloadLogging()
+_log = logging.getLogger("penstock.changes")
+
+
+class ChangeLog:
+    def __init__(self, documents: DocumentService, *, with_payloads: bool) -> None:
+        self._documents = documents
+        self._with_payloads = with_payloads
+
+    async def changed(self, request: Request) -> None:
+        """Log a change; called after it was made, so it must not raise."""
+        _log.info("%s %s by %s", request.method, request.path, request.caller.name)
+        if not self._with_payloads or not request.body:
+            return
+        wanted = await self._wanted()
+        headers = _texts(request.headers)
+        if _is_wanted(wanted, request, headers):
+            shown = {name: headers[name] for name in wanted.headers if name in headers}
+            payload = request.body.decode("utf-8", "replace")
+            _log.info("%s %s %s payload: %s", request.method, request.path, shown, payload)
+
+    async def _wanted(self) -> PayloadLogging:
+        try:
+            found = await self._documents.get(LOGGING)
+            return _NOTHING if found is None else read_logging(found.text.encode())
+        except PenstockError as error:
+            _log.warning("the logging resource cannot be read: %s", error)
+            return _NOTHING
+
+
+def _is_wanted(wanted: PayloadLogging, request: Request, headers: dict[str, str]) -> bool:
+    try:
+        return wanted.wants(url=request.path, method=request.method, headers=headers)
+    except PenstockError as error:  # matching the pattern took too long
+        _log.warning("no filter of the logging resource applies: %s", error)
+        return False
+
+
+def _texts(headers: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+
 
 Do = Callable[[Request], Awaitable[Response]]
 
@@ -99,10 +146,10 @@ class ResourceApi:
     # --- breaker configuration ---
 
     async def get_breaker(self, request: Request) -> Response:
-        return json_response(breaker_document.render(await self._circuits.breaker.get()))
+        return json_response(render_breaker(await self._circuits.breaker.get()))
 
     async def put_breaker(self, request: Request) -> Response:
-        await self._circuits.breaker.change(partial(breaker_document.read, request.body))
+        await self._circuits.breaker.change(partial(read_breaker, request.body))
         return Response(200)
 
     async def reset_breaker(self, request: Request) -> Response:
@@ -116,7 +163,7 @@ class ResourceApi:
         return Response(200, _EMPTY if found is None else found.text.encode())
 
     async def put_logging(self, request: Request) -> Response:
-        logging_document.read(request.body)
+        read_logging(request.body)
         await self._documents.put(LOGGING, text_of(request))
         return Response(200)
 

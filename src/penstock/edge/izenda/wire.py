@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from penstock.api.operation import Operation, about
+from penstock.api.operation import about, delete, get, post
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import (
     LeaseLost,
@@ -141,11 +141,11 @@ class TaskStatusOut(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=
 
 _PATH = "/v1/tasks/{task}"
 
-ENQUEUE = Operation(
-    name="enqueueTask",
-    method="POST",
-    path="/v1/tasks",
-    summary="Enqueue a task. The response is sent once the task is on disk.",
+ENQUEUE = post(
+    "enqueueTask",
+    "/v1/tasks",
+    "Enqueue a task. The response is sent once the task is on disk.",
+    EnqueuedOut,
     role=Role.PRODUCE,
     request=NewTaskIn,
     example={
@@ -153,59 +153,51 @@ ENQUEUE = Operation(
         "jobEntityId": "0b6f3a52-8d1e-4c7e-9a55-2f9f6c1d7e10",
         "jobData": "weekly",
     },
-    answer=EnqueuedOut,
     status=201,
     errors=(QueueFull,),
 )
-STATUS = Operation(
-    name="getTask",
-    method="GET",
-    path=_PATH,
-    summary="Retrieve a task with its status, its progress and its worker.",
-    role=Role.READ,
-    answer=TaskStatusOut,
+STATUS = get(
+    "getTask",
+    _PATH,
+    "Retrieve a task with its status, its progress and its worker.",
+    TaskStatusOut,
     errors=(MessageNotFound,),
 )
-CANCEL = Operation(
-    name="cancelTask",
-    method="DELETE",
-    path=_PATH,
-    summary="Cancel a queued or running task; its worker can no longer report an outcome.",
-    role=Role.OPERATE,
-    answer=TaskEndOut,
+CANCEL = delete(
+    "cancelTask",
+    _PATH,
+    "Cancel a queued or running task; its worker can no longer report an outcome.",
+    TaskEndOut,
     errors=(MessageNotFound, WrongState),
 )
-DEQUEUE = Operation(
-    name="dequeueTask",
-    method="POST",
-    path="/v1/workers/{worker}/dequeue",
-    summary="Give the worker its oldest eligible task, or null.",
+DEQUEUE = post(
+    "dequeueTask",
+    "/v1/workers/{worker}/dequeue",
+    "Give the worker its oldest eligible task, or null.",
+    TaskOut | None,
     role=Role.CONSUME,
     request=NextTaskIn,
     example={"kinds": ["SendReport"], "wait_ms": 1_000},
-    answer=TaskOut | None,
     errors=(WorkerGone, TooManyWaiting),
 )
-OUTCOME = Operation(
-    name="setTaskOutcome",
-    method="POST",
-    path=f"{_PATH}/outcome",
-    summary="Report the outcome of a task, as the worker that runs it.",
+OUTCOME = post(
+    "setTaskOutcome",
+    f"{_PATH}/outcome",
+    "Report the outcome of a task, as the worker that runs it.",
+    TaskEndOut,
     role=Role.CONSUME,
     request=TaskOutcomeIn,
     example={"outcome": "Succeeded", "workerId": "$WORKER"},
-    answer=TaskEndOut,
     errors=(MessageNotFound, WorkerGone, LeaseLost),
 )
-PROGRESS = Operation(
-    name="setTaskProgress",
-    method="POST",
-    path=f"{_PATH}/progress",
-    summary="Report the progress of a task, as the worker that runs it.",
+PROGRESS = post(
+    "setTaskProgress",
+    f"{_PATH}/progress",
+    "Report the progress of a task, as the worker that runs it.",
+    TaskEndOut,
     role=Role.CONSUME,
     request=TaskProgressIn,
     example={"progress": {"percent": 40}, "workerId": "$WORKER"},
-    answer=TaskEndOut,
     errors=(MessageNotFound, WorkerGone, LeaseLost),
 )
 

@@ -1,23 +1,82 @@
-"""Bind the operations of the contract to routes of the server: decode, call, encode."""
+"""Bind the operations of the contract to routes of the server: decode, call, encode.
+
+A query string is decoded as strictly as JSON: no 1e1, no True.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from penstock.api.operation import Operation
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.edge.instants import to_text
-from penstock.edge.native.query_in import query_reader
 from penstock.edge.native.wire import decode, raw_json
 from penstock.edge.server import request as http
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
 from penstock.operations.call import Call, Handler, Handlers, StatusAnswer
+from penstock.operations.paging import check_limit, limits_of
 from penstock.ports.unit_of_work import Steps, Work, await_steps
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+def query_reader(operation: Operation[Any]) -> Callable[[Request], Any]:
+    record = operation.query
+    if record is None:
+        return lambda request: None
+    info = inspect.type_info(record)
+    assert isinstance(info, inspect.StructType)
+    names = [field.encode_name for field in info.fields]
+    readers = {field.encode_name: _reader(field.encode_name, field.type) for field in info.fields}
+    readers |= {name: partial(_limit, name, most) for name, most in limits_of(record).items()}
+
+    def read(request: Request) -> Any:
+        values = {name: readers[name](text) for name, text in request.query(*names).items()}
+        try:
+            return msgspec.convert(values, record, strict=False)
+        except msgspec.ValidationError as error:
+            raise InvalidRequest(f"query: {error}") from None
+
+    return read
+
+
+def _reader(name: str, kind: inspect.Type) -> Callable[[str], Any]:
+    match kind:
+        case inspect.Metadata():
+            return _reader(name, kind.type)
+        case inspect.UnionType(types=(value, inspect.NoneType())):  # optional: left out, not null
+            return _reader(name, value)
+        case inspect.IntType():
+            return lambda text: _integer(name, text)
+        case inspect.BoolType():
+            return lambda text: _boolean(name, text)
+        case _:
+            return lambda text: text
+
+
+def _limit(name: str, most: int, text: str) -> int:
+    is_short = text.isascii() and text.isdigit() and len(text) < 10
+    return check_limit(name, int(text) if is_short else 0, most)
+
+
+def _integer(name: str, text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise InvalidRequest(f"{name} must be a whole number, not {text[:50]!r}")
+    return int(text)
+
+
+def _boolean(name: str, text: str) -> bool:
+    if text not in _BOOLEANS:
+        raise InvalidRequest(f"{name} must be true or false, not {text[:50]!r}")
+    return _BOOLEANS[text]
 
 
 def routes_of(handlers: Handlers) -> Iterator[HttpRoute]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from penstock.api import sends
+from penstock.api import messages
 from penstock.api.messages import Acted as Record
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
@@ -50,5 +50,5 @@ def acted(result: Acted) -> Record:
 
 def result_of(result: Any) -> Any:
     if isinstance(result, Sent):
-        return sends.Sent(result.id, result.is_duplicate)
+        return messages.Sent(result.id, result.is_duplicate)
     return error_answer(result) if isinstance(result, PenstockError) else acted(result)

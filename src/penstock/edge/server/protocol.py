@@ -216,7 +216,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _may_be_coded(self) -> bool:
         coding = self._headers[b"content-encoding"]
-        return coding == b"identity" or self._traffic.takes_coded(self._url)
+        return coding == b"identity" or self._traffic.accepts_encoded(self._url)
 
     def on_body(self, part: bytes) -> None:
         self._line_bytes = -1

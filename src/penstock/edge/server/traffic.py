@@ -55,7 +55,7 @@ class Traffic:
         self.max_connections = max_connections
         self.max_buffered_bytes = max_buffered_bytes
         # Whether a request to this target may have an encoded body: deliveries keep theirs.
-        self.takes_coded: Callable[[bytes], bool] = lambda target: False
+        self.accepts_encoded: Callable[[bytes], bool] = lambda target: False
         self.buffered_bytes = 0  # total of incomplete bodies
         self.connections: set[Connection] = set()
         self._unsent: dict[

@@ -16,18 +16,18 @@ from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Handler, Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.errors import SqsError, from_core, method_not_allowed
-from penstock.edge.sqs.move_tasks import Moving
+from penstock.edge.sqs.move_tasks import MoveTaskActions
 from penstock.edge.sqs.queue_lookup import QueueLookup
-from penstock.edge.sqs.queues import SqsQueues
-from penstock.edge.sqs.receiving import Receiving
-from penstock.edge.sqs.sending import Sending
-from penstock.edge.sqs.visibility import Visibility
+from penstock.edge.sqs.queues import QueueActions
+from penstock.edge.sqs.receiving import ReceiveActions
+from penstock.edge.sqs.sending import SendActions
+from penstock.edge.sqs.visibility import VisibilityActions
 from penstock.edge.sqs.wire import protocols, sigv4
 from penstock.edge.sqs.wire.model import SqsOutput
 from penstock.edge.sqs.wire.operations import (
     OPERATIONS,
-    Promise,
-    Promised,
+    AnyAnswer,
+    PendingAnswer,
     SqsCall,
     SqsOperation,
     WireProtocol,
@@ -79,14 +79,14 @@ class SqsApi:
             call = SqsCall(
                 given, request, self._settings, self._scheme, self._proxies, caller, operation.role
             )
-            promised = self._operations[operation.name](call)
+            result = self._operations[operation.name](call)
         except Exception as error:
             respond(_refusal(protocol, error, request_id))
             return None
-        if not isinstance(promised, Promise):
-            return _answer_later(protocol, operation, promised, request_id)
+        if not isinstance(result, PendingAnswer):
+            return _answer_later(protocol, operation, result, request_id)
         # No task: the store calls back.
-        promised.ticket.then(partial(_finish, protocol, operation, promised, request_id, respond))
+        result.ticket.then(partial(_finish, protocol, operation, result, request_id, respond))
         return None
 
     def refuse(self, request: Request, error: PenstockError) -> Response:
@@ -110,20 +110,20 @@ def request_ids(digits: str) -> Iterator[str]:
         yield f"{start}{count}"
 
 
-Operate = Callable[[SqsCall], Promised]
+Operate = Callable[[SqsCall], AnyAnswer]
 
 
 def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
     lookup = QueueLookup(broker.directory, account=broker.settings.sqs.account)
     limits = broker.settings.limits
     most = limits.max_body_bytes
-    sending = Sending(broker.messages, lookup, max_bytes=most)
-    receiving = Receiving(
+    sending = SendActions(broker.messages, lookup, max_bytes=most)
+    receiving = ReceiveActions(
         broker.messages, broker.queues, lookup, room, max_wait_ms=limits.max_wait_ms
     )
-    visibility = Visibility(broker.messages, lookup, broker.clock)
-    queues = SqsQueues(broker.queues, lookup, broker.clock, max_body_bytes=most)
-    moving = Moving(broker.moves, broker.queues)
+    visibility = VisibilityActions(broker.messages, lookup, broker.clock)
+    queues = QueueActions(broker.queues, lookup, broker.clock, max_body_bytes=most)
+    moving = MoveTaskActions(broker.moves, broker.queues)
     handlers: dict[str, Operate] = {
         "AddPermission": queues.add_permission,
         "CancelMessageMoveTask": moving.cancel,
@@ -163,17 +163,17 @@ def _refuse_pages(request: Request) -> None:
 def _finish(
     protocol: WireProtocol,
     operation: SqsOperation,
-    promise: Promise[Any, Any],
+    pending: PendingAnswer[Any, Any],
     request_id: str,
     respond: Respond,
     answer: Any,
 ) -> None:
     try:
         if isinstance(answer, BaseException):
-            if isinstance(answer, PenstockError) and promise.error_of is not None:
-                answer = promise.error_of(answer)
+            if isinstance(answer, PenstockError) and pending.error_of is not None:
+                answer = pending.error_of(answer)
             raise answer
-        output = promise.finish(answer)
+        output = pending.finish(answer)
         if isinstance(output, SqsOutput) or output is None:
             response = protocol.answer(operation, output, request_id)
         else:
@@ -190,11 +190,11 @@ _tasks: set[asyncio.Task[Response]] = set()  # the event loop keeps only weak re
 def _respond_later(
     protocol: WireProtocol,
     operation: SqsOperation,
-    promised: Awaitable[Any],
+    result: Awaitable[Any],
     request_id: str,
     respond: Respond,
 ) -> None:
-    task = asyncio.ensure_future(_answer_later(protocol, operation, promised, request_id))
+    task = asyncio.ensure_future(_answer_later(protocol, operation, result, request_id))
     _tasks.add(task)
 
     def done(task: asyncio.Task[Response]) -> None:
@@ -209,10 +209,10 @@ def _respond_later(
 
 
 async def _answer_later(
-    protocol: WireProtocol, operation: SqsOperation, promised: Awaitable[Any], request_id: str
+    protocol: WireProtocol, operation: SqsOperation, result: Awaitable[Any], request_id: str
 ) -> Response:
     try:
-        return protocol.answer(operation, await promised, request_id)
+        return protocol.answer(operation, await result, request_id)
     except Exception as error:
         return _refusal(protocol, error, request_id)
 

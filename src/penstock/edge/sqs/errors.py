@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from penstock.domain import errors as core
-from penstock.domain.errors import PenstockError
 
 T = TypeVar("T")
 
@@ -47,6 +46,16 @@ def _modelled(shape: str, message: str, *, code: str = "", status: int = 400) ->
     return SqsError(MODELLED + shape, code or shape, message, status=status)
 
 
+def _prefixed(shape: str, message: str, *, status: int = 400) -> SqsError:
+    """An error whose name in the Query protocol has a prefix."""
+    return _modelled(shape, message, code=_OLD + shape, status=status)
+
+
+def _generic(shape: str, code: str, message: str, *, status: int = 400) -> SqsError:
+    """An error that all services of AWS have."""
+    return SqsError(GENERIC + shape, code, message, status=status, sender=status < 500)
+
+
 # --- queues ---
 
 
@@ -67,19 +76,17 @@ def queue_name_exists(what: str) -> SqsError:
 
 
 def queue_deleted_recently() -> SqsError:
-    return _modelled(
+    return _prefixed(
         "QueueDeletedRecently",
         "You must wait 60 seconds after deleting a queue before you can create another with the "
         "same name.",
-        code=f"{_OLD}QueueDeletedRecently",
     )
 
 
 def purge_queue_in_progress(queue: str) -> SqsError:
-    return _modelled(
+    return _prefixed(
         "PurgeQueueInProgress",
         f"Only one PurgeQueue operation on {queue} is allowed every 60 seconds.",
-        code=f"{_OLD}PurgeQueueInProgress",
         status=403,
     )
 
@@ -127,43 +134,32 @@ def over_limit(message: str) -> SqsError:
 
 def empty_batch(entry: str) -> SqsError:
     """`entry`: the type of the entries, such as SendMessageBatchRequestEntry."""
-    return _modelled(
-        "EmptyBatchRequest",
-        f"There should be at least one {entry} in the request.",
-        code=f"{_OLD}EmptyBatchRequest",
-    )
+    return _prefixed("EmptyBatchRequest", f"There should be at least one {entry} in the request.")
 
 
 def too_many_entries(sent: int, *, most: int) -> SqsError:
-    return _modelled(
+    return _prefixed(
         "TooManyEntriesInBatchRequest",
         f"Maximum number of entries per request are {most}. You have sent {sent}.",
-        code=f"{_OLD}TooManyEntriesInBatchRequest",
     )
 
 
 def batch_entry_ids_not_distinct(entry_id: str) -> SqsError:
-    return _modelled(
-        "BatchEntryIdsNotDistinct",
-        f"Id {entry_id} repeated.",
-        code=f"{_OLD}BatchEntryIdsNotDistinct",
-    )
+    return _prefixed("BatchEntryIdsNotDistinct", f"Id {entry_id} repeated.")
 
 
 def invalid_batch_entry_id() -> SqsError:
-    return _modelled(
+    return _prefixed(
         "InvalidBatchEntryId",
         "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
         "It can be at most 80 letters long.",
-        code=f"{_OLD}InvalidBatchEntryId",
     )
 
 
 def batch_request_too_long(sent: int, *, most: int) -> SqsError:
-    return _modelled(
+    return _prefixed(
         "BatchRequestTooLong",
         f"Batch requests cannot be longer than {most} bytes. You have sent {sent} bytes.",
-        code=f"{_OLD}BatchRequestTooLong",
     )
 
 
@@ -175,14 +171,13 @@ def resource_not_found(message: str) -> SqsError:
 
 
 def unsupported_operation(message: str) -> SqsError:
-    return _modelled("UnsupportedOperation", message, code=f"{_OLD}UnsupportedOperation")
+    return _prefixed("UnsupportedOperation", message)
 
 
 def method_not_allowed(method: str) -> SqsError:
-    return _modelled(
+    return _prefixed(
         "UnsupportedOperation",
         f"Operations are asked for by POST or GET, not by {method}.",
-        code=f"{_OLD}UnsupportedOperation",
         status=405,
     )
 
@@ -192,7 +187,7 @@ def request_throttled(message: str) -> SqsError:
 
 
 def invalid_parameter(message: str) -> SqsError:
-    return SqsError(f"{GENERIC}InvalidParameterValueException", "InvalidParameterValue", message)
+    return _generic("InvalidParameterValueException", "InvalidParameterValue", message)
 
 
 def invalid_value(value: object, parameter: str, reason: str) -> SqsError:
@@ -203,8 +198,8 @@ def invalid_value(value: object, parameter: str, reason: str) -> SqsError:
 
 
 def missing_parameter(name: str) -> SqsError:
-    return SqsError(
-        f"{GENERIC}MissingRequiredParameterException",
+    return _generic(
+        "MissingRequiredParameterException",
         "MissingParameter",
         f"The request must contain the parameter {name}.",
     )
@@ -219,34 +214,32 @@ def needed(value: T | None, name: str) -> T:
 
 def invalid_action(action: str) -> SqsError:
     """The operation does not exist, or not at this path."""
-    return SqsError(
-        f"{GENERIC}UnknownOperationException",
+    return _generic(
+        "UnknownOperationException",
         "InvalidAction",
         f"The action {action} is not valid for this endpoint.",
     )
 
 
 def serialization(message: str) -> SqsError:
-    return SqsError(f"{GENERIC}SerializationException", "SerializationException", message)
+    return _generic("SerializationException", "SerializationException", message)
 
 
 def internal_failure() -> SqsError:
-    return SqsError(
-        f"{GENERIC}InternalFailure",
+    return _generic(
+        "InternalFailure",
         "InternalFailure",
         "The request processing has failed because of an unknown error, exception or failure.",
         status=500,
-        sender=False,
     )
 
 
 def service_unavailable() -> SqsError:
-    return SqsError(
-        f"{GENERIC}ServiceUnavailableException",
+    return _generic(
+        "ServiceUnavailableException",
         "ServiceUnavailable",
         "The request has failed due to a temporary failure of the server.",
         status=503,
-        sender=False,
     )
 
 
@@ -283,7 +276,7 @@ def access_denied(message: str) -> SqsError:
 
 
 def _refused(code: str, message: str, *, shape: str = "") -> SqsError:
-    return SqsError(f"{GENERIC}{shape or code}Exception", code, message, status=403)
+    return _generic(f"{shape or code}Exception", code, message, status=403)
 
 
 # --- errors of the core ---
@@ -293,60 +286,41 @@ def from_core(error: Exception) -> SqsError:
     """Translate a core error; operations that know more details translate it themselves."""
     if isinstance(error, SqsError):
         return error
-    if not isinstance(error, PenstockError):
-        return internal_failure()
-    return _FROM_CORE[core.kind_of(error)](str(error))
+    translate = next((_FROM_CORE[kind] for kind in type(error).__mro__ if kind in _FROM_CORE), None)
+    return internal_failure() if translate is None else translate(str(error))
 
 
-_FROM_CORE: dict[type[PenstockError], Callable[[str], SqsError]] = {
-    core.PenstockError: lambda text: internal_failure(),
+# By class; the nearest base class counts.
+_FROM_CORE: dict[type, Callable[[str], SqsError]] = {
     core.InvalidRequest: invalid_parameter,
-    core.InvalidUri: invalid_parameter,
     core.Unauthenticated: lambda text: invalid_client_token_id(),
     core.Forbidden: access_denied,
     core.NotFound: resource_not_found,
     core.QueueNotFound: lambda text: queue_does_not_exist(),
-    core.MessageNotFound: resource_not_found,
-    core.TargetNotFound: lambda text: queue_does_not_exist(),
-    core.MoveNotFound: resource_not_found,
-    core.TopicNotFound: resource_not_found,
-    core.SubscriptionNotFound: resource_not_found,
-    core.WorkerNotFound: resource_not_found,
-    core.ScheduleNotFound: resource_not_found,
-    core.RouteNotFound: resource_not_found,
-    core.CircuitNotFound: resource_not_found,
-    core.TableNotFound: resource_not_found,
-    core.FleetNotFound: resource_not_found,
-    core.QueueUnknown: resource_not_found,
-    core.ClaimNotRepeatable: invalid_parameter,
-    core.NotForDeliveries: unsupported_operation,
-    core.MoveRunning: invalid_parameter,
-    core.MoveNotRunning: invalid_parameter,
-    core.WorkerGone: unsupported_operation,
     core.MethodNotAllowed: unsupported_operation,
     core.Conflict: unsupported_operation,
+    core.ClaimNotRepeatable: invalid_parameter,
+    core.MoveRunning: invalid_parameter,
+    core.MoveNotRunning: invalid_parameter,
     core.LeaseLost: lambda text: _modelled("ReceiptHandleIsInvalid", text),
-    core.WrongState: unsupported_operation,
     core.QueueExists: lambda text: _modelled("QueueNameExists", text, code="QueueAlreadyExists"),
-    core.QueueNotEmpty: unsupported_operation,
-    core.TopicNotEmpty: unsupported_operation,
     core.QueueFull: over_limit,
     core.TooLarge: lambda text: invalid_parameter(
         f"One or more parameters are invalid. Reason: {text}"
     ),
     core.UnsupportedMediaType: serialization,
     core.TooManyWaiting: request_throttled,
-    core.TooManyConnections: lambda text: service_unavailable(),
-    core.StoreUnavailable: lambda text: service_unavailable(),
-    core.TransactionBusy: lambda text: service_unavailable(),
-    core.ShuttingDown: lambda text: service_unavailable(),
-    core.StoreRefused: lambda text: service_unavailable(),
-    core.StoreDamaged: lambda text: service_unavailable(),
-    core.SourceUnavailable: lambda text: service_unavailable(),
-    core.ReplicasUnavailable: lambda text: service_unavailable(),
-    core.FleetNotWatched: lambda text: service_unavailable(),
-    core.FleetsRefused: lambda text: service_unavailable(),
-    core.DefaultProfileMissing: lambda text: service_unavailable(),
-    core.SourceUnknown: lambda text: service_unavailable(),
-    core.LakeRefused: lambda text: service_unavailable(),
+    **dict.fromkeys(
+        (
+            core.TooManyConnections,
+            core.StoreUnavailable,
+            core.StoreRefused,
+            core.SourceUnavailable,
+            core.ReplicasUnavailable,
+            core.FleetNotWatched,
+            core.FleetsRefused,
+            core.LakeRefused,
+        ),
+        lambda text: service_unavailable(),
+    ),
 }

@@ -46,14 +46,14 @@ from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.queues import QueueService, QueueView
 
-MOST_TAGS = 50
+MAX_TAGS = 50
 PATIENCE_MS = (
     60_000  # with strict limits: between two purges, and before a deleted name can be used again
 )
 _COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("Approximate"))
 
 
-class SqsQueues:
+class QueueActions:
     def __init__(
         self, queues: QueueService, lookup: QueueLookup, clock: Clock, *, max_body_bytes: int
     ) -> None:
@@ -328,7 +328,7 @@ def _retention(call: SqsCall) -> int:
 
 
 def _no_more_than_fit(queue: str, tags: dict[str, str]) -> dict[str, str]:
-    if len(tags) > MOST_TAGS:
+    if len(tags) > MAX_TAGS:
         raise invalid_parameter(f"Too many tags added for queue {queue}.")
     return tags
 

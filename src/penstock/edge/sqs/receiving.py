@@ -15,17 +15,17 @@ from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit
 from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
-from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
+from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingRoom
 from penstock.services.messages import MessageService
 from penstock.services.queues import QueueService
 
-MOST_IN_FLIGHT = 120_000  # the limit of AWS, with strict limits
+MAX_IN_FLIGHT = 120_000  # the limit of AWS, with strict limits
 _NOTHING: frozenset[str] = frozenset()
 
 
-class Receiving:
+class ReceiveActions:
     def __init__(
         self,
         messages: MessageService,
@@ -41,7 +41,7 @@ class Receiving:
         self._room = room
         self._max_wait_ms = max_wait_ms
 
-    def receive(self, call: SqsCall) -> Promised:
+    def receive(self, call: SqsCall) -> AnyAnswer:
         queue = self._lookup.known(call)
         given: ReceiveMessageRequest = call.input
         if queue is None or _is_special(call, queue):
@@ -53,7 +53,7 @@ class Receiving:
             lease_ms=_lease_ms(given),
             in_a_row=queue.is_ordered,
         )
-        return Promise(
+        return PendingAnswer(
             ticket,
             lambda claimed: self._received(call, queue, claimed),
             partial(self._messages.error_of, queue.name),
@@ -67,7 +67,7 @@ class Receiving:
         if call.settings.limits == "strict" and await self._is_full(queue):
             if wait_ms:
                 return ReceiveMessageResult()
-            raise over_limit(f"More than {MOST_IN_FLIGHT} messages would be in flight.")
+            raise over_limit(f"More than {MAX_IN_FLIGHT} messages would be in flight.")
         try:
             claimed = await self._room.claim(
                 queue,
@@ -84,10 +84,10 @@ class Receiving:
 
     async def _is_full(self, queue: Queue) -> bool:
         """Whether the limit of messages in flight is reached, not counting expired leases."""
-        if (await self._queues.get(queue.name)).counts.leased < MOST_IN_FLIGHT:
+        if (await self._queues.get(queue.name)).counts.leased < MAX_IN_FLIGHT:
             return False
         await self._queues.bring_back_some(queue.name)
-        return (await self._queues.get(queue.name)).counts.leased >= MOST_IN_FLIGHT
+        return (await self._queues.get(queue.name)).counts.leased >= MAX_IN_FLIGHT
 
     def _received(
         self, call: SqsCall, queue: Queue, claimed: Claimed

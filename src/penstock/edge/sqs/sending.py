@@ -17,7 +17,7 @@ from penstock.edge.sqs.errors import (
     missing_parameter,
 )
 from penstock.edge.sqs.queue_lookup import QueueLookup
-from penstock.edge.sqs.rules import batches, body, content, message_attributes
+from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.rules.body import Body
 from penstock.edge.sqs.wire.model import (
     MessageAttributeValue,
@@ -27,7 +27,7 @@ from penstock.edge.sqs.wire.model import (
     SendMessageRequest,
     SendMessageResult,
 )
-from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
+from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import MessageService
@@ -40,15 +40,15 @@ Attributes = dict[str, MessageAttributeValue]
 R = TypeVar("R")
 
 
-class Sending:
+class SendActions:
     def __init__(self, messages: MessageService, lookup: QueueLookup, *, max_bytes: int) -> None:
         self._messages = messages
         self._lookup = lookup
-        self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other APIs may allow more
+        self._max_bytes = min(max_bytes, content.MAX_BYTES)  # other APIs may allow more
 
     # --- one ---
 
-    def send(self, call: SqsCall) -> Promised:
+    def send(self, call: SqsCall) -> AnyAnswer:
         queue = self._lookup.known(call)
         if queue is None:
             return self._send_to_unknown(call)
@@ -56,10 +56,10 @@ class Sending:
 
     async def _send_to_unknown(self, call: SqsCall) -> SendMessageResult:
         """Send to a queue that is not cached in the directory."""
-        promise = self._send(call, await self._lookup.queue(call))
-        return promise.finish(await promise.ticket)
+        pending = self._send(call, await self._lookup.queue(call))
+        return pending.finish(await pending.ticket)
 
-    def _send(self, call: SqsCall, queue: Queue) -> Promise[Answers, SendMessageResult]:
+    def _send(self, call: SqsCall, queue: Queue) -> PendingAnswer[Answers, SendMessageResult]:
         given: SendMessageRequest = call.input
         attributes, system = given.MessageAttributes, given.MessageSystemAttributes
         checked, size = _measured(given)
@@ -69,7 +69,7 @@ class Sending:
         if attributes or system:
             result.MD5OfMessageAttributes = body.md5_of_attributes(attributes)
             result.MD5OfMessageSystemAttributes = body.md5_of_attributes(system)
-        return Promise(
+        return PendingAnswer(
             self._messages.send_to(queue.name, [draft]), partial(self._sent, queue, result)
         )
 
@@ -86,9 +86,11 @@ class Sending:
 
     async def send_batch(self, call: SqsCall) -> SendMessageBatchResult:
         queue = await self._lookup.queue(call)
-        entries = batches.check(call.input.Entries, SendMessageBatchRequestEntry)
+        entries = content.check_entries(call.input.Entries, SendMessageBatchRequestEntry)
         measured = [_measured_or_error(entry) for entry in entries]
-        batches.check_total(sum(found[1] for found in measured if not isinstance(found, SqsError)))
+        content.check_batch_size(
+            sum(found[1] for found in measured if not isinstance(found, SqsError))
+        )
         if queue.is_ordered:
             for entry in entries:
                 _check_ordered(queue, entry)
@@ -102,11 +104,11 @@ class Sending:
                 drafts.append(self._draft(call, queue, entry, *found, content.entry_too_large))
                 accepted.append((entry, found[0]))
             except SqsError as error:
-                result.Failed.append(batches.failed(entry.Id or "", error))
+                result.Failed.append(content.failed(entry.Id or "", error))
         answers = await await_steps(self._messages.send_each(queue.name, drafts))
         for (entry, checked), answer in zip(accepted, answers, strict=True):
             if isinstance(answer, PenstockError):
-                result.Failed.append(batches.failed(entry.Id or "", from_core(answer)))
+                result.Failed.append(content.failed(entry.Id or "", from_core(answer)))
             else:
                 result.Successful.append(_sent_entry(queue, entry, checked, answer))
         return result

@@ -27,7 +27,7 @@ from penstock.edge.sqs.errors import (
     receipt_handle_of_another_queue,
 )
 from penstock.edge.sqs.queue_lookup import QueueLookup
-from penstock.edge.sqs.rules import batches, content
+from penstock.edge.sqs.rules import content
 from penstock.edge.sqs.wire.model import (
     ChangeMessageVisibilityBatchRequestEntry,
     ChangeMessageVisibilityBatchResult,
@@ -36,14 +36,14 @@ from penstock.edge.sqs.wire.model import (
     DeleteMessageBatchResult,
     DeleteMessageBatchResultEntry,
 )
-from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
+from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.clock import Clock
 from penstock.services.messages import MessageService
 
 Planned = list[LeaseAct | SqsError]
 
 
-class Visibility:
+class VisibilityActions:
     def __init__(self, messages: MessageService, lookup: QueueLookup, clock: Clock) -> None:
         self._messages = messages
         self._lookup = lookup
@@ -51,12 +51,12 @@ class Visibility:
 
     # --- delete ---
 
-    def delete(self, call: SqsCall) -> Promised:
+    def delete(self, call: SqsCall) -> AnyAnswer:
         queue = self._lookup.known(call)
         if queue is None:
             return self._delete_slowly(call)
         act = self._deletion(queue, call.input.ReceiptHandle)
-        return Promise(
+        return PendingAnswer(
             self._messages.act([act]),
             lambda answers: self._deleted(queue, call.input.ReceiptHandle, act, answers[0]),
         )
@@ -66,16 +66,16 @@ class Visibility:
         handle = call.input.ReceiptHandle
         act = self._deletion(queue, handle)
         [answer] = await self._messages.act([act])
-        await self._settle(queue, handle, act, answer)
+        await self._finish_deletion(queue, handle, act, answer)
 
     def _deleted(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> Any:
         if isinstance(answer, LeaseLost):
-            return self._settle(queue, handle, act, answer)
+            return self._finish_deletion(queue, handle, act, answer)
         if isinstance(answer, PenstockError):
             raise from_core(answer)
         return None
 
-    async def _settle(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> None:
+    async def _finish_deletion(self, queue: Queue, handle: str, act: LeaseAct, answer: Any) -> None:
         [result] = await self._second_step(queue, [handle], [act], [answer])
         if result is not None:
             raise result
@@ -85,10 +85,10 @@ class Visibility:
 
     async def delete_batch(self, call: SqsCall) -> DeleteMessageBatchResult:
         queue = await self._lookup.queue(call)
-        entries = batches.check(call.input.Entries, DeleteMessageBatchRequestEntry)
+        entries = content.check_entries(call.input.Entries, DeleteMessageBatchRequestEntry)
         planned = [_or_error(self._deletion, queue, entry.ReceiptHandle) for entry in entries]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        split = batches.split_results(entries, results, DeleteMessageBatchResultEntry)
+        split = content.split_results(entries, results, DeleteMessageBatchResultEntry)
         return DeleteMessageBatchResult(*split)
 
     # --- change visibility ---
@@ -103,13 +103,15 @@ class Visibility:
 
     async def change_batch(self, call: SqsCall) -> ChangeMessageVisibilityBatchResult:
         queue = await self._lookup.queue(call)
-        entries = batches.check(call.input.Entries, ChangeMessageVisibilityBatchRequestEntry)
+        entries = content.check_entries(
+            call.input.Entries, ChangeMessageVisibilityBatchRequestEntry
+        )
         planned = [
             _or_error(self._change, queue, entry.ReceiptHandle, entry.VisibilityTimeout)
             for entry in entries
         ]
         results = await self._act(queue, [entry.ReceiptHandle or "" for entry in entries], planned)
-        split = batches.split_results(entries, results, ChangeMessageVisibilityBatchResultEntry)
+        split = content.split_results(entries, results, ChangeMessageVisibilityBatchResultEntry)
         return ChangeMessageVisibilityBatchResult(*split)
 
     def _change(self, queue: Queue, handle: str | None, seconds: int | None) -> LeaseAct:

@@ -4,105 +4,85 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from penstock.api.manual_acts import Buried, End
+from penstock.api.manual_acts import Bulk, Buried, End, Where
 from penstock.api.messages import Acted, Message
-from penstock.client.remote.server import Remote
 from penstock.domain.message.lifecycle import State
-from penstock.edge.cli.broker.messages_bulk import FILTERS
-from penstock.edge.cli.kit import exits
+from penstock.domain.message.selection import BulkAct
 from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
-from penstock.edge.cli.kit.flags import remote, server_flags
-from penstock.edge.cli.kit.output import Output, display
-from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.command import Part, ServerCommand, argument, flag, limit_flag
+from penstock.edge.cli.kit.output import Output, Table, cut, display, fields_of
 from penstock.edge.cli.kit.record_flags import RecordFlags
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 STATES = [str(state) for state in (State.READY, State.WAITING, State.LEASED, State.DEAD)]
-_BODY_CHARS = 60
+FILTERS = RecordFlags(Where, "kind tag group entity_id sent_from sent_before")
+_BULK = RecordFlags(Bulk, "reason due_at delay_ms is_running_ok:running is_dry_run:dry-run")
 _END = RecordFlags(End, "reason is_running_ok:running")
 
 
-def _configure_list(parser: Parser) -> None:
-    parser.argument("QUEUE", "name of the queue")
-    parser.flag(
-        "--state",
-        value="STATE",
-        text="ready (default), waiting, leased or dead",
-        choices=STATES,
-        default="ready",
-    )
-    FILTERS.add(parser)
-    parser.flag("--limit", value="N", text="how many at most; default 20", type=int, default=20)
-    server_flags(parser)
+_QUEUE = argument("QUEUE", "name of the queue")
 
 
-def _list(args: Namespace, out: Output) -> int:
+def _list(server: Remote, args: Namespace, out: Output) -> None:
     state, where = State(args.state), FILTERS.values(args)
-    with remote(args) as server:
-        page = server.messages.browse(args.queue, state=state, limit=args.limit, **where)
-        messages = page.messages
-        while page.next is not None and len(messages) < args.limit:
-            # A page also ends after some thousands of rows, or when its bodies are large.
-            left = args.limit - len(messages)
-            page = server.messages.browse(
-                args.queue, state=state, limit=left, cursor=page.next, **where
-            )
-            messages += page.messages
+    page = server.messages.browse(args.queue, state=state, limit=args.limit, **where)
+    messages = page.messages
+    while page.next is not None and len(messages) < args.limit:
+        # A page also ends after some thousands of rows, or when its bodies are large.
+        left = args.limit - len(messages)
+        page = server.messages.browse(
+            args.queue, state=state, limit=left, cursor=page.next, **where
+        )
+        messages += page.messages
     out.records(messages, ("id", "kind", "sent", "due", "attempts", "body"), _row)
     if page.next is not None and not out.json:
         out.line("more messages match; raise --limit to see them")
-    return exits.OK
 
 
 def _row(message: Message) -> tuple[object, ...]:
-    body = display(message.body)
-    cut = body if len(body) <= _BODY_CHARS else body[: _BODY_CHARS - 1] + "…"
-    due = message.leased_until or message.due_at
-    return message.id, message.kind, message.sent_at, due, message.attempts, cut
+    due, body = message.leased_until or message.due_at, cut(display(message.body))
+    return message.id, message.kind, message.sent_at, due, message.attempts, body
 
 
-def _configure_show(parser: Parser) -> None:
-    parser.argument("ID", "id of the message")
-    server_flags(parser)
+def _show(server: Remote, args: Namespace, out: Output) -> None:
+    message = server.messages.get(args.id)
+    past = server.history.of(args.id)
+    attempts = [
+        (a.lease_no, a.outcome, a.leased_at, a.ended_at, a.leased_by, a.error)
+        for a in past.attempts
+    ]
+    out.show(
+        {"message": message, "endings": past.endings, "attempts": past.attempts},
+        fields_of(message),
+        Table(("lease", "outcome", "from", "to", "by", "error"), attempts),
+    )
 
 
-def _show(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        message = server.messages.get(args.id)
-        past = server.history.of(args.id)
-    if out.json:
-        out.record({"message": message, "endings": past.endings, "attempts": past.attempts})
-        return exits.OK
-    out.fields((name, getattr(message, name)) for name in message.__struct_fields__)
-    if past.attempts:
-        out.line()
-        out.table(
-            ("lease", "outcome", "from", "to", "by", "error"),
-            [
-                (a.lease_no, a.outcome, a.leased_at, a.ended_at, a.leased_by, a.error)
-                for a in past.attempts
-            ],
-        )
-    return exits.OK
+def _bulk(server: Remote, args: Namespace, out: Output) -> None:
+    done = server.messages.change_many(
+        args.queue,
+        BulkAct(args.act),
+        where=Where(State(args.state), **FILTERS.values(args)),
+        **_BULK.values(args),
+    )
+    text = f"{done.matched} messages match, {done.changed} changed, {done.refused} refused"
+    out.result(done, f"{done.matched} messages match; none was changed" if args.dry_run else text)
+    if done.is_cut and not out.json:
+        out.line("more messages match; run the command again for the rest")
 
 
 def _act_command(
-    act: Callable[[Remote, str, Namespace], Acted | Buried],
-    flags: RecordFlags | None,
-    example: str,
-) -> Command:
-    def configure(parser: Parser) -> None:
-        parser.argument("ID", "ids of the messages", nargs="+")
-        if flags is not None:
-            flags.add(parser)
-        server_flags(parser)
+    act: Callable[[Remote, str, Namespace], Acted | Buried], example: str, *flags: Part
+) -> ServerCommand:
+    def run(server: Remote, args: Namespace, out: Output) -> int:
+        return act_on_each(args.id, lambda one: act(server, one, args), out)
 
-    def run(args: Namespace, out: Output) -> int:
-        with remote(args) as server:
-            return act_on_each(args.id, lambda one: act(server, one, args), out)
-
-    return Command(run, configure, (example,))
+    ids = argument("ID", "ids of the messages", nargs="+")
+    return ServerCommand(run, ids, *flags, examples=(example,))
 
 
 def _reschedule(server: Remote, message_id: str, args: Namespace) -> Acted:
@@ -111,45 +91,66 @@ def _reschedule(server: Remote, message_id: str, args: Namespace) -> Acted:
 
 
 COMMANDS = {
-    "messages": Command(
+    "messages": ServerCommand(
         _list,
-        _configure_list,
+        _QUEUE,
+        flag(
+            "--state", "ready (default), waiting, leased or dead", choices=STATES, default="ready"
+        ),
+        FILTERS.add,
+        limit_flag(20),
         more="Takes no lease and counts no attempt.",
         examples=("penstock messages mail", "penstock messages mail --state dead --limit 100"),
     ),
-    "messages show": Command(
+    "messages show": ServerCommand(
         _show,
-        _configure_show,
+        argument("ID", "id of the message"),
         more="Finished messages are shown as long as the history keeps them.",
         examples=("penstock messages show 0190b5c2-…",),
     ),
     "messages complete": _act_command(
         lambda server, id_, args: server.messages.complete(id_, reason=args.reason),
-        REASON,
         "penstock messages complete 0190b5c2-… --reason 'done by telephone'",
+        REASON,
     ),
     "messages cancel": _act_command(
-        lambda server, id_, args: server.messages.cancel(
-            id_, reason=args.reason, is_running_ok=args.running
-        ),
-        _END,
+        lambda server, id_, args: server.messages.cancel(id_, **_END.values(args)),
         "penstock messages cancel 0190b5c2-… --reason 'sent by mistake'",
+        _END.add,
     ),
     "messages bury": _act_command(
-        lambda server, id_, args: server.messages.bury(
-            id_, reason=args.reason, is_running_ok=args.running
-        ),
-        _END,
+        lambda server, id_, args: server.messages.bury(id_, **_END.values(args)),
         "penstock messages bury 0190b5c2-…",
+        _END.add,
     ),
     "messages redrive": _act_command(
         lambda server, id_, args: server.messages.redrive(id_),
-        None,
         "penstock messages redrive 0190b5c2-…",
     ),
     "messages reschedule": _act_command(
-        _reschedule,
-        DUE,
-        "penstock messages reschedule 0190b5c2-… --due-at 2030-01-01T09:00",
+        _reschedule, "penstock messages reschedule 0190b5c2-… --due-at 2030-01-01T09:00", DUE
+    ),
+    "messages bulk": ServerCommand(
+        _bulk,
+        _QUEUE,
+        argument(
+            "ACT",
+            "complete, cancel, bury, redrive or reschedule",
+            choices=[str(act) for act in BulkAct],
+        ),
+        flag(
+            "--state",
+            "state of the messages: ready, waiting, dead, or leased (with --running)",
+            choices=STATES,
+            required=True,
+        ),
+        FILTERS.add,
+        _BULK.add,
+        more="Selects the messages that match at the start, at most 100,000, and then acts on "
+        "them.",
+        examples=(
+            "penstock messages bulk mail cancel --state waiting --kind welcome --dry-run",
+            "penstock messages bulk mail redrive --state dead --sent-from 2031-01-01",
+        ),
     ),
 }

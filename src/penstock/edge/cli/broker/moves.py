@@ -3,61 +3,43 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from penstock.api.moves import Move, StartMove
-from penstock.edge.cli.broker.queues import queue_argument
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import remote, server_flags
+from penstock.edge.cli.kit.command import ServerCommand, argument
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.record_flags import RecordFlags
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 _OPTIONS = RecordFlags(StartMove, "to max_per_second")
 COLUMNS = ("id", "to", "state", "moved", "to move", "per second", "started", "ended", "reason")
 
 
-def _configure_start(parser: Parser) -> None:
-    parser.argument("QUEUE", "the queue to move messages out of, usually a dead-letter queue")
-    _OPTIONS.add(parser)
-    server_flags(parser)
+_ONE = argument("ID", "id of the move, from the list")
 
 
-def _configure_one(parser: Parser) -> None:
-    parser.argument("ID", "id of the move, from the list")
-    server_flags(parser)
+def _list(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.moves.list(args.queue), COLUMNS, _row)
 
 
-def _list(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return out.records(server.moves.list(args.queue), COLUMNS, _row)
-
-
-def _start(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        move = server.moves.start(args.queue, **_OPTIONS.values(args))
-    if out.json:
-        out.record(move)
-    else:
-        out.line(move.id)
+def _start(server: Remote, args: Namespace, out: Output) -> None:
+    move = server.moves.start(args.queue, **_OPTIONS.values(args))
+    out.result(move, move.id)
+    if not out.json:
         exits.note(f"about {move.to_move} messages to move; see penstock moves {move.queue}")
-    return exits.OK
 
 
-def _show(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        move = server.moves.get(args.id)
-    if out.json:
-        out.record(move)
-    else:
-        out.fields([("queue", move.queue), *zip(COLUMNS, _row(move), strict=True)])
-    return exits.OK
+def _show(server: Remote, args: Namespace, out: Output) -> None:
+    move = server.moves.get(args.id)
+    out.show(move, [("queue", move.queue), *zip(COLUMNS, _row(move), strict=True)])
 
 
-def _cancel(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        move = server.moves.cancel(args.id)
-    return out.result(move, f"{move.moved} moved before it was cancelled")
+def _cancel(server: Remote, args: Namespace, out: Output) -> None:
+    move = server.moves.cancel(args.id)
+    out.result(move, f"{move.moved} moved before it was cancelled")
 
 
 def _row(move: Move) -> tuple[object, ...]:
@@ -66,15 +48,16 @@ def _row(move: Move) -> tuple[object, ...]:
 
 
 COMMANDS = {
-    "moves": Command(
+    "moves": ServerCommand(
         _list,
-        queue_argument,
+        argument("QUEUE", "name of the queue"),
         more="Lists running moves and the latest ten that have ended.",
         examples=("penstock moves mail.dead", "penstock moves mail.dead --json"),
     ),
-    "moves start": Command(
+    "moves start": ServerCommand(
         _start,
-        _configure_start,
+        argument("QUEUE", "the queue to move messages out of, usually a dead-letter queue"),
+        _OPTIONS.add,
         more="Prints the id of the move and returns at once; the server continues it, even after a "
         "restart. Dead messages get all their attempts again; with --to, ready messages that are "
         "not dead are moved too. Each queue has at most one move at a time.",
@@ -83,14 +66,14 @@ COMMANDS = {
             "penstock moves start mail.dead --to mail.again",
         ),
     ),
-    "moves show": Command(
+    "moves show": ServerCommand(
         _show,
-        _configure_one,
+        _ONE,
         examples=("penstock moves show 01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11",),
     ),
-    "moves cancel": Command(
+    "moves cancel": ServerCommand(
         _cancel,
-        _configure_one,
+        _ONE,
         examples=("penstock moves cancel 01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11",),
     ),
 }

@@ -4,139 +4,109 @@ from __future__ import annotations
 
 from argparse import Namespace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from penstock.api.notifications import ByTags, NewNotification, Notification
 from penstock.edge.cli.kit.bodies import body_of
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import instant, remote, server_flags
-from penstock.edge.cli.kit.output import Output, display
-from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.flags import instant
+from penstock.edge.cli.kit.output import Output, cut, display
 from penstock.edge.cli.kit.record_flags import RecordFlags
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 _BY_TAGS = RecordFlags(ByTags, "queue tag tag1 tag2")
 _OPTIONS = RecordFlags(NewNotification, "due_at delay_ms:in kind tags:tag user_token dedup_key")
 COLUMNS = ("id", "queue", "state", "due", "kind", "tags", "attempts", "body")
-_BODY_CHARS = 60
 
 
-def _configure_find(parser: Parser) -> None:
-    _BY_TAGS.add(parser)
-    parser.flag(
-        "--which",
-        value="WHICH",
-        text="live (default), future, leased or past",
-        choices=["live", "future", "leased", "past"],
-        default="live",
-    )
-    parser.flag("--limit", value="N", text="how many at most; default 50", type=int, default=50)
-    server_flags(parser)
+_ID = argument("ID", "id of the notification")
 
 
-def _find(args: Namespace, out: Output) -> int:
+def _find(server: Remote, args: Namespace, out: Output) -> None:
     tags = _BY_TAGS.values(args)
-    with remote(args) as server:
-        if args.which == "past":
-            page = server.notifications.past(limit=args.limit, **tags)
-            found = page.notifications
-            while page.next is not None and len(found) < args.limit:  # large bodies end a page
-                left = args.limit - len(found)
-                page = server.notifications.past(limit=left, cursor=page.next, **tags)
-                found += page.notifications
-        else:
-            pages = server.notifications.find(which=args.which, **tags)
-            found = list(islice(pages, args.limit))
-    return out.records(found, COLUMNS, _row)
+    if args.which != "past":
+        found = islice(server.notifications.find(which=args.which, **tags), args.limit)
+        return out.records(found, COLUMNS, _row)
+    page = server.notifications.past(limit=args.limit, **tags)
+    ended = page.notifications
+    while page.next is not None and len(ended) < args.limit:  # large bodies end a page
+        left = args.limit - len(ended)
+        page = server.notifications.past(limit=left, cursor=page.next, **tags)
+        ended += page.notifications
+    return out.records(ended, COLUMNS, _row)
 
 
 def _row(one: Notification) -> tuple[object, ...]:
-    body = display(one.body)
-    cut = body if len(body) <= _BODY_CHARS else body[: _BODY_CHARS - 1] + "…"
-    due = one.next_due_at or one.due_at
-    return one.id, one.queue, one.state, due, one.kind, one.tags, one.attempts, cut
+    due, body = one.next_due_at or one.due_at, cut(display(one.body))
+    return one.id, one.queue, one.state, due, one.kind, one.tags, one.attempts, body
 
 
-def _configure_record(parser: Parser) -> None:
-    parser.argument("QUEUE", "name of the queue")
-    parser.argument("BODY", "body for the handler: JSON, or any other text")
-    _OPTIONS.add(parser)
-    server_flags(parser)
-
-
-def _record(args: Namespace, out: Output) -> int:
+def _record(server: Remote, args: Namespace, out: Output) -> None:
     options = _OPTIONS.values(args)
     if ("due_at" in options) == ("delay_ms" in options):
         raise UsageError("give either --due-at or --in")
-    with remote(args) as server:
-        recorded = server.notifications.record(args.queue, body_of(args.body), **options)
-    return out.result(recorded, recorded.id)
+    recorded = server.notifications.record(args.queue, body_of(args.body), **options)
+    out.result(recorded, recorded.id)
 
 
-def _configure_move(parser: Parser) -> None:
-    parser.argument("ID", "id of the notification")
-    parser.flag(
-        "--due-at",
-        value="INSTANT",
-        text="ISO 8601; UTC unless it has an offset",
-        type=instant,
-        required=True,
-    )
-    server_flags(parser)
+def _move(server: Remote, args: Namespace, out: Output) -> None:
+    moved = server.notifications.move(args.id, args.due_at)
+    out.result(moved, f"{moved.id} {moved.state}")
 
 
-def _move(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        moved = server.notifications.move(args.id, args.due_at)
-    return out.result(moved, f"{moved.id} {moved.state}")
-
-
-def _configure_remove(parser: Parser) -> None:
-    parser.argument("ID", "ids of notifications; without ids, all with the given tags", nargs="*")
-    _BY_TAGS.add(parser)
-    server_flags(parser)
-
-
-def _remove(args: Namespace, out: Output) -> int:
+def _remove(server: Remote, args: Namespace, out: Output) -> None:
     tags = {"tag": args.tag, "tag1": args.tag1, "tag2": args.tag2}
     has_tags = any(value is not None for value in tags.values())
     if bool(args.id) == has_tags:
         raise UsageError("give either ids, or tags to remove all that have them")
-    with remote(args) as server:
-        if has_tags:
-            count = server.notifications.remove_all(queue=args.queue, **tags)
-        else:
-            count = len([server.notifications.remove(one) for one in args.id])
-    return out.result({"cancelled": count}, f"{count} cancelled")
+    if has_tags:
+        count = server.notifications.remove_all(queue=args.queue, **tags)
+    else:
+        count = len([server.notifications.remove(one) for one in args.id])
+    out.result({"cancelled": count}, f"{count} cancelled")
 
 
 COMMANDS = {
-    "notifications": Command(
+    "notifications": ServerCommand(
         _find,
-        _configure_find,
+        _BY_TAGS.add,
+        flag(
+            "--which",
+            "live (default), future, leased or past",
+            choices=["live", "future", "leased", "past"],
+            default="live",
+        ),
+        limit_flag(50),
         more="At least one tag is required. `future` selects unclaimed ones, due or not; `live` "
-        "those "
-        "and leased ones.",
+        "those and leased ones.",
         examples=(
             "penstock notifications --tag1 account-7 --tag2 tenant-1",
             "penstock notifications --queue billing --tag2 tenant-1 --which past",
         ),
     ),
-    "notifications record": Command(
+    "notifications record": ServerCommand(
         _record,
-        _configure_record,
+        argument("QUEUE", "name of the queue"),
+        argument("BODY", "body for the handler: JSON, or any other text"),
+        _OPTIONS.add,
         more="Prints the id.",
         examples=(
             "penstock notifications record billing '{\"invoice\": 7}' --in 30d --tag account-7",
         ),
     ),
-    "notifications move": Command(
+    "notifications move": ServerCommand(
         _move,
-        _configure_move,
+        _ID,
+        flag("--due-at", "ISO 8601; UTC unless it has an offset", type=instant, required=True),
         examples=("penstock notifications move 0190b5c2-… --due-at 2030-01-01T09:00",),
     ),
-    "notifications remove": Command(
+    "notifications remove": ServerCommand(
         _remove,
-        _configure_remove,
+        argument("ID", "ids of notifications; without ids, all with the given tags", nargs="*"),
+        _BY_TAGS.add,
         more="A notification that is being handled is not removed.",
         examples=(
             "penstock notifications remove 0190b5c2-…",

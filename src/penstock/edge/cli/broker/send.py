@@ -5,17 +5,19 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from penstock.api.sends import Draft, SendResult, Sent
+from penstock.api.messages import Draft, SendResult, Sent
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import InputLines, body_of, read_input
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.record_flags import RecordFlags
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 BATCH = 100
 _OPTIONS = RecordFlags(
@@ -30,41 +32,21 @@ _OPTIONS = RecordFlags(
 )
 
 
-def configure(parser: Parser) -> None:
-    parser.argument("QUEUE", "name of the queue")
-    parser.argument(
-        "BODY", "the body; if it is - or missing, standard input", nargs="?", default="-"
-    )
-    parser.flag("--json-body", text="the body is JSON; reject it if it is not")
-    parser.flag("--text", text="the body is text, even if it looks like JSON")
-    parser.flag("--file", value="FILE", text="read the body from a file")
-    parser.flag("--lines", text="send every line of the input as a message of its own")
-    parser.flag(
-        "--batch",
-        value="N",
-        text=f"with --lines: messages per request; default {BATCH}",
-        type=int,
-        default=BATCH,
-    )
-    _OPTIONS.add(parser)
-    server_flags(parser)
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(server: Remote, args: Namespace, out: Output) -> int | None:
     if args.json_body and args.text:
         raise UsageError("--json-body and --text exclude each other")
     if args.file and args.body != "-":
         raise UsageError("give a body or --file, not both")
     if args.lines:
-        return _send_lines(args, out)
+        return _send_lines(server, args, out)
     text = args.body if args.body != "-" else read_input(args.file)
     body = body_of(text, as_json=args.json_body, as_text=args.text)
-    with remote(args) as server:
-        sent = server.send(args.queue, body, **_OPTIONS.values(args))
-    return out.result(sent, f"{sent.id}{' (duplicate)' if sent.is_duplicate else ''}")
+    sent = server.send(args.queue, body, **_OPTIONS.values(args))
+    out.result(sent, f"{sent.id}{' (duplicate)' if sent.is_duplicate else ''}")
+    return None
 
 
-def _send_lines(args: Namespace, out: Output) -> int:
+def _send_lines(server: Remote, args: Namespace, out: Output) -> int:
     if args.dedup_key is not None:
         raise UsageError("--dedup-key is for one message, --lines sends many")
     if args.body != "-":
@@ -73,7 +55,7 @@ def _send_lines(args: Namespace, out: Output) -> int:
         raise UsageError("--batch must be at least 1")
     lines = InputLines(args.file)
     sent = refused = 0
-    with remote(args) as server, progress(f"Sending to {args.queue}") as advance:
+    with progress(f"Sending to {args.queue}") as advance:
         for drafts in _batches(lines, args):
             for result in server.send_batch(args.queue, drafts):
                 is_sent = _show_result(result, out)
@@ -103,9 +85,16 @@ def _show_result(result: SendResult, out: Output) -> bool:
 
 
 COMMANDS = {
-    "send": Command(
-        run,
-        configure,
+    "send": ServerCommand(
+        _run,
+        argument("QUEUE", "name of the queue"),
+        argument("BODY", "the body; if it is - or missing, standard input", nargs="?", default="-"),
+        flag("--json-body", "the body is JSON; reject it if it is not"),
+        flag("--text", "the body is text, even if it looks like JSON"),
+        flag("--file", "read the body from a file", value="FILE"),
+        flag("--lines", "send every line of the input as a message of its own"),
+        flag("--batch", "with --lines: messages per request", type=int, default=BATCH),
+        _OPTIONS.add,
         more="Prints the id of the message once it is on disk. A body that is valid JSON is sent "
         "as JSON, any other as text; --json-body and --text decide it explicitly.",
         examples=(

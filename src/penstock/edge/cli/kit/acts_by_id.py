@@ -31,8 +31,8 @@ def act_on_each(ids: Sequence[str], act: Callable[[str], Acted | Buried], out: O
     return code
 
 
-REASON = RecordFlags(Reason, "reason")
-DUE = RecordFlags(Reschedule, "due_at delay_ms")
+REASON = RecordFlags(Reason, "reason").add
+DUE = RecordFlags(Reschedule, "due_at delay_ms").add
 
 
 def check_due(args: Namespace) -> None:

@@ -27,53 +27,44 @@ T = TypeVar("T")
 def server_flags(parser: Parser) -> None:
     """Flags of commands that call a running server."""
     parser.flag(
-        "--server",
-        value="URL",
-        text=f"URL of the server; default {DEFAULT_SERVER}",
-        env="PENSTOCK_SERVER",
-        default=DEFAULT_SERVER,
+        "--server", "URL of the server", value="URL", env="PENSTOCK_SERVER", default=DEFAULT_SERVER
     )
-    parser.flag(
-        "--key", value="SECRET", text="API key, if the server requires one", env="PENSTOCK_KEY"
-    )
+    parser.flag("--key", "API key, if the server requires one", value="SECRET", env="PENSTOCK_KEY")
     parser.flag(
         "--timeout",
-        value="DURATION",
-        text="how long to wait for an answer; default 30s",
+        "how long to wait for an answer",
         env="PENSTOCK_TIMEOUT",
         type=duration,
         default=30_000,
     )
 
 
+def setting_flag(name: str, key: str, *, value: str, text: str) -> Callable[[Parser], None]:
+    """A flag that overrides a setting, which reads the environment variable itself."""
+    env = catalogue()[key].env
+    return lambda parser: parser.flag(name, text, value=value, env=env, reads_env=False)
+
+
 def store_flags(parser: Parser) -> None:
     """Flags of commands that open the store."""
-    keys = catalogue()
-    parser.flag(
-        "--data",
-        value="FOLDER",
-        text="data folder; default ./data",
-        env=keys["data"].env,
-        reads_env=False,
-    )
-    parser.flag(
+    setting_flag("--data", "data", value="FOLDER", text="data folder; default ./data")(parser)
+    setting_flag(
         "--store",
+        "store.url",
         value="URL",
         text="sqlite:///path or postgresql://…; default: penstock.db in the data folder",
-        env=keys["store.url"].env,
-        reads_env=False,
-    )
+    )(parser)
     parser.flag(
         "--config",
+        "config file (TOML); default ./penstock.toml if there is one",
         value="FILE",
-        text="config file (TOML); default ./penstock.toml if there is one",
         env="PENSTOCK_CONFIG",
         reads_env=False,
     )
     parser.flag(
         "--set",
+        "any setting, by the key that `penstock settings` lists; may be repeated",
         value="KEY=VALUE",
-        text="any setting, by the key that `penstock settings` lists; may be repeated",
         env="-",
         reads_env=False,
         action="append",
@@ -130,6 +121,17 @@ def or_none(parse: Any) -> Any:
 
     convert.__name__ = f"{getattr(parse, '__name__', 'value')} or none"
     return convert
+
+
+def number(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        given = int(text)
+        if not least <= given <= most:
+            raise argparse.ArgumentTypeError(f"{given} is not between {least} and {most}")
+        return given
+
+    parse.__name__ = "int"  # for messages of argparse, and the help
+    return parse
 
 
 def switch(text: str) -> bool:

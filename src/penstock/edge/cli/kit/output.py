@@ -6,43 +6,58 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-
-from penstock.edge.cli.kit import exits
 
 T = TypeVar("T")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+class Table(NamedTuple):
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
 class Output:
     def __init__(self, *, json: bool) -> None:
         self.json = json
+
+    def show(self, record: object, *blocks: Iterable[tuple[str, object]] | Table) -> None:
+        """Print a record for programs; for people, blocks of fields, and tables that have rows."""
+        if self.json:
+            self.record(record)
+            return
+        shown = [block for block in blocks if not isinstance(block, Table) or block.rows]
+        for place, block in enumerate(shown):
+            if place:
+                self.line()
+            if isinstance(block, Table):
+                self.table(*block)
+            else:
+                self.fields(block)
 
     def record(self, value: object) -> None:
         """Print one JSON document."""
         print(msgspec.json.encode(_plain(value)).decode(), flush=True)
 
-    def result(self, record: object, text: str) -> int:
-        """Print a record for programs, or a line for people; returns the exit code OK."""
+    def result(self, record: object, text: str) -> None:
+        """Print a record for programs, or a line for people."""
         if self.json:
             self.record(record)
         else:
             self.line(text)
-        return exits.OK
 
     def records(
         self, records: Iterable[T], columns: Sequence[str], row: Callable[[T], Sequence[object]]
-    ) -> int:
-        """Print a document per record for programs, or a table for people; returns OK."""
+    ) -> None:
+        """Print a document per record for programs, or a table for people."""
         if self.json:
             for record in records:
                 self.record(record)
         else:
             self.table(columns, map(row, records))
-        return exits.OK
 
     def line(self, text: str = "") -> None:
         """Print a line for people, without control characters that could reach their terminal."""
@@ -98,6 +113,15 @@ def display(value: object) -> str:
         case list() | tuple():
             return " ".join(map(display, value))
     return msgspec.json.encode(_plain(value)).decode()
+
+
+def cut(text: str, most: int = 60) -> str:
+    """The beginning of a long text, for a table."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def fields_of(record: msgspec.Struct, prefix: str = "") -> list[tuple[str, object]]:
+    return [(prefix + name, getattr(record, name)) for name in record.__struct_fields__]
 
 
 def escape_control(text: str) -> str:

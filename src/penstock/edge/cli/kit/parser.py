@@ -15,12 +15,21 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from penstock.domain.duration import duration_text
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.settings.text import SWITCHES
 
 PREFIX = "PENSTOCK_"
 WIDTH = 92
 COLUMN = 26
+# Of values, by the name of the function that parses them.
+PLACEHOLDERS = {
+    "day": "DAY",
+    "duration": "DURATION",
+    "instant": "INSTANT",
+    "int": "N",
+    "size": "SIZE",
+}
 
 
 class HelpLine(msgspec.Struct, frozen=True):
@@ -55,16 +64,24 @@ class Parser(argparse.ArgumentParser):
 
     def flag(
         self,
-        *names: str,
+        names: str,
         text: str,
+        *,
         value: str = "",
         env: str = "",
         reads_env: bool = True,
         **options: Any,
     ) -> None:
-        """Add a flag; `value` is the placeholder of its value; without one, it is a switch."""
-        name = next(name for name in names if name.startswith("--"))
+        """Add a flag by its names, separated by spaces; the text need not repeat the default.
+
+        `value` is the placeholder of its value, by default that of its type or choices.  A flag
+        with neither is a switch.
+        """
+        name = next(name for name in names.split() if name.startswith("--"))
         env = env or PREFIX + re.sub("[- ]", "_", f"{self._command}_{name[2:]}".upper())
+        value = value or _placeholder(name, options)
+        if "default" not in text:
+            text += default_text(options.get("default"), options.get("type"))
         if value:
             options["metavar"] = value
         else:
@@ -73,15 +90,15 @@ class Parser(argparse.ArgumentParser):
             self.env_names.append(env)
             if self._environ.get(env):
                 options |= self._from_env(env, options)
-        action = self.add_argument(*names, **options)
+        action = self.add_argument(*names.split(), **options)
         if isinstance(options.get("default"), list):
             # Values of the flag replace those of the variable instead of extending them.
             self._list_defaults[action.dest], action.default = options["default"], []
-        shown = ", ".join(names) + (f" {value}" if value else "")
+        shown = ", ".join(names.split()) + (f" {value}" if value else "")
         self._flags.append(HelpLine(shown, f"{text} [{env}]" if env != "-" else text))
 
     def add_common(self) -> None:
-        self.flag("--json", text="print JSON, one document per line", env="PENSTOCK_JSON")
+        self.flag("--json", "print JSON, one document per line", env="PENSTOCK_JSON")
         self.add_argument("-h", "--help", action="help")
         self._flags.append(HelpLine("-h, --help", "show this help"))
 
@@ -125,6 +142,19 @@ class Parser(argparse.ArgumentParser):
         if not all(value in allowed for value in values):
             raise UsageError(f"{env} is {text!r}; allowed: {', '.join(allowed)}")
         return {"default": values if is_list else values[0], "required": False}
+
+
+def _placeholder(name: str, options: Mapping[str, Any]) -> str:
+    of_type = PLACEHOLDERS.get(getattr(options.get("type"), "__name__", ""), "")
+    return of_type or (name.rpartition("-")[2].upper() if "choices" in options else "")
+
+
+def default_text(default: object, kind: object) -> str:
+    """The end of the help text of a flag that has a default."""
+    if isinstance(default, bool) or not isinstance(default, int | str) or default == "":
+        return ""
+    is_duration = isinstance(default, int) and getattr(kind, "__name__", "") == "duration"
+    return f"; default {duration_text(int(default)) if is_duration else default}"
 
 
 def block(title: str, lines: list[HelpLine]) -> str:

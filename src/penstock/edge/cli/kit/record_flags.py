@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, ge
 import msgspec
 from msgspec import Meta
 
-from penstock.domain.duration import duration_text
 from penstock.edge.cli.kit.flags import NONE, duration, instant, or_none, pair, size, switch
-from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.parser import Parser, default_text
 
 
 class Form(NamedTuple):
@@ -65,7 +64,7 @@ class RecordFlags:
     def add(self, parser: Parser) -> None:
         for name, field in self._fields.items():
             options = self._options(name, field)
-            parser.flag(f"--{field.flag}", text=self._help(name, field), **options)
+            parser.flag(f"--{field.flag}", self._help(name, field), **options)
 
     def values(self, args: Namespace) -> dict[str, Any]:
         """The fields whose flags were given."""
@@ -121,7 +120,7 @@ class RecordFlags:
             text += f": {self._forms[name].text}"
         if get_origin(field.types[0]) in (dict, tuple, list):
             text += "; may be repeated"
-        return text + _default_text(name, field.default)
+        return text + default_text(field.default, duration if name.endswith("_ms") else None)
 
     def _value(self, name: str, field: _Field, args: Namespace) -> Any:
         value = getattr(args, field.flag.replace("-", "_"))
@@ -164,10 +163,3 @@ def _choices(kind: Any) -> list[str]:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return [str(one) for one in kind]
     return []
-
-
-def _default_text(name: str, default: Any) -> str:
-    if isinstance(default, bool) or not isinstance(default, int | str) or default == "":
-        return ""
-    is_duration = isinstance(default, int) and name.endswith("_ms")
-    return f"; default {duration_text(int(default)) if is_duration else default}"

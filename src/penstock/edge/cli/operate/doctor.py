@@ -1,15 +1,18 @@
-"""`penstock doctor`: one line per check; exits with code 1 if one fails."""
+"""`penstock doctor`: one line per check, and recovery of a damaged SQLite store."""
 
 from __future__ import annotations
 
 import os
 from argparse import Namespace
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.domain.store.finding import Finding, Grade, fail, ok, warn
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, flag
 from penstock.edge.cli.kit.flags import (
     DEFAULT_SERVER,
     load_settings,
@@ -18,48 +21,77 @@ from penstock.edge.cli.kit.flags import (
     store_flags,
 )
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.operate.damage import accept_loss, salvage
-from penstock.edge.cli.registry import Command
+
+if TYPE_CHECKING:
+    from penstock.wiring.damage import SalvageReport
+
+MAX_LISTED = 1_000
+
+
+def salvage(args: Namespace, out: Output) -> int:
+    from penstock.wiring.damage import salvage as copy
+
+    settings = load_settings(args).settings
+    with progress("Salvaging") as advance:
+        result = copy(settings, Path(args.salvage), progress=advance)
+    if out.json:
+        out.record(result)
+    else:
+        _list(result, out)
+    return exits.OK if result.is_complete else exits.REFUSED
+
+
+def accept_loss(args: Namespace, out: Output) -> None:
+    from penstock.wiring.damage import accept_loss as accept
+
+    accepted = accept(load_settings(args).settings)
+    out.result(
+        accepted,
+        f"dropped {accepted.commits} commits from byte {accepted.offset} of the log; "
+        f"copy of the original log: {accepted.kept}",
+    )
+
+
+def _list(result: SalvageReport, out: Output) -> None:
+    for place in result.corrected:
+        out.line(f"corrected one flipped bit: {place}")
+    if result.lost_log_frames:
+        out.line(f"cannot read {result.lost_log_frames} frames of the log")
+    for table in result.tables:
+        if table.unreadable_pages or table.unreadable_rows:
+            out.line(
+                f"table {table.table}: copied {table.rows} rows, cannot read "
+                f"{table.unreadable_pages} pages and {table.unreadable_rows} rows"
+            )
+    for message in result.lost_messages[:MAX_LISTED]:
+        name = message.id or f"number {message.message_no}"
+        out.line(f"lost message {name} of queue {message.queue or '(unknown)'}: {message.reason}")
+    hidden = len(result.lost_messages) - MAX_LISTED
+    if hidden > 0:
+        out.line(f"and {hidden} more messages; --json lists all of them")
+    for change in result.repaired:
+        out.line(f"repaired: {change}")
+    rows = sum(table.rows for table in result.tables)
+    verdict = "everything was readable" if result.is_complete else "some data was not readable"
+    out.line(f"{result.store}: copied {rows} rows of {len(result.tables)} tables; {verdict}")
+
 
 MARKS = {Grade.OK: "ok  ", Grade.WARN: "WARN", Grade.FAIL: "FAIL"}
 
 
-def configure(parser: Parser) -> None:
-    parser.flag(
-        "--salvage",
-        value="NEW_STORE",
-        text="copy all readable data of a damaged SQLite store to a new file or data folder",
-    )
-    parser.flag(
-        "--accept-loss",
-        text="drop the part of the log after the damage; a copy of the log is kept beside the "
-        "store",
-    )
-    store_flags(parser)
-    server_flags(parser)
-    parser.flag(
-        "--repair-clock",
-        text="set the time of a store that is ahead back to the clock; on SQLite only while no "
-        "process has the store open",
-    )
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> int | None:
     if args.salvage is not None:
         return salvage(args, out)
     if args.accept_loss:
-        return accept_loss(args, out)
+        accept_loss(args, out)
+        return None
     is_bad = False
     with progress("Examining"):
         for finding in _findings(args):
             is_bad |= finding.grade is Grade.FAIL
             text = " ".join(finding.text.split())
-            if out.json:
-                out.record(finding)
-            else:
-                out.line(f"{MARKS[finding.grade]}  {finding.name:<18}  {text}")
+            out.result(finding, f"{MARKS[finding.grade]}  {finding.name:<18}  {text}")
     return exits.REFUSED if is_bad else exits.OK
 
 
@@ -97,8 +129,23 @@ def _server(args: Namespace) -> Finding:
 
 COMMANDS = {
     "doctor": Command(
-        run,
-        configure,
+        _run,
+        flag(
+            "--salvage",
+            "copy all readable data of a damaged SQLite store to a new file or data folder",
+            value="NEW_STORE",
+        ),
+        flag(
+            "--accept-loss",
+            "drop the part of the log after the damage; a copy of the log is kept beside the store",
+        ),
+        store_flags,
+        server_flags,
+        flag(
+            "--repair-clock",
+            "set the time of a store that is ahead back to the clock; on SQLite only while no "
+            "process has the store open",
+        ),
         more="Checks Python, the settings, the data folder and its disk, the store (version, "
         "durability, integrity, schema, clock, counters) and the server. Exits with code 1 if a "
         "check fails; warnings do not count. It can run beside a server, except with --salvage, "

@@ -11,71 +11,42 @@ from typing import TYPE_CHECKING
 from penstock.domain.access.api_key import ApiKey, Role
 from penstock.domain.errors import NotFound
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
     from penstock.services.keys import KeyService
 
-ROLES = [str(role) for role in Role]
+_ID = argument("ID", "id of the key, from the list")
 
 
-def _configure_create(parser: Parser) -> None:
-    parser.flag("--name", value="NAME", text="name of the key's owner", required=True)
-    parser.flag(
-        "--role",
-        value="ROLE",
-        text="produce, consume, operate or read; may be repeated",
-        action="append",
-        choices=ROLES,
-        default=[],
-        required=True,
-    )
-    parser.flag(
-        "--queues",
-        value="PATTERN",
-        text="queues that it is for, such as mail or mail.*; may be repeated; default: all",
-        action="append",
-        default=[],
-    )
-    store_flags(parser)
-
-
-def _create(args: Namespace, out: Output) -> int:
+def _create(args: Namespace, out: Output) -> None:
     roles = tuple(dict.fromkeys(Role(role) for role in args.role))
     with _keys(args) as keys:
         made = keys.create(args.name, roles=roles, queues=tuple(args.queues) or ("*",)).result()
         signing = keys.signing_secret(made.key)
-    if out.json:
-        out.record({**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)})
-    else:
-        out.line(made.secret)
+    record = {**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)}
+    out.result(record, made.secret)
+    if not out.json:
         exits.note("this secret is not shown again; clients send it as a bearer token")
-    return exits.OK
 
 
-def _list(args: Namespace, out: Output) -> int:
+def _list(args: Namespace, out: Output) -> None:
     with _keys(args) as keys:
         found = [_facts(key) for key in keys.all().result()]
     columns = ("id", "name", "roles", "queues", "created", "revoked")
-    return out.records(found, columns, lambda facts: tuple(facts.values()))
+    out.records(found, columns, lambda facts: tuple(facts.values()))
 
 
-def _configure_one(parser: Parser) -> None:
-    parser.argument("ID", "id of the key, from the list")
-    store_flags(parser)
-
-
-def _show_aws(args: Namespace, out: Output) -> int:
+def _show_aws(args: Namespace, out: Output) -> None:
     with _keys(args) as keys:
         in_use = {key.key_id: key for key in keys.all().result() if key.revoked_at is None}
         if args.id not in in_use:
             raise NotFound(f"key {args.id!r} does not exist or is revoked")
         credentials = _aws(args.id, keys.signing_secret(in_use[args.id]))
     lines = (f"{name.upper()}={value}" for name, value in credentials.items())
-    return out.result(credentials, "\n".join(lines))
+    out.result(credentials, "\n".join(lines))
 
 
 def _aws(key_id: str, secret: str) -> dict[str, object]:
@@ -83,12 +54,10 @@ def _aws(key_id: str, secret: str) -> dict[str, object]:
     return {"aws_access_key_id": key_id, "aws_secret_access_key": secret}
 
 
-def _revoke(args: Namespace, out: Output) -> int:
+def _revoke(args: Namespace, out: Output) -> None:
     with _keys(args) as keys:
         keys.revoke(args.id).result()
-    return out.result(
-        {"revoked": args.id}, f"{args.id} is revoked; servers reject it within a second"
-    )
+    out.result({"revoked": args.id}, f"{args.id} is revoked; servers reject it within a second")
 
 
 @contextmanager
@@ -117,7 +86,23 @@ COMMANDS = {
     "keys": Command(_list, store_flags, more="Includes revoked keys.", examples=("penstock keys",)),
     "keys create": Command(
         _create,
-        _configure_create,
+        flag("--name", "name of the key's owner", value="NAME", required=True),
+        flag(
+            "--role",
+            "produce, consume, operate or read; may be repeated",
+            action="append",
+            choices=[str(role) for role in Role],
+            default=[],
+            required=True,
+        ),
+        flag(
+            "--queues",
+            "queues that it is for, such as mail or mail.*; may be repeated; default: all",
+            value="PATTERN",
+            action="append",
+            default=[],
+        ),
+        store_flags,
         more="Opens the store itself and does not need a server. Once a key exists, servers reject "
         "requests without one. Only a hash of the secret is stored.",
         examples=(
@@ -127,10 +112,13 @@ COMMANDS = {
     ),
     "keys aws": Command(
         _show_aws,
-        _configure_one,
+        _ID,
+        store_flags,
         more="AWS's SDKs and tools sign SQS requests with these credentials; the lines can be put "
         "into the environment as they are.",
         examples=("penstock keys aws 5d0c3a91fe",),
     ),
-    "keys revoke": Command(_revoke, _configure_one, examples=("penstock keys revoke 5d0c3a91fe",)),
+    "keys revoke": Command(
+        _revoke, _ID, store_flags, examples=("penstock keys revoke 5d0c3a91fe",)
+    ),
 }

@@ -5,33 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from penstock.edge.cli.kit.flags import load_settings, store_flags
+from penstock.edge.cli.kit.command import Command
+from penstock.edge.cli.kit.flags import load_settings, setting_flag, store_flags
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
-from penstock.settings.catalogue import catalogue
 
 
-def configure(parser: Parser) -> None:
-    keys = catalogue()
-    parser.flag(
-        "--host",
-        value="ADDRESS",
-        text="address to listen on; default 127.0.0.1",
-        env=keys["server.host"].env,
-        reads_env=False,
-    )
-    parser.flag(
-        "--port",
-        value="PORT",
-        text="port to listen on, 0 for any free port; default 7654",
-        env=keys["server.port"].env,
-        reads_env=False,
-    )
-    store_flags(parser)
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> int:
     from penstock.edge.serve import serve
     from penstock.supervision.logs import set_up_logs
 
@@ -48,8 +27,20 @@ def run(args: Namespace, out: Output) -> int:
 
 COMMANDS = {
     "serve": Command(
-        run,
-        configure,
+        _run,
+        setting_flag(
+            "--host",
+            "server.host",
+            value="ADDRESS",
+            text="address to listen on; default 127.0.0.1",
+        ),
+        setting_flag(
+            "--port",
+            "server.port",
+            value="PORT",
+            text="port to listen on, 0 for any free port; default 7654",
+        ),
+        store_flags,
         more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "
         "one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
         examples=(

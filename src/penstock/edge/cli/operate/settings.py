@@ -1,27 +1,21 @@
-"""`penstock settings`"""
+"""`penstock settings` and `version`"""
 
 from __future__ import annotations
 
+import platform
 from argparse import Namespace
 
-from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, flag
 from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
 from penstock.settings.catalogue import catalogue
 from penstock.settings.text import masked_value, render, toml_template
+from penstock.version import __version__
 
 
-def configure(parser: Parser) -> None:
-    parser.flag("--toml", text="print a config file with all defaults, commented out")
-    store_flags(parser)
-
-
-def run(args: Namespace, out: Output) -> int:
+def _settings(args: Namespace, out: Output) -> None:
     if args.toml:
-        out.text("toml", toml_template())
-        return exits.OK
+        return out.text("toml", toml_template())
     loaded = load_settings(args)
     rows = [
         (setting, masked_value(loaded.settings, setting), loaded.origins[setting.key])
@@ -36,13 +30,26 @@ def run(args: Namespace, out: Output) -> int:
             ("key", "value", "from", "environment"),
             [(s.key, render(s, value), str(origin), s.env) for s, value, origin in rows],
         )
-    return exits.OK
+    return None
+
+
+def _version(args: Namespace, out: Output) -> None:
+    import apsw
+
+    facts = {
+        "penstock": __version__,
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+    }
+    text = f"penstock {__version__} (Python {facts['python']}, SQLite {facts['sqlite']})"
+    out.result(facts, text)
 
 
 COMMANDS = {
     "settings": Command(
-        run,
-        configure,
+        _settings,
+        flag("--toml", "print a config file with all defaults, commented out"),
+        store_flags,
         more="Flags override the environment, the environment overrides the config file, and that "
         "overrides the defaults. If any of them is invalid, the command exits with code 1.",
         examples=(
@@ -50,5 +57,6 @@ COMMANDS = {
             "penstock settings --toml > penstock.toml",
             "PENSTOCK_SERVER_PORT=8000 penstock settings --json",
         ),
-    )
+    ),
+    "version": Command(_version, examples=("penstock version --json",)),
 }

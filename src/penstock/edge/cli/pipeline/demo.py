@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from penstock.domain.datetimes import instant_of
 from penstock.domain.lake.layout import dt_of
 from penstock.domain.limits import DAY
-from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import instant
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.pipeline.shared import (
     RUN_COLUMNS,
@@ -23,7 +22,6 @@ from penstock.edge.cli.pipeline.shared import (
     session,
     session_flags,
 )
-from penstock.edge.cli.registry import Command
 from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
@@ -41,24 +39,7 @@ def _count(text: str) -> int:
     return int(plain)
 
 
-def _configure(parser: Parser) -> None:
-    parser.argument(
-        "FOLDER", f"a new folder for the lake; default ./{FOLDER}", nargs="?", default=FOLDER
-    )
-    parser.flag(
-        "--messages",
-        value="COUNT",
-        text="number of messages; default 200000",
-        type=_count,
-        default=200_000,
-    )
-    parser.flag("--days", value="COUNT", text="number of days; default 7", type=_count, default=7)
-    parser.flag("--from", value="DAY", text="the first day; default 2030-01-01", type=day)
-    parser.flag("--only-lake", text="only generate the lake, compute nothing")
-    session_flags(parser)
-
-
-def _run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> None:
     from penstock.pipeline.session import check_installed
 
     check_installed()
@@ -85,7 +66,6 @@ def _run(args: Namespace, out: Output) -> int:
         out.line(f"{folder}: {counts}")
         if runs:
             out.table(RUN_COLUMNS, map(run_row, runs))
-    return exits.OK
 
 
 def _compute(args: Namespace, folder: Path) -> list[JobRun]:
@@ -109,7 +89,14 @@ def _compute(args: Namespace, folder: Path) -> list[JobRun]:
 COMMANDS = {
     "pipeline demo": Command(
         _run,
-        _configure,
+        argument(
+            "FOLDER", f"a new folder for the lake; default ./{FOLDER}", nargs="?", default=FOLDER
+        ),
+        flag("--messages", "number of messages", value="COUNT", type=_count, default=200_000),
+        flag("--days", "number of days", value="COUNT", type=_count, default=7),
+        flag("--from", "the first day; default 2030-01-01", type=day),
+        flag("--only-lake", "only generate the lake, compute nothing"),
+        session_flags,
         more="The history has rush hours, an outage of one route, a poison kind and one that "
         "crashes workers, in the format of the archiver. The same arguments generate the same "
         "history. Then all jobs run on it.",

@@ -16,14 +16,13 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.rate import MAX_LIMIT
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, Part, argument, flag
 from penstock.edge.cli.kit.flags import DEFAULT_SERVER, instant
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.throttle import Throttle
 from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, session
-from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,79 +33,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 COLUMNS = ("queue", "state", "messages", "without body")
 WINDOW_MS = 30 * DAY  # time in which a resend of the same name sends nothing twice
-_MOST_REFUSALS = 5  # how many are shown with their reasons
+_MAX_REFUSALS = 5  # how many are shown with their reasons
 
 
-def _flags(parser: Parser, what: str) -> None:
-    for name in ("queue", "kind", "tag"):
-        parser.flag(
+def _flags(what: str) -> list[Part]:
+    only = [
+        flag(
             f"--{name}",
+            f"only messages with this {name}; may be repeated",
             value=name.upper(),
-            text=f"only messages with this {name}; may be repeated",
             action="append",
             default=[],
         )
-    parser.flag("--dry-run", text=f"only count the messages that would be {what}")
-    parser.flag(
-        "--rate", value="N", text="messages per second at most; default: no limit", type=_rate
-    )
-
-
-def _configure_restore(parser: Parser) -> None:
-    parser.flag(
-        "--at", value="INSTANT", text="the instant to restore, in ISO 8601", type=instant,
-        required=True,
-    )  # fmt: skip
-    parser.flag(
-        "--state",
-        value="STATE",
-        text="only waiting, ready (including leased) or dead messages; may be repeated",
-        action="append",
-        choices=["waiting", "ready", "dead"],
-        default=[],
-    )
-    _flags(parser, "restored")
-    lake_flags(parser)
-
-
-def _configure_resend(parser: Parser) -> None:
-    parser.argument("NAME", "name of this resend; the same name sends nothing twice")
-    parser.flag(
-        "--from",
-        value="INSTANT",
-        text="only messages that ended at this instant or later",
-        type=instant,
-        required=True,
-    )
-    parser.flag(
-        "--to",
-        value="INSTANT",
-        text="only messages that ended before this instant",
-        type=instant,
-        required=True,
-    )
-    parser.flag(
-        "--outcome",
-        value="OUTCOME",
-        text="only messages that ended done, dead or cancelled; may be repeated; default dead",
-        action="append",
-        choices=["done", "dead", "cancelled"],
-        default=[],
-    )
-    parser.flag(
-        "--to-queue", value="QUEUE", text="queue to send them to; default: the queue each ended in"
-    )
-    parser.flag(
-        "--target",
-        value="URL",
-        text=f"http://…, sqlite:///path or postgresql://…; default {DEFAULT_SERVER}",
-        default=DEFAULT_SERVER,
-    )
-    parser.flag(
-        "--key", value="SECRET", text="API key, if the server requires one", env="PENSTOCK_KEY"
-    )
-    _flags(parser, "sent")
-    lake_flags(parser)
+        for name in ("queue", "kind", "tag")
+    ]
+    return [
+        *only,
+        flag("--dry-run", f"only count the messages that would be {what}"),
+        flag("--rate", "messages per second at most; default: no limit", value="N", type=_rate),
+        lake_flags,
+    ]
 
 
 def _restore(args: Namespace, out: Output) -> int:
@@ -236,7 +182,7 @@ def _report(done: Restored, out: Output) -> int:
         f"{done.restored} sent, {done.known} existed already, {done.without_body} without a body, "
         f"{len(done.refused)} refused",
     )
-    for message_id, why in done.refused[:_MOST_REFUSALS]:
+    for message_id, why in done.refused[:_MAX_REFUSALS]:
         exits.note(f"{message_id}: {why}")
     return exits.REFUSED if done.refused or done.without_body else exits.OK
 
@@ -273,7 +219,15 @@ def _rate(text: str) -> int:
 COMMANDS = {
     "pipeline restore": Command(
         _restore,
-        _configure_restore,
+        flag("--at", "the instant to restore, in ISO 8601", type=instant, required=True),
+        flag(
+            "--state",
+            "only waiting, ready (including leased) or dead messages; may be repeated",
+            action="append",
+            choices=["waiting", "ready", "dead"],
+            default=[],
+        ),
+        *_flags("restored"),
         more="Computes from the lake which messages existed at an instant, and writes them to the "
         "store of --data or --store, with their ids, dates and attempts; missing queues are "
         "created with their settings. Messages that the store knows are not changed, so the "
@@ -287,7 +241,32 @@ COMMANDS = {
     ),
     "pipeline resend": Command(
         _resend,
-        _configure_resend,
+        argument("NAME", "name of this resend; the same name sends nothing twice"),
+        flag(
+            "--from",
+            "only messages that ended at this instant or later",
+            type=instant,
+            required=True,
+        ),
+        flag("--to", "only messages that ended before this instant", type=instant, required=True),
+        flag(
+            "--outcome",
+            "only messages that ended done, dead or cancelled; may be repeated; default dead",
+            action="append",
+            choices=["done", "dead", "cancelled"],
+            default=[],
+        ),
+        flag(
+            "--to-queue", "queue to send them to; default: the queue each ended in", value="QUEUE"
+        ),
+        flag(
+            "--target",
+            "http://…, sqlite:///path or postgresql://…",
+            value="URL",
+            default=DEFAULT_SERVER,
+        ),
+        flag("--key", "API key, if the server requires one", value="SECRET", env="PENSTOCK_KEY"),
+        *_flags("sent"),
         more="Sends finished messages again, as new messages with the bodies from the lake, to a "
         "server or a store. For 30 days the same name sends no message twice.",
         examples=(

@@ -32,8 +32,8 @@ def lake_flags(parser: Parser) -> None:
     lake_flag(parser)
     parser.flag(
         "--derived",
+        "folder of the computed tables; default: derived in the lake",
         value="FOLDER",
-        text="folder of the computed tables; default: derived in the lake",
         env="PENSTOCK_PIPELINE_DERIVED",
     )
     session_flags(parser)
@@ -43,15 +43,15 @@ def lake_flags(parser: Parser) -> None:
 def session_flags(parser: Parser) -> None:
     parser.flag(
         "--master",
-        value="URL",
-        text="where Spark runs: local[*], spark://…, yarn, k8s://…, or sc://… for Spark Connect; "
+        "where Spark runs: local[*], spark://…, yarn, k8s://…, or sc://… for Spark Connect; "
         "default: that of spark-submit, or local[*]",
+        value="URL",
         env="PENSTOCK_PIPELINE_MASTER",
     )
     parser.flag(
         "--conf",
+        "a setting of Spark; may be repeated",
         value="KEY=VALUE",
-        text="a setting of Spark; may be repeated",
         env="PENSTOCK_PIPELINE_CONF",
         action="append",
         type=pair,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command, flag
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, session
-from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,24 +18,11 @@ if TYPE_CHECKING:
     from penstock.pipeline.lake import SparkLake
 
 LAKE, STORE = "lake", "store"
-MOST_FILES = 200  # limit per batch
+MAX_FILES = 200  # limit per batch
 _POLL_S = 1
 
 
-def _configure(parser: Parser) -> None:
-    parser.flag(
-        "--every",
-        value="TIME",
-        text="interval between batches; default 30s",
-        type=duration,
-        default=30_000,
-    )
-    parser.flag("--once", text="process the available data and exit")
-    parser.flag("--live", text="read the store instead of the lake; nothing needs to be archived")
-    lake_flags(parser)
-
-
-def _run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> None:
     from penstock.pipeline.session import check_installed
 
     check_installed()
@@ -57,13 +42,12 @@ def _run(args: Namespace, out: Output) -> int:
             _report_batches(query, out)
         finally:
             query.stop()
-    return exits.OK
 
 
 def _archived(spark: SparkSession, lake: SparkLake) -> list[DataFrame]:
     from penstock.pipeline.streaming import TABLES, lake_stream
 
-    return [lake_stream(spark, lake.folder, table, most_files=MOST_FILES) for table in TABLES]
+    return [lake_stream(spark, lake.folder, table, most_files=MAX_FILES) for table in TABLES]
 
 
 def _live(spark: SparkSession, url: str) -> list[DataFrame]:
@@ -91,7 +75,10 @@ def _report_batches(query: StreamingQuery, out: Output) -> None:
 COMMANDS = {
     "pipeline stream": Command(
         _run,
-        _configure,
+        flag("--every", "interval between batches", value="TIME", type=duration, default=30_000),
+        flag("--once", "process the available data and exit"),
+        flag("--live", "read the store instead of the lake; nothing needs to be archived"),
+        lake_flags,
         more="Runs until it is stopped, and adds new data of the lake to the table rollups. It can "
         "be killed at any time: started again, it continues where it stopped and counts nothing "
         "twice.",

@@ -10,11 +10,9 @@ from penstock.api.messages import Acted, Message
 from penstock.domain.message.lifecycle import State
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
-from penstock.edge.cli.kit.application import app_flags, open_app
+from penstock.edge.cli.kit.command import AppCommand, Part, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
+from penstock.edge.cli.kit.output import Output, fields_of
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
@@ -22,38 +20,24 @@ if TYPE_CHECKING:
 _COLUMNS = ("id", "kind", "queue", "state", "attempts", "sent", "due", "worker", "error")
 
 
-def _configure_list(parser: Parser) -> None:
-    parser.flag("--queue", value="QUEUE", text="only jobs of this queue")
-    parser.flag(
-        "--state",
-        value="STATE",
-        text="only jobs in this state; default: all but done and cancelled",
-        choices=[state.value for state in State],
+_ID = argument("ID", "id of the job")
+
+
+def _list(app: Penstock, args: Namespace, out: Output) -> None:
+    page = app.jobs.list(
+        queue=args.queue,
+        state=args.state,
+        kind=args.kind,
+        tag=args.tag,
+        limit=args.limit,
+        cursor=args.cursor,
     )
-    parser.flag("--kind", value="KIND", text="only jobs of this kind")
-    parser.flag("--tag", value="TAG", text="only jobs with this tag")
-    parser.flag("--limit", value="N", text="how many at most; default 20", type=int, default=20)
-    parser.flag("--cursor", value="TEXT", text="`next` of the page before")
-    app_flags(parser)
-
-
-def _list(args: Namespace, out: Output) -> int:
-    with open_app(args) as app:
-        page = app.jobs.list(
-            queue=args.queue,
-            state=args.state,
-            kind=args.kind,
-            tag=args.tag,
-            limit=args.limit,
-            cursor=args.cursor,
-        )
     if out.json:
-        out.record(page)
-        return exits.OK
+        return out.record(page)
     out.table(_COLUMNS, map(_row, page))
     if page.next is not None:
         out.line(f"more jobs match: --cursor {page.next!r}")
-    return exits.OK
+    return None
 
 
 def _row(job: Message) -> tuple[object, ...]:
@@ -66,62 +50,26 @@ def _row(job: Message) -> tuple[object, ...]:
     )
 
 
-def _configure_one(parser: Parser) -> None:
-    parser.argument("ID", "id of the job")
-    app_flags(parser)
+def _show(app: Penstock, args: Namespace, out: Output) -> None:
+    job = app.jobs.get(args.id)
+    out.show(job, fields_of(job))
 
 
-def _show(args: Namespace, out: Output) -> int:
-    with open_app(args) as app:
-        _show_one(app.jobs.get(args.id), out)
-    return exits.OK
-
-
-def _show_one(job: Message, out: Output) -> None:
-    if out.json:
-        out.record(job)
-    else:
-        out.fields((name, getattr(job, name)) for name in job.__struct_fields__)
-
-
-def _configure_count(parser: Parser) -> None:
-    parser.argument("QUEUE", "only jobs of this queue", nargs="?")
-    app_flags(parser)
-
-
-def _count(args: Namespace, out: Output) -> int:
-    with open_app(args) as app:
-        counts = app.jobs.count(args.queue)
-    if out.json:
-        out.record(counts)
-        return exits.OK
-    out.fields((name, getattr(counts, name)) for name in ("waiting", "ready", "leased", "dead"))
-    totals = counts.totals
-    out.fields((f"{name} in total", getattr(totals, name)) for name in totals.__struct_fields__)
-    return exits.OK
+def _count(app: Penstock, args: Namespace, out: Output) -> None:
+    counts = app.jobs.count(args.queue)
+    states = [(name, getattr(counts, name)) for name in ("waiting", "ready", "leased", "dead")]
+    totals = [(f"{name} in total", value) for name, value in fields_of(counts.totals)]
+    out.show(counts, states + totals)
 
 
 def _act_command(
-    act: Callable[[Penstock, str, Namespace], Acted],
-    flags: Callable[[Parser], None],
-    example: str,
-    more: str = "",
-) -> Command:
-    def configure(parser: Parser) -> None:
-        parser.argument("ID", "ids of the jobs", nargs="+")
-        flags(parser)
-        app_flags(parser)
+    act: Callable[[Penstock, str, Namespace], Acted], example: str, *flags: Part, more: str = ""
+) -> AppCommand:
+    def run(app: Penstock, args: Namespace, out: Output) -> int:
+        return act_on_each(args.id, lambda one: act(app, one, args), out)
 
-    def run(args: Namespace, out: Output) -> int:
-        with open_app(args) as app:
-            return act_on_each(args.id, lambda one: act(app, one, args), out)
-
-    return Command(run, configure, (example,), more)
-
-
-def _cancel_flags(parser: Parser) -> None:
-    REASON.add(parser)
-    parser.flag("--unless-running", text="do not cancel running jobs")
+    ids = argument("ID", "ids of the jobs", nargs="+")
+    return AppCommand(run, ids, *flags, more=more, examples=(example,))
 
 
 def _cancel(app: Penstock, job_id: str, args: Namespace) -> Acted:
@@ -134,43 +82,38 @@ def _reschedule(app: Penstock, job_id: str, args: Namespace) -> Acted:
     return app.jobs.reschedule(job_id, due_at=args.due_at, delay=delay)
 
 
-def _configure_redrive(parser: Parser) -> None:
-    parser.argument("ID", "ids of dead jobs", nargs="*")
-    parser.flag("--queue", value="QUEUE", text="all dead jobs of this queue")
-    app_flags(parser)
-
-
-def _redrive(args: Namespace, out: Output) -> int:
+def _redrive(app: Penstock, args: Namespace, out: Output) -> None:
     if bool(args.id) is (args.queue is not None):
         raise UsageError("give either ids or --queue")
-    with open_app(args) as app:
-        if args.queue is not None:
-            redriven = app.jobs.redrive(queue=args.queue)
-        else:
-            redriven = sum(app.jobs.redrive(job_id) for job_id in args.id)
-    return out.result({"redriven": redriven}, f"{redriven} redriven")
+    if args.queue is not None:
+        redriven = app.jobs.redrive(queue=args.queue)
+    else:
+        redriven = sum(app.jobs.redrive(job_id) for job_id in args.id)
+    out.result({"redriven": redriven}, f"{redriven} redriven")
 
 
-def _configure_wait(parser: Parser) -> None:
-    parser.argument("ID", "id of the job")
-    parser.flag("--for", value="DURATION", text="how long to wait at most; default: for ever")
-    app_flags(parser)
-
-
-def _wait(args: Namespace, out: Output) -> int:
-    with open_app(args) as app:
-        try:
-            job = app.jobs.wait(args.id, timeout=getattr(args, "for"))
-        except TimeoutError as error:
-            exits.report(error, "timeout")
-            return exits.NOTHING
+def _wait(app: Penstock, args: Namespace, out: Output) -> int:
+    try:
+        job = app.jobs.wait(args.id, timeout=getattr(args, "for"))
+    except TimeoutError as error:
+        exits.report(error, "timeout")
+        return exits.NOTHING
     out.result(job, f"{job.id} {job.state}")
     return exits.OK if job.state is State.DONE else exits.REFUSED
 
 
-_LIST = Command(
+_LIST = AppCommand(
     _list,
-    _configure_list,
+    flag("--queue", "only jobs of this queue", value="QUEUE"),
+    flag(
+        "--state",
+        "only jobs in this state; default: all but done and cancelled",
+        choices=[state.value for state in State],
+    ),
+    flag("--kind", "only jobs of this kind", value="KIND"),
+    flag("--tag", "only jobs with this tag", value="TAG"),
+    limit_flag(20),
+    flag("--cursor", "`next` of the page before", value="TEXT"),
     more="Done and cancelled jobs come from the history, newest first.",
     examples=(
         "penstock jobs list --store sqlite:///jobs.db",
@@ -181,37 +124,40 @@ _LIST = Command(
 COMMANDS = {
     "jobs": _LIST,
     "jobs list": _LIST,
-    "jobs show": Command(
+    "jobs show": AppCommand(
         _show,
-        _configure_one,
+        _ID,
         more="Finished jobs are shown as long as the history keeps them.",
         examples=("penstock jobs show 0190b5c2-… --store sqlite:///jobs.db",),
     ),
-    "jobs count": Command(
+    "jobs count": AppCommand(
         _count,
-        _configure_count,
+        argument("QUEUE", "only jobs of this queue", nargs="?"),
         examples=("penstock jobs count mail --store postgresql://penstock@db/penstock",),
     ),
     "jobs cancel": _act_command(
         _cancel,
-        _cancel_flags,
         "penstock jobs cancel 0190b5c2-… --reason 'sent by mistake'",
+        REASON,
+        flag("--unless-running", "do not cancel running jobs"),
         more="A running job loses its lease; its worker stops it within seconds if it can.",
     ),
     "jobs reschedule": _act_command(
-        _reschedule, DUE.add, "penstock jobs reschedule 0190b5c2-… --delay 2h"
+        _reschedule, "penstock jobs reschedule 0190b5c2-… --delay 2h", DUE
     ),
-    "jobs redrive": Command(
+    "jobs redrive": AppCommand(
         _redrive,
-        _configure_redrive,
+        argument("ID", "ids of dead jobs", nargs="*"),
+        flag("--queue", "all dead jobs of this queue", value="QUEUE"),
         examples=(
             "penstock jobs redrive 0190b5c2-…",
             "penstock jobs redrive --queue mail --store sqlite:///jobs.db",
         ),
     ),
-    "jobs wait": Command(
+    "jobs wait": AppCommand(
         _wait,
-        _configure_wait,
+        _ID,
+        flag("--for", "how long to wait at most; default: for ever", value="DURATION"),
         more="Exits with code 0 if the job is done, 1 if it is dead or cancelled, 4 if it has not "
         "ended.",
         examples=("penstock jobs wait 0190b5c2-… --for 5m",),

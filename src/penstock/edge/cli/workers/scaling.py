@@ -1,64 +1,51 @@
-"""`penstock scaling`: the fleets and their latest scaling decisions."""
+"""`penstock scaling` and `autoscale`: the fleets, and the autoscaler that starts their workers."""
 
 from __future__ import annotations
 
-import argparse
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from penstock.api.scaling import Decided, Fleet
 from penstock.domain.scaling.recommendation import QueueLoad
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import remote, server_flags
-from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
+from penstock.edge.cli.kit.command import Command, ServerCommand, argument, flag
+from penstock.edge.cli.kit.flags import duration, load_settings, number, setting_flag, store_flags
+from penstock.edge.cli.kit.output import Output, Table
+from penstock.edge.cli.kit.stop_signal import StopSignal
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
+    from penstock.domain.scaling.fleet_status import FleetStatus
+    from penstock.wiring.autoscaling import Autoscaling
 
 COLUMNS = ("fleet", "queue", "ready", "workers", "wanted", "why", "last change", "trouble")
 DECISIONS = ("at", "change", "wanted", "why", "analyser", "done")
-_MOST = 1_000
 
 
-def _configure(parser: Parser) -> None:
-    parser.argument(
-        "FLEET", "show this fleet with its latest decisions; default: all fleets", nargs="?"
+def _scaling(server: Remote, args: Namespace, out: Output) -> None:
+    if args.fleet is None:
+        return _list(server.scaling.list(), out)
+    fleet = server.scaling.get(args.fleet)
+    decisions = server.scaling.decisions(args.fleet, limit=args.limit)
+    out.show(
+        fleet,
+        [*zip(COLUMNS, _row(fleet), strict=True), *_more(fleet)],
+        Table(DECISIONS, [*map(_decision_row, decisions)]),
     )
-    parser.flag(
-        "--limit",
-        value="N",
-        text="number of decisions of one fleet; default 10",
-        type=_limit,
-        default=10,
-    )
-    server_flags(parser)
-
-
-def _run(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        if args.fleet is None:
-            return _list(server.scaling.list(), out)
-        fleet = server.scaling.get(args.fleet)
-        decisions = server.scaling.decisions(args.fleet, limit=args.limit)
     if out.json:
-        out.record(fleet)
         for decided in decisions:
             out.record(decided)
-        return exits.OK
-    out.fields([*zip(COLUMNS, row(fleet), strict=True), *_more(fleet)])
-    if decisions:
-        out.line()
-        out.table(DECISIONS, map(_decision_row, decisions))
-    return exits.OK
+    return None
 
 
-def _list(fleets: Sequence[Fleet], out: Output) -> int:
-    out.records(fleets, COLUMNS, row)
+def _list(fleets: Sequence[Fleet], out: Output) -> None:
+    out.records(fleets, COLUMNS, _row)
     if not fleets and not out.json:
         exits.note("no autoscaler has run yet; see penstock autoscale --help")
-    return exits.OK
 
 
-def row(fleet: Fleet) -> tuple[object, ...]:
+def _row(fleet: Fleet) -> tuple[object, ...]:
     ready = None if fleet.sample is None else fleet.sample.ready
     why = fleet.decision.reason if fleet.decision else ""
     queues = ",".join(fleet.queues) or fleet.queue
@@ -147,23 +134,100 @@ def _decision_row(decided: Decided) -> tuple[object, ...]:
     )
 
 
-def _limit(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= _MOST:
-        raise argparse.ArgumentTypeError(f"{number} is not between 1 and {_MOST}")
-    return number
+STATUS_COLUMNS = ("fleet", "ready", "workers", "change", "wanted", "why", "analyser", "trouble")
+
+
+def _autoscale(args: Namespace, out: Output) -> int | None:
+    from penstock.supervision.logs import set_up_logs
+    from penstock.wiring.autoscaling import Autoscaling
+    from penstock.wiring.broker import open_broker
+
+    settings = load_settings(args, fleets="scaling.fleets_file").settings
+    set_up_logs(settings.log.level, settings.log.format)
+    broker = open_broker(settings)
+    try:
+        scaling = Autoscaling(broker, is_dry=args.dry_run, is_once=args.once)
+        if args.once:
+            return _once(scaling, args, out)
+        broker.start_duties()
+        _run_until_stopped(scaling, args, out)
+        return None
+    finally:
+        broker.close()
+
+
+def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int | None:
+    found = scaling.once(timeout_ms=args.once_for)
+    if found is None:
+        exits.note("another autoscaler is in charge of these fleets; see penstock scaling")
+        return exits.REFUSED
+    out.records(found, STATUS_COLUMNS, _status_row)
+    return None
+
+
+def _run_until_stopped(scaling: Autoscaling, args: Namespace, out: Output) -> None:
+    stop_signal = StopSignal()
+    scaling.start()
+    dry_run = " (dry run)" if args.dry_run else ""
+    out.result(
+        {"ready": scaling.names, "dry_run": args.dry_run},
+        f"penstock autoscale is ready{dry_run}: {', '.join(scaling.names)}",
+    )
+    try:
+        stop_signal.wait()
+    finally:
+        scaling.stop()
+
+
+def _status_row(status: FleetStatus) -> tuple[object, ...]:
+    replicas, decision = status.replicas, status.decision
+    because = "" if decision is None else decision.because
+    return (
+        status.name,
+        None if status.sample is None else status.sample.ready,
+        "?" if replicas is None else replicas.total,
+        "" if decision is None else f"{decision.change:+d}",
+        status.wanted,
+        "" if decision is None else decision.reason,
+        f"{decision.recommended:+d} {because}" if decision and decision.recommended else because,
+        " ".join(dict.fromkeys(trouble.code for trouble in status.troubles)),
+    )
 
 
 COMMANDS = {
-    "scaling": Command(
-        _run,
-        _configure,
+    "scaling": ServerCommand(
+        _scaling,
+        argument(
+            "FLEET", "show this fleet with its latest decisions; default: all fleets", nargs="?"
+        ),
+        flag("--limit", "number of decisions of one fleet", type=number(1, 1_000), default=10),
         more="Shows the autoscaler's latest readings of each fleet, the wanted number of workers "
         "and the reason; for one fleet also the inputs of its last recommendation.",
         examples=(
             "penstock scaling",
             "penstock scaling mail --limit 50",
             "penstock scaling --json",
+        ),
+    ),
+    "autoscale": Command(
+        _autoscale,
+        setting_flag(
+            "--fleets",
+            "scaling.fleets_file",
+            value="FILE",
+            text="TOML file that declares the fleets",
+        ),
+        flag("--dry-run", "report decisions without acting on them"),
+        flag("--once", "decide and act once for every fleet, show the result, and exit"),
+        flag("--once-for", "how long --once waits for replies", type=duration, default=60_000),
+        store_flags,
+        more="Reads the backlog of each fleet in the file, and starts and drains its workers. It "
+        "can run on several nodes; one of them acts at a time. SIGTERM or Ctrl-C stops it; "
+        "workers that it runs as processes are then drained, unless the file says to keep them.",
+        examples=(
+            "penstock autoscale --fleets fleets.toml",
+            "penstock autoscale --fleets fleets.toml --dry-run --once",
+            "penstock autoscale --fleets fleets.toml --store postgresql://penstock@db/penstock",
         ),
     ),
 }

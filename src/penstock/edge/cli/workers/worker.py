@@ -8,124 +8,20 @@ import signal
 from argparse import Namespace
 from types import FrameType
 
+from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.exits import REFUSED, UsageError
-from penstock.edge.cli.kit.flags import duration, size
+from penstock.edge.cli.kit.flags import duration, number, size
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
 from penstock.worker.assignment import LEAST_MEMORY_BYTES, Assignment
 
 _DEFAULTS = Assignment(queues=())
-_MOST_SLOTS = 10_000
-_MOST_PROCESSES = 1_000
+_MAX_SLOTS = 10_000
+_MAX_PROCESSES = 1_000
 _SERVERS = ("http://", "https://")
-_MOST_JOBS = 1_000_000_000
+_MAX_JOBS = 1_000_000_000
 
 
-def configure(parser: Parser) -> None:
-    parser.argument("APP", "module:name of the application, e.g. shop.jobs:app")
-    parser.flag(
-        "--queues",
-        value="NAMES",
-        text="comma-separated queues to work on, the most urgent first; default: those of the "
-        "application's jobs",
-        default="",
-    )
-    parser.flag(
-        "--slots",
-        value="N",
-        text=f"concurrent jobs per process; default {_DEFAULTS.slots}",
-        type=_number(1, _MOST_SLOTS),
-        default=_DEFAULTS.slots,
-    )
-    parser.flag(
-        "--processes",
-        value="M",
-        text="number of processes; default 1",
-        type=_number(1, _MOST_PROCESSES),
-        default=1,
-    )
-    parser.flag(
-        "--prefetch",
-        value="K",
-        text="jobs that each process claims beyond its free slots; default: many if jobs are "
-        "short, none if they are long",
-        type=_number(0, _MOST_SLOTS),
-    )
-    parser.flag(
-        "--lease",
-        value="DURATION",
-        text="how long a job stays leased without a beat; default 30s",
-        type=duration,
-        default=_DEFAULTS.lease_ms,
-    )
-    parser.flag(
-        "--beat",
-        value="DURATION",
-        text="interval between beats; default 15s",
-        type=duration,
-        default=_DEFAULTS.beat_ms,
-    )
-    parser.flag(
-        "--drain-for",
-        value="DURATION",
-        text="how long running jobs may take after a stop; default 30s",
-        type=duration,
-        default=_DEFAULTS.drain_ms,
-    )
-    parser.flag(
-        "--burst",
-        text="exit with code 0 when no job runs and none can be claimed; jobs due later stay",
-    )
-    parser.flag(
-        "--max-jobs",
-        value="N",
-        text="replace a process or sandbox after this many finished jobs; default: never",
-        type=_number(1, _MOST_JOBS),
-    )
-    parser.flag(
-        "--max-memory",
-        value="SIZE",
-        text="replace a process or sandbox whose resident memory after a job exceeds this, e.g. "
-        "512MiB; default: never",
-        type=_memory,
-    )
-    parser.flag(
-        "--label",
-        value="NAME=TEXT",
-        text="a label in the registry; may be repeated. fleet=NAME makes it a worker of that fleet",
-        action="append",
-        default=[],
-    )
-    parser.flag(
-        "--server",
-        value="URL",
-        text="work for the server at http://… instead of the application's own URL",
-    )
-    parser.flag(
-        "--store",
-        value="URL",
-        text="work on the store at sqlite:///path or postgresql://… instead of the application's "
-        "own URL",
-    )
-    parser.flag("--key", value="SECRET", text="API key for the server", env="PENSTOCK_KEY")
-    parser.flag(
-        "--log-level",
-        value="LEVEL",
-        text="lowest severity to log; debug logs every job; default info",
-        choices=("debug", "info", "warning", "error"),
-        default="info",
-    )
-    parser.flag(
-        "--log-format",
-        value="FORMAT",
-        text="log format: text for people, json for programs; default text",
-        choices=("text", "json"),
-        default="text",
-    )
-
-
-def run(args: Namespace, out: Output) -> int:
+def _run(args: Namespace, out: Output) -> int:
     from penstock.supervision.logs import set_up_logs
     from penstock.wiring.broker import steady_clock
     from penstock.worker.processes.frames import ProcessAssignment
@@ -208,16 +104,6 @@ def _labels(given: list[str]) -> dict[str, str]:
     return labels
 
 
-def _number(least: int, most: int) -> type:
-    def parse(text: str) -> int:
-        number = int(text)
-        if not least <= number <= most:
-            raise argparse.ArgumentTypeError(f"{number} is not between {least} and {most}")
-        return number
-
-    return parse  # type: ignore[return-value]
-
-
 def _memory(text: str) -> int:
     given = size(text)
     if given < LEAST_MEMORY_BYTES:
@@ -228,8 +114,95 @@ def _memory(text: str) -> int:
 
 COMMANDS = {
     "worker": Command(
-        run,
-        configure,
+        _run,
+        argument("APP", "module:name of the application, e.g. shop.jobs:app"),
+        flag(
+            "--queues",
+            "comma-separated queues to work on, the most urgent first; default: those of the "
+            "application's jobs",
+            value="NAMES",
+            default="",
+        ),
+        flag(
+            "--slots",
+            "concurrent jobs per process",
+            type=number(1, _MAX_SLOTS),
+            default=_DEFAULTS.slots,
+        ),
+        flag(
+            "--processes",
+            "number of processes",
+            value="M",
+            type=number(1, _MAX_PROCESSES),
+            default=1,
+        ),
+        flag(
+            "--prefetch",
+            "jobs that each process claims beyond its free slots; default: many if jobs are "
+            "short, none if they are long",
+            value="K",
+            type=number(0, _MAX_SLOTS),
+        ),
+        flag(
+            "--lease",
+            "how long a job stays leased without a beat",
+            type=duration,
+            default=_DEFAULTS.lease_ms,
+        ),
+        flag("--beat", "interval between beats", type=duration, default=_DEFAULTS.beat_ms),
+        flag(
+            "--drain-for",
+            "how long running jobs may take after a stop",
+            type=duration,
+            default=_DEFAULTS.drain_ms,
+        ),
+        flag(
+            "--burst",
+            "exit with code 0 when no job runs and none can be claimed; jobs due later stay",
+        ),
+        flag(
+            "--max-jobs",
+            "replace a process or sandbox after this many finished jobs; default: never",
+            type=number(1, _MAX_JOBS),
+        ),
+        flag(
+            "--max-memory",
+            "replace a process or sandbox whose resident memory after a job exceeds this, "
+            "e.g. 512MiB; default: never",
+            value="SIZE",
+            type=_memory,
+        ),
+        flag(
+            "--label",
+            "a label in the registry; may be repeated. fleet=NAME makes it a worker of that fleet",
+            value="NAME=TEXT",
+            action="append",
+            default=[],
+        ),
+        flag(
+            "--server",
+            "work for the server at http://… instead of the application's own URL",
+            value="URL",
+        ),
+        flag(
+            "--store",
+            "work on the store at sqlite:///path or postgresql://… instead of the "
+            "application's own URL",
+            value="URL",
+        ),
+        flag("--key", "API key for the server", value="SECRET", env="PENSTOCK_KEY"),
+        flag(
+            "--log-level",
+            "lowest severity to log; debug logs every job",
+            choices=("debug", "info", "warning", "error"),
+            default="info",
+        ),
+        flag(
+            "--log-format",
+            "log format: text for people, json for programs",
+            choices=("text", "json"),
+            default="text",
+        ),
         more="Starts processes that claim and run jobs, replaces processes that exit, and releases "
         "their jobs. SIGTERM or Ctrl-C stops it: it claims no more jobs, finishes running ones "
         "within --drain-for, and releases the rest without counting an attempt. A second Ctrl-C "

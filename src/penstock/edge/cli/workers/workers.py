@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from penstock.api.workers import Worker
-from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import remote, server_flags
-from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.kit.parser import Parser
-from penstock.edge.cli.registry import Command
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag
+from penstock.edge.cli.kit.output import Output, Table
+
+if TYPE_CHECKING:
+    from penstock.client.remote.server import Remote
 
 COLUMNS = ("id", "name", "host", "pid", "state", "slots", "holding", "queues", "last beat")
 LEASES = ("message", "queue", "kind", "attempts", "leased", "until")
 _ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 
 
-def _configure_list(parser: Parser) -> None:
-    parser.flag("--gone", text="also workers that left or were lost", action="store_true")
-    server_flags(parser)
+_ONE = argument("ID", "id of the worker, from the list")
 
 
-def _configure_one(parser: Parser) -> None:
-    parser.argument("ID", "id of the worker, from the list")
-    server_flags(parser)
+def _list(server: Remote, args: Namespace, out: Output) -> None:
+    out.records(server.workers.list(gone=args.gone), COLUMNS, _row)
 
 
-def _list(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        return out.records(server.workers.list(gone=args.gone), COLUMNS, _row)
-
-
-def _show(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        worker = server.workers.get(args.id)
-    if out.json:
-        out.record(worker)
-        return exits.OK
+def _show(server: Remote, args: Namespace, out: Output) -> None:
+    worker = server.workers.get(args.id)
     more = [
         ("kinds", worker.kinds),
         ("labels", worker.labels),
@@ -44,25 +33,18 @@ def _show(args: Namespace, out: Output) -> int:
         ("alive until", worker.alive_until),
         ("ended", worker.ended_at),
     ]
-    out.fields([*zip(COLUMNS, _row(worker), strict=True), *more])
-    if worker.leases:
-        out.line()
-        out.table(
-            LEASES,
-            (
-                (m.id, m.queue, m.kind, m.attempts, m.leased_at, m.leased_until)
-                for m in worker.leases
-            ),
-        )
-    return exits.OK
+    leases = [
+        (m.id, m.queue, m.kind, m.attempts, m.leased_at, m.leased_until)
+        for m in worker.leases or ()
+    ]
+    facts = [*zip(COLUMNS, _row(worker), strict=True), *more]
+    out.show(worker, facts, Table(LEASES, leases))
 
 
-def _drain(args: Namespace, out: Output) -> int:
-    with remote(args) as server:
-        worker = server.workers.drain(args.id)
-    return out.result(
-        worker, f"{worker.id} is {worker.state}; the worker learns of it with its next beat"
-    )
+def _drain(server: Remote, args: Namespace, out: Output) -> None:
+    worker = server.workers.drain(args.id)
+    text = f"{worker.id} is {worker.state}; the worker learns of it with its next beat"
+    out.result(worker, text)
 
 
 def _row(worker: Worker) -> tuple[object, ...]:
@@ -71,16 +53,16 @@ def _row(worker: Worker) -> tuple[object, ...]:
 
 
 COMMANDS = {
-    "workers": Command(
+    "workers": ServerCommand(
         _list,
-        _configure_list,
+        flag("--gone", "also workers that left or were lost"),
         more="Workers that left or were lost are listed as long as the history is kept.",
         examples=("penstock workers", "penstock workers --gone --json"),
     ),
-    "workers show": Command(_show, _configure_one, examples=(f"penstock workers show {_ID}",)),
-    "workers drain": Command(
+    "workers show": ServerCommand(_show, _ONE, examples=(f"penstock workers show {_ID}",)),
+    "workers drain": ServerCommand(
         _drain,
-        _configure_one,
+        _ONE,
         more="The worker finishes its leases, claims no more and exits.",
         examples=(f"penstock workers drain {_ID}",),
     ),

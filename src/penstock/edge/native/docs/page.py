@@ -7,7 +7,7 @@ import hashlib
 from importlib import resources
 from typing import Any
 
-from penstock.edge.native.docs import operations, schemas
+from penstock.edge.native.docs import cards
 from penstock.edge.native.docs.curl import first_steps
 from penstock.edge.native.docs.markup import Html, el, inline, join, paragraphs, raw
 
@@ -83,9 +83,9 @@ def _entry(found: Operation) -> Html:
     method, path, operation = found
     link = el(
         "a",
-        operations.verb(method),
+        cards.verb(method),
         el("span", path.removeprefix("/v1"), class_="path"),
-        href=f"#{operations.anchor(operation)}",
+        href=f"#{cards.anchor(operation)}",
         title=operation["summary"],
     )
     return el("li", link)
@@ -95,17 +95,17 @@ def _main(document: Document, *, with_key: bool) -> Html:
     chapters = (
         join(
             el("h2", name, id=_slug(name)),
-            *(operations.card(*operation, with_key=with_key) for operation in found),
+            *(cards.operation_card(*operation, with_key=with_key) for operation in found),
         )
         for name, found in by_chapter(document).items()
     )
-    cards = (schemas.card(*named) for named in _schemas(document).items())
+    schemas = (cards.schema_card(*named) for named in _schemas(document).items())
     return el(
         "main",
         _start(document, with_key=with_key),
         *chapters,
         el("h2", "Schemas", id="schemas"),
-        *cards,
+        *schemas,
     )
 
 

@@ -1,29 +1,150 @@
-"""The live feed as a stream of events."""
+"""The live feed as a stream of events.
+
+While there are listeners, one read of the store per second serves all of them.  A listener with a
+key for some queues gets only their updates, and no totals.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable
 
 import msgspec
 
-from penstock.api import live
-from penstock.api.live import Live, LiveQueue, Rates
+from penstock.api import counters
+from penstock.api.counters import Live, LiveQueue, Rates
 from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Caller, is_limited, sees
+from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import SECOND
 from penstock.domain.queue import counts as domain_counts
 from penstock.edge.instants import to_text
-from penstock.edge.live import LiveFeed
-from penstock.edge.native.bind import route_of
-from penstock.edge.native.query_in import query_reader
+from penstock.edge.native.bind import query_reader, route_of
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
-from penstock.edge.server.stream import EVENTS
+from penstock.edge.server.stream import EVENTS, Stream, event
 from penstock.services.overview import Changed, OverviewLook, OverviewService
-from penstock.supervision.health import Health
+from penstock.supervision.health import Health, NodePart
+from penstock.supervision.tasks import start_supervised
+
+EVERY_S = 1.0
+_PATIENCE_S = 5.0
+_NOTHING = b": \n\n"  # a comment, so that proxies keep the connection and dead peers are noticed
+
+_log = logging.getLogger("penstock.live")
+
+Render = Callable[[OverviewLook, OverviewLook | None, Caller], bytes]
+
+
+class LiveListener:
+    __slots__ = ("caller", "left")
+
+    def __init__(self, caller: Caller, left: int | None) -> None:
+        self.caller = caller
+        self.left = left  # events left until the stream ends; None: it does not end
+
+
+class LiveFeed:
+    def __init__(
+        self,
+        watch: OverviewService,
+        render: Render,
+        *,
+        most: int,
+        is_still_valid: Callable[[Caller], bool],
+        health: Health | None = None,
+    ) -> None:
+        self._health = health or Health()
+        self._watch = watch
+        self._is_let_in = is_still_valid
+        self._render = render
+        self._most = most
+        self._listeners: dict[Stream, LiveListener] = {}
+        self._looks: tuple[OverviewLook, OverviewLook | None] | None = (
+            None  # the latest snapshot and the one before
+        )
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def listening(self) -> int:
+        return len(self._listeners)
+
+    def listen(self, caller: Caller, *, events: int | None = None) -> Stream:
+        """Add a listener; raises TooManyWaiting."""
+        if len(self._listeners) >= self._most:
+            raise TooManyWaiting(f"{self._most} clients listen already; poll /v1/stats instead")
+        stream = Stream(on_lost=self._lost)
+        self._listeners[stream] = LiveListener(caller, events)
+        if self._task is None:
+            self._start()
+        elif self._looks is not None:
+            self._send(stream, *self._looks, {})
+        return stream
+
+    async def _run(self, part: NodePart) -> None:
+        while self._listeners:
+            await self._look()
+            part.moved()
+            await asyncio.sleep(EVERY_S)
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        self._task = None
+        if self._listeners:  # a listener arrived in the meantime
+            self._start()
+
+    def _start(self) -> None:
+        self._looks = None
+        self._task = start_supervised("live", self._run, health=self._health)
+        self._task.add_done_callback(self._ended)
+
+    async def _look(self) -> None:
+        self._end_without_key()
+        before = None if self._looks is None else self._looks[0]
+        try:
+            async with asyncio.timeout(_PATIENCE_S):  # do not let listeners wait for a slow store
+                look = await self._watch.look(before)
+        except Exception as error:  # any error; try again in a second
+            _log.warning("live feed cannot read the store: %s", str(error) or type(error).__name__)
+            for stream in list(self._listeners):
+                stream.send(_NOTHING)
+            return
+        self._looks = (look, before)
+        made: dict[tuple[str, ...], bytes] = {}
+        for stream in list(self._listeners):
+            self._send(stream, look, before, made)
+
+    def _end_without_key(self) -> None:
+        """End streams whose key was revoked, and keyless ones once the first key exists."""
+        for stream, listener in list(self._listeners.items()):
+            if not self._is_let_in(listener.caller):
+                del self._listeners[stream]
+                stream.end()
+
+    def _send(
+        self,
+        stream: Stream,
+        look: OverviewLook,
+        before: OverviewLook | None,
+        made: dict[tuple[str, ...], bytes],
+    ) -> None:
+        listener = self._listeners[stream]
+        sees = listener.caller.queues
+        if sees not in made:
+            made[sees] = event(self._render(look, before, listener.caller), name="live")
+        stream.send(made[sees])
+        if listener.left is not None:
+            listener.left -= 1
+            if listener.left <= 0:
+                del self._listeners[stream]
+                stream.end()
+
+    def _lost(self, stream: Stream) -> None:
+        self._listeners.pop(stream, None)
+
 
 _encode = msgspec.json.Encoder().encode
-_query_of = query_reader(live.WATCH)
+_query_of = query_reader(counters.WATCH)
 
 
 class LiveApi:
@@ -32,15 +153,15 @@ class LiveApi:
         watch: OverviewService,
         *,
         most_listeners: int,
-        is_let_in: Callable[[Caller], bool],
+        is_still_valid: Callable[[Caller], bool],
         health: Health | None = None,
     ) -> None:
         self._feed = LiveFeed(
-            watch, _rendered, most=most_listeners, is_let_in=is_let_in, health=health
+            watch, _rendered, most=most_listeners, is_still_valid=is_still_valid, health=health
         )
 
     def routes(self) -> list[HttpRoute]:
-        return [route_of(live.WATCH, self.watch)]
+        return [route_of(counters.WATCH, self.watch)]
 
     async def watch(self, request: Request, respond: Respond) -> Response:
         events: int | None = _query_of(request).events

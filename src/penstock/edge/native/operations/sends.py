@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.api import sends
+from penstock.api import messages
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
@@ -27,11 +27,11 @@ from penstock.services.messages import MessageService
 class _ValidDrafts(msgspec.Struct, forbid_unknown_fields=True):
     """A batch of valid drafts only, decoded in one pass."""
 
-    messages: list[sends.Draft]
+    messages: list[messages.Draft]
 
 
-_draft = msgspec.json.Decoder(sends.Draft)
-_drafts = msgspec.json.Decoder(sends.Drafts)
+_draft = msgspec.json.Decoder(messages.Draft)
+_drafts = msgspec.json.Decoder(messages.Drafts)
 _valid_drafts = msgspec.json.Decoder(_ValidDrafts)
 
 
@@ -41,7 +41,7 @@ class SendApi:
         self._limits = limits
 
     def routes(self) -> list[HttpRoute]:
-        return [route_of(sends.SEND, self.send), route_of(sends.SEND_BATCH, self.send_batch)]
+        return [route_of(messages.SEND, self.send), route_of(messages.SEND_BATCH, self.send_batch)]
 
     def send(self, request: Request, respond: Respond) -> None:
         draft, queue = draft_of(decode(_draft, request.body)), request.params["queue"]
@@ -51,7 +51,7 @@ class SendApi:
     def _sent(self, queue: str, answers: Any) -> Response:
         answer = answers[0] if isinstance(answers, list) else answers
         if isinstance(answer, Sent):
-            return json_response(sends.Sent(answer.id, answer.is_duplicate), 201)
+            return json_response(messages.Sent(answer.id, answer.is_duplicate), 201)
         if isinstance(answer, PenstockError):
             return error_response(self._messages.error_of(queue, answer))
         return unexpected(answer)
@@ -60,7 +60,7 @@ class SendApi:
         drafts = _read_batch(request.body)
         check_batch(len(drafts), self._limits)
         answers = await await_steps(self._messages.send_each(request.params["queue"], drafts))
-        return json_response(sends.SendResults([result_of(answer) for answer in answers]))
+        return json_response(messages.SendResults([result_of(answer) for answer in answers]))
 
 
 def _read_batch(body: bytes) -> list[Draft | PenstockError]:
@@ -70,7 +70,7 @@ def _read_batch(body: bytes) -> list[Draft | PenstockError]:
         return [_read(raw) for raw in decode(_drafts, body).messages]
 
 
-def _read(given: sends.Draft | msgspec.Raw) -> Draft | PenstockError:
+def _read(given: messages.Draft | msgspec.Raw) -> Draft | PenstockError:
     try:
         return draft_of(decode(_draft, given) if isinstance(given, msgspec.Raw) else given)
     except InvalidRequest as error:

@@ -120,7 +120,7 @@ def first_difference(
 
 def _is_so(present: Any, wanted: Any) -> bool:
     if isinstance(present, RedrivePolicy):
-        return present.says_same(wanted)
+        return present.is_equivalent(wanted)
     return bool(present == wanted)
 
 

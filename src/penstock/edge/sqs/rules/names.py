@@ -77,7 +77,7 @@ def of_arn(text: str) -> QueueArn | None:
     return QueueArn(*found.groups()) if found else None
 
 
-def means_same(arn: str, other: str) -> bool:
+def is_same_queue(arn: str, other: str) -> bool:
     """Compare two ARNs, ignoring their regions: there is only one set of queues."""
     one, two = of_arn(arn), of_arn(other)
     return arn == other or (one is not None and two is not None and one[1:] == two[1:])

@@ -144,7 +144,7 @@ class SqsCall(msgspec.Struct, frozen=True, gc=False):
         return str(names.QueueArn(self.settings.region, self.settings.account, queue))
 
 
-class Promise(msgspec.Struct, Generic[A, R], frozen=True):
+class PendingAnswer(msgspec.Struct, Generic[A, R], frozen=True):
     """The fast path: a ticket of the store, and a callback for its answer instead of a task."""
 
     ticket: Ticket[A]
@@ -153,7 +153,7 @@ class Promise(msgspec.Struct, Generic[A, R], frozen=True):
 
 
 # What an operation returns; errors that it raises, now or later, are rendered as SQS errors.
-Promised = Promise[Any, Any] | Awaitable[SqsOutput | None]
+AnyAnswer = PendingAnswer[Any, Any] | Awaitable[SqsOutput | None]
 
 
 def _forwarded_host(headers: dict[bytes, bytes]) -> str:

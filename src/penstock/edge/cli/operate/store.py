@@ -1,0 +1,80 @@
+"""`penstock backup`, `migrate` and `promote`: copy a store, change its schema, or move it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from penstock.edge.cli.kit.command import Command, argument, flag
+from penstock.edge.cli.kit.flags import load_settings, store_flags
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.progress import progress
+
+MIB = 1024 * 1024
+
+
+def _backup(args: Namespace, out: Output) -> None:
+    from penstock.wiring.maintenance import backup
+
+    settings = load_settings(args).settings
+    with progress("Copying") as advance:
+        copied = backup(settings, Path(args.target), replace=args.force, progress=advance)
+    out.result(copied, f"{copied.path} ({copied.size / MIB:.1f} MiB, checked)")
+
+
+def _migrate(args: Namespace, out: Output) -> None:
+    settings = load_settings(args).settings
+    if args.sql:
+        from penstock.wiring.maintenance import pending_sql
+
+        return out.text("sql", pending_sql(settings))
+    from penstock.wiring.broker import migrate
+
+    with progress("Migrating"):
+        applied = [f"{m.number:04}_{m.name}" for m in migrate(settings)]
+    text = "\n".join(f"applied {name}" for name in applied) or "the schema is up to date"
+    return out.result({"applied": applied}, text)
+
+
+def _promote(args: Namespace, out: Output) -> None:
+    from penstock.wiring.maintenance import promote
+
+    settings = load_settings(args).settings
+    with progress("Moving") as advance:
+        moved = promote(settings, args.to, progress=advance)
+    out.result({"promoted": moved}, "the store is now in PostgreSQL; start the server with --store")
+
+
+COMMANDS = {
+    "backup": Command(
+        _backup,
+        argument("TARGET", "the file to write, or a folder to write it to"),
+        flag("--force", "replace the file if it exists"),
+        store_flags,
+        more="The copy shows one instant; it is checked and synced before it gets its name. To "
+        "restore it, stop the server, remove penstock.db-wal and penstock.db-shm from the data "
+        "folder, and replace penstock.db with the copy.",
+        examples=(
+            "penstock backup /backups --data ./data",
+            "penstock backup yesterday.db --force",
+        ),
+    ),
+    "migrate": Command(
+        _migrate,
+        flag("--sql", "print the SQL instead of running it"),
+        store_flags,
+        more="A server migrates a SQLite store when it starts. A PostgreSQL store, which other "
+        "nodes may be using, is migrated only by this command.",
+        examples=(
+            "penstock migrate --store postgresql://penstock@db/penstock",
+            "penstock migrate --sql --store postgresql://penstock@db/penstock | less",
+        ),
+    ),
+    "promote": Command(
+        _promote,
+        flag("--to", "the PostgreSQL database, which must be empty", value="URL", required=True),
+        store_flags,
+        more="Stop the server first; afterwards start it with --store.",
+        examples=("penstock promote --data ./data --to postgresql://penstock@db/penstock",),
+    ),
+}

@@ -1,1 +1,0 @@
-"""Metrics in Prometheus' text format."""

@@ -1,0 +1,121 @@
+"""All routes of the server: the native API, the other protocols, the console."""
+
+from __future__ import annotations
+
+from penstock.domain.queue.queue import QueueSettings
+from penstock.edge.aweq.api import AweqApi
+from penstock.edge.console.api import ConsoleApi
+from penstock.edge.gateleen.api import PushApi
+from penstock.edge.gateleen.circuits import CircuitApi
+from penstock.edge.gateleen.resources import ResourceApi
+from penstock.edge.izenda.api import TaskApi
+from penstock.edge.native.bind import routes_of
+from penstock.edge.native.docs.api import DocsApi
+from penstock.edge.native.operations.leases import ActApi, ClaimApi
+from penstock.edge.native.operations.live import LiveApi
+from penstock.edge.native.operations.overview import HealthApi, MetricsApi
+from penstock.edge.native.operations.sends import SendApi
+from penstock.edge.server.router import HttpRoute
+from penstock.edge.sqs.api import SqsApi
+from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.services.protocol_queue import ProtocolQueue
+from penstock.wiring.broker import Broker
+from penstock.wiring.handlers import handlers_of
+
+
+def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+    """All routes of the server."""
+    limits = broker.settings.limits
+    scheme = "https" if broker.settings.server.tls_cert else "http"
+    found = [
+        *_aweq_routes(broker, room),
+        *SendApi(broker.messages, limits).routes(),
+        *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
+        *ActApi(broker.messages, broker.directory, limits).routes(),
+        *routes_of(handlers_of(broker, room)),
+        *_task_routes(broker, room),
+        *_push_routes(broker),
+        *MetricsApi(
+            broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
+        ).routes(),
+        *HealthApi(broker.insight, broker.health).routes(),
+        *LiveApi(
+            broker.watch,
+            most_listeners=limits.max_listeners,
+            is_still_valid=broker.keyring.is_still_valid,
+            health=broker.health,
+        ).routes(),
+    ]
+    has_console = broker.settings.console.enabled
+    docs = DocsApi(
+        found,
+        is_key_needed=lambda: broker.keyring.is_needed,
+        scheme=scheme,
+        home="/console" if has_console else "/docs",
+    )
+    found += docs.routes()
+    if has_console:
+        found += ConsoleApi(
+            broker.keyring,
+            broker.logins,
+            is_tls=scheme == "https",
+            has_aweq=broker.settings.aweq.enabled,
+        ).routes()
+    if broker.settings.sqs.enabled:
+        found += SqsApi(broker, room, scheme=scheme, home=docs.home).routes()
+    return found
+
+
+def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+    settings = broker.settings
+    if not settings.aweq.enabled:
+        return []
+    return AweqApi(
+        broker.messages,
+        broker.queues,
+        room,
+        settings=settings.aweq,
+        reap_interval_ms=settings.queues.reap_interval_ms,
+        limits=settings.limits,
+    ).routes()
+
+
+def _push_routes(broker: Broker) -> list[HttpRoute]:
+    settings, circuits = broker.settings.push, broker.circuits
+    if not settings.enabled:
+        return []
+    paths = settings.paths
+    return [
+        *PushApi(broker.deliveries, broker.clock, path=paths["path"]).routes(),
+        *ResourceApi(broker.routes, circuits, broker.documents, settings).routes(),
+        *CircuitApi(circuits, path=paths["circuits_path"]).routes(),
+    ]
+
+
+def accepts_encoded(broker: Broker, target: bytes) -> bool:
+    """Whether a compressed body is accepted: only where it is forwarded unchanged."""
+    settings = broker.settings.push
+    return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")
+
+
+def _task_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+    workers, tasks = broker.settings.workers, broker.settings.tasks
+    grace_ms, limits = workers.grace_ms, broker.settings.limits
+    queue = ProtocolQueue(
+        broker.queues,
+        broker.messages,
+        name=tasks.queue,
+        # A task whose worker crashes is retried in its old place; a failure is final.
+        settings=QueueSettings(lease_ms=workers.valid_ms + grace_ms, max_attempts=None),
+    )
+    task_api = TaskApi(
+        broker.messages,
+        broker.workers,
+        room,
+        queue,
+        broker.task_leases,
+        broker.clock,
+        limits,
+        timeout_ms=tasks.timeout_ms,
+    )
+    return task_api.routes()

@@ -1,0 +1,51 @@
+"""Cursors and limits of pages: the same over HTTP and in process."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from functools import cache
+
+import msgspec
+from msgspec import inspect
+
+from penstock.api.operation import QueryRecord
+from penstock.domain.errors import InvalidRequest
+
+
+def to_cursor(*place: int) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def from_cursor(text: str | None, size: int) -> tuple[int, ...] | None:
+    """Decode a cursor; raises InvalidRequest for text that is not a cursor."""
+    if not text:
+        return None
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        place = msgspec.json.decode(raw, type=tuple[int, ...])
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
+        raise InvalidRequest("the cursor is not valid; use the `next` of a page") from None
+    if len(place) != size or any(abs(number) > 2**62 for number in place):
+        raise InvalidRequest("the cursor is not valid; use the `next` of a page")
+    return place
+
+
+@cache
+def limits_of(record: type[QueryRecord]) -> Mapping[str, int]:
+    """The fields of a query that count from 1, each with its maximum."""
+    info = inspect.type_info(record)
+    assert isinstance(info, inspect.StructType)
+    found: dict[str, int] = {}
+    for field in info.fields:
+        kind = field.type.type if isinstance(field.type, inspect.Metadata) else field.type
+        if isinstance(kind, inspect.IntType) and kind.ge == 1 and kind.le is not None:
+            found[field.name] = kind.le
+    return found
+
+
+def check_limit(name: str, number: int, most: int) -> int:
+    if not 1 <= number <= most:
+        raise InvalidRequest(f"{name} must be from 1 to {most}")
+    return number
