@@ -14,7 +14,7 @@ from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
 from penstock.outbound.fleet_factory import FleetFactory
 from penstock.outbound.http_sender import HttpSender
 from penstock.outbound.replicas.ledger import LedgerState
-from penstock.outbound.replicas.process_table import birth
+from penstock.outbound.replicas.process_table import start_time
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
 from penstock.runtime.autoscaler.background import BackgroundThreads
 from penstock.runtime.autoscaler.fleet_list import FleetList
@@ -96,4 +96,4 @@ class Driven:
         if not path.exists():
             return []
         book = msgspec.json.decode(path.read_bytes(), type=LedgerState)
-        return [one.pid for one in book.started if birth(one.pid) == one.birth]
+        return [one.pid for one in book.started if start_time(one.pid) == one.start_time]

@@ -210,8 +210,8 @@ def test_a_claim_in_progress_when_its_worker_was_lost_comes_back_too(driver, mai
 def test_many_leases_come_back_in_chunks(
     driver, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(services, "MOST_HELD", 2)
-    monkeypatch.setattr(lost_workers, "MOST_HELD", 2)
+    monkeypatch.setattr(services, "MAX_HELD", 2)
+    monkeypatch.setattr(lost_workers, "MAX_HELD", 2)
     monkeypatch.setattr(lost_workers, "_CHUNKS_PER_TICK", 2)
     worker = register(workers)
     driver.send_many(mail, 5)
@@ -227,7 +227,7 @@ def test_many_leases_come_back_in_chunks(
 def test_however_many_workers_are_lost_at_once_all_that_they_held_comes_back(
     driver, mail, workers, reaper, monkeypatch
 ):
-    monkeypatch.setattr(services, "_MOST_LOST", 2)
+    monkeypatch.setattr(services, "_MAX_LOST", 2)
     driver.send_many(mail, 5)
     for _ in range(5):
         driver.claim(mail, claimed_by=register(workers).id)

@@ -268,7 +268,7 @@ BROKEN = {
     "unhold": ("queues", "unhold"),
     "line": ("circuits", "take_for_release"),
     "samples": ("circuits", "rotate"),
-    "close": ("circuits", "line_up_and_forget"),
+    "close": ("circuits", "queue_for_release_and_forget"),
     "save": ("circuits", "save"),
     "facts": ("facts", "add"),
 }

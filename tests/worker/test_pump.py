@@ -146,7 +146,7 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     driver.end(held)  # a handler that cannot be stopped ends by itself
     driver.turn()
     assert held.place == -1, "its place is free again"
-    [ending] = app.backend.broker.insight.past(sent.id).result().endings
+    [ending] = app.backend.broker.history.past(sent.id).result().endings
     assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
 
 

@@ -16,7 +16,7 @@ from penstock.api.operation import (
 from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.queue import problem
-from penstock.domain.queue.problem import Glance, Problem, TransactionKind
+from penstock.domain.queue.problem import Problem, QueueSnapshot, TransactionKind
 from penstock.domain.store import damage as domain_damage
 
 
@@ -45,16 +45,16 @@ class QueueProblems(AnswerRecord, frozen=True):
 
     @classmethod
     def of(
-        cls, glance: Glance, problems: Sequence[Problem], instant: Callable[[int], Instant]
+        cls, snapshot: QueueSnapshot, problems: Sequence[Problem], instant: Callable[[int], Instant]
     ) -> Self:
-        oldest_at = glance.oldest_ready_at
+        oldest_at = snapshot.oldest_ready_at
         return cls(
-            queue=glance.queue.name,
+            queue=snapshot.queue.name,
             problems=list(problems),
-            counts=Counts.of(glance.counts),
+            counts=Counts.of(snapshot.counts),
             oldest_ready_at=None if oldest_at is None else instant(oldest_at),
-            is_paused=glance.queue.is_paused,
-            held_by=glance.queue.held_by,
+            is_paused=snapshot.queue.is_paused,
+            held_by=snapshot.queue.held_by,
         )
 
 

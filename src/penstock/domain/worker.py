@@ -30,10 +30,10 @@ from penstock.domain.queue.queue import check_name
 VALID_MS = 3 * MINUTE  # how long a worker counts as alive after its last beat
 BEAT_MS = 15 * SECOND
 
-MOST_QUEUES = 1_000
-MOST_KINDS = 100  # as many as one claim may ask for
-MOST_SLOTS = 100_000
-MOST_LABELS = 50
+MAX_QUEUES = 1_000
+MAX_KINDS = 100  # as many as one claim may ask for
+MAX_SLOTS = 100_000
+MAX_LABELS = 50
 
 # Kinds of facts.
 REGISTERED = "worker_registered"
@@ -158,10 +158,10 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
             raise InvalidRequest("name and host must have printable characters only")
     for queue in about.queues:
         check_name(queue)
-    if len(about.queues) > MOST_QUEUES or len(about.kinds) > MOST_KINDS:
-        raise InvalidRequest(f"a worker names at most {MOST_QUEUES} queues and {MOST_KINDS} kinds")
-    if not 1 <= about.slots <= MOST_SLOTS:
-        raise InvalidRequest(f"slots must be from 1 to {MOST_SLOTS}")
+    if len(about.queues) > MAX_QUEUES or len(about.kinds) > MAX_KINDS:
+        raise InvalidRequest(f"a worker names at most {MAX_QUEUES} queues and {MAX_KINDS} kinds")
+    if not 1 <= about.slots <= MAX_SLOTS:
+        raise InvalidRequest(f"slots must be from 1 to {MAX_SLOTS}")
     if about.pid is not None and not 0 <= about.pid < 2**31:
         raise InvalidRequest("pid must be a process id")
     _check_labels(about.labels, limits)
@@ -169,8 +169,8 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
 
 
 def _check_labels(labels: dict[str, str], limits: Limits) -> None:
-    if len(labels) > MOST_LABELS:
-        raise InvalidRequest(f"a worker has at most {MOST_LABELS} labels")
+    if len(labels) > MAX_LABELS:
+        raise InvalidRequest(f"a worker has at most {MAX_LABELS} labels")
     for name, text in labels.items():
         if not is_label(name, limits) or len(text) > limits.max_label_chars or NUL in text:
             most = limits.max_label_chars

@@ -32,7 +32,7 @@ from penstock.edge.server.router import HttpRoute, Router
 from penstock.edge.server.traffic import Traffic
 from penstock.edge.sqs.api import SqsApi
 from penstock.edge.worker_routes import work_routes
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 from penstock.wiring.handlers import handlers_of
@@ -99,15 +99,15 @@ async def _serve_until_stopped(broker: Broker, on_ready: Callable[[str], None]) 
 async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], None]) -> None:
     """Serve until `stop` is set; calls `on_ready` with the URL once connections are accepted."""
     settings = broker.settings.server
-    room = WaitingRoom(
+    waiting = WaitingClaims(
         broker.messages,
         broker.clock,
         most=broker.settings.limits.max_waiting_claims,
         poll_ms=broker.settings.waking.poll_ms,
     )
-    broker.listen(room.heard)
+    broker.listen(waiting.heard)
     hosts = _hosts(settings.host)
-    app = App(Router(routes(broker, room)), broker.keyring, broker.logins, hosts=hosts)
+    app = App(Router(routes(broker, waiting)), broker.keyring, broker.logins, hosts=hosts)
     traffic = Traffic(
         app,
         refuse=app.refuse,
@@ -132,29 +132,29 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
 
     # Accept nothing new, end waiting claims without messages, finish running requests.
     app.is_closing = True
-    room.close()
+    waiting.close()
     workers.drain()
     broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # the store may hang
     await server.stop(drain_ms=settings.drain_ms)
     await workers.ended()
 
 
-def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+def routes(broker: Broker, waiting: WaitingClaims) -> list[HttpRoute]:
     """All routes of the server."""
     limits = broker.settings.limits
     scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
-        *_aweq_routes(broker, room),
+        *_aweq_routes(broker, waiting),
         *SendApi(broker.messages, limits).routes(),
-        *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
+        *ClaimApi(broker.messages, broker.directory, waiting, limits).routes(),
         *ActApi(broker.messages, broker.directory, limits).routes(),
-        *routes_of(handlers_of(broker, room)),
-        *work_routes(broker, room),
+        *routes_of(handlers_of(broker, waiting)),
+        *work_routes(broker, waiting),
         *push_routes(broker),
         *MetricsApi(
-            broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
+            broker.history, waiting, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),
-        *HealthApi(broker.insight, broker.health).routes(),
+        *HealthApi(broker.history, broker.health).routes(),
         *LiveApi(
             broker.watch,
             most_listeners=limits.max_listeners,
@@ -178,18 +178,18 @@ def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
             has_aweq=broker.settings.aweq.enabled,
         ).routes()
     if broker.settings.sqs.enabled:
-        found += SqsApi(broker, room, scheme=scheme, home=docs.home).routes()
+        found += SqsApi(broker, waiting, scheme=scheme, home=docs.home).routes()
     return found
 
 
-def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+def _aweq_routes(broker: Broker, waiting: WaitingClaims) -> list[HttpRoute]:
     settings = broker.settings
     if not settings.aweq.enabled:
         return []
     return AweqApi(
         broker.messages,
         broker.queues,
-        room,
+        waiting,
         settings=settings.aweq,
         reap_interval_ms=settings.queues.reap_interval_ms,
         limits=settings.limits,

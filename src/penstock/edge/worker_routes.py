@@ -5,12 +5,12 @@ from __future__ import annotations
 from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
 from penstock.edge.server.router import HttpRoute
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.protocol_queue import ProtocolQueue
 from penstock.wiring.broker import Broker
 
 
-def work_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+def work_routes(broker: Broker, waiting: WaitingClaims) -> list[HttpRoute]:
     workers, tasks = broker.settings.workers, broker.settings.tasks
     grace_ms, limits = workers.grace_ms, broker.settings.limits
     queue = ProtocolQueue(
@@ -23,7 +23,7 @@ def work_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
     task_api = TaskApi(
         broker.messages,
         broker.workers,
-        room,
+        waiting,
         queue,
         broker.task_leases,
         broker.clock,

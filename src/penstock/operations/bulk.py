@@ -15,15 +15,15 @@ from penstock.operations.messages import browsable_state
 from penstock.ports.unit_of_work import Steps, Together
 from penstock.services.message_views import Place
 from penstock.services.messages import MessageService
-from penstock.services.selection import MAX_PICKED, Picking
+from penstock.services.selection import MAX_PICKED, SelectionService
 
 _AT_ONCE = 200  # messages per transaction; other writes run in between
 
 
 class BulkOperations:
-    def __init__(self, service: MessageService, picking: Picking) -> None:
+    def __init__(self, service: MessageService, selection: SelectionService) -> None:
         self._messages = service
-        self._picking = picking
+        self._selection = selection
 
     def handlers(self) -> Handlers:
         return {manual_acts.BULK: self.change}
@@ -45,7 +45,7 @@ class BulkOperations:
             ids, is_cut = yield from self._ids(queue, pick)
         else:
             assert wanted.ids is not None
-            ids = yield from self._picking.of_queue(queue, wanted.ids)
+            ids = yield from self._selection.of_queue(queue, wanted.ids)
             absent = len(set(wanted.ids)) - len(ids)
         if wanted.is_dry_run:
             return Changed(len(ids), 0, absent, is_cut)
@@ -63,7 +63,7 @@ class BulkOperations:
         ids: list[str] = []
         after: Place | None = None
         while True:
-            page = yield from self._picking.ids(queue, pick, after=after)
+            page = yield from self._selection.ids(queue, pick, after=after)
             ids += page.ids
             if page.after is None or len(ids) > MAX_PICKED:
                 return ids[:MAX_PICKED], len(ids) > MAX_PICKED
@@ -74,7 +74,7 @@ class BulkOperations:
         for start in range(0, len(ids), _AT_ONCE):
             some = ids[start : start + _AT_ONCE]
             answers = yield from Together(
-                [self._picking.act(message_id, order, queue=queue) for message_id in some]
+                [self._selection.act(message_id, order, queue=queue) for message_id in some]
             )
             for answer in answers:
                 if isinstance(answer, PenstockError):

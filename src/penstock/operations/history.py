@@ -16,11 +16,11 @@ from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
 from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.history import Insight
+from penstock.services.history import HistoryService
 
 
 class HistoryOperations:
-    def __init__(self, service: Insight) -> None:
+    def __init__(self, service: HistoryService) -> None:
         self._history = service
 
     def handlers(self) -> Handlers:

@@ -20,13 +20,13 @@ from penstock.operations.call import Call, Handlers
 from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import MessageService, MessageView
-from penstock.services.selection import Picking
+from penstock.services.selection import SelectionService
 
 
 class MessageOperations:
-    def __init__(self, service: MessageService, picking: Picking) -> None:
+    def __init__(self, service: MessageService, selection: SelectionService) -> None:
         self._messages = service
-        self._picking = picking
+        self._selection = selection
 
     def handlers(self) -> Handlers:
         return {
@@ -51,7 +51,7 @@ class MessageOperations:
             sent_before=read_instant("sent_before", wanted.sent_before, default=MAX_INSTANT + 1),
         )
         after: Any = from_cursor(wanted.cursor, 4)
-        found = self._picking.page(call.path["queue"], pick, limit=wanted.limit, after=after)
+        found = self._selection.page(call.path["queue"], pick, limit=wanted.limit, after=after)
         return found.map(
             lambda page: Page(
                 [record_of(view, call.instant, call.json_value) for view in page.views],

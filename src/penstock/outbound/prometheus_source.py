@@ -20,8 +20,8 @@ from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import HttpSource, Session
 
-_MOST_CHARS = 300
-_MOST = 10.0**15
+_MAX_CHARS = 300
+_MAX = 10.0**15
 
 
 class _Series(msgspec.Struct):
@@ -90,7 +90,7 @@ class PrometheusLoad:
                 raise self._http.trouble(f"it answered {answer.status}")
         found = self._http.decode(body, _Answer)
         if found.status == "error" or found.data is None:
-            raise self._http.trouble(f"query {query!r}: {found.error[:_MOST_CHARS]}")
+            raise self._http.trouble(f"query {query!r}: {found.error[:_MAX_CHARS]}")
         return self._only(found.data, query)
 
     def _only(self, data: _Data, query: str) -> float | None:
@@ -107,7 +107,7 @@ class PrometheusLoad:
                 f"query {query!r} returns {len(values)} series; add them up with sum(…)"
             )
         number = float(values[0])
-        if not math.isfinite(number) or abs(number) > _MOST:
+        if not math.isfinite(number) or abs(number) > _MAX:
             raise self._http.trouble(f"query {query!r} returns {values[0]}, which is not a count")
         return number
 

@@ -25,7 +25,7 @@ from penstock.outbound.http_source import HttpSource, Session
 T = TypeVar("T")
 
 PAGE = 100  # queues in one request, as in autoscale-workload-rabbit
-_MOST_PAGES = 1_000
+_MAX_PAGES = 1_000
 _MB = 1024 * 1024
 _GUEST = "guest"  # RabbitMQ's default password
 # Includes the name: RabbitMQ returns an empty list if no requested column has a value.
@@ -124,7 +124,7 @@ class RabbitLoad:
             "columns": _STAGED,
         }
         found: list[_Queue] = []
-        for number in range(1, _MOST_PAGES + 1):
+        for number in range(1, _MAX_PAGES + 1):
             path = f"queues/{self._vhost}"
             page = await self._get(session, path, params | {"page": number}, _Page, missing=queue)
             found += page.items

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _SEPARATOR = "\x06\x16"  # kombu's, between a queue's name and its priority step
 _CELERYS_LEASED = "unacked"
-_MOST_COUNTED = 1_000
+_MAX_COUNTED = 1_000
 
 
 class RedisLoad:
@@ -74,7 +74,7 @@ class RedisLoad:
         first = client.xrange(queue, min=f"({after}", count=1)
         ready = group.get("lag")
         if ready is None:  # an older server, or entries were deleted: count up to a limit
-            ready = len(client.xrange(queue, min=f"({after}", count=_MOST_COUNTED))
+            ready = len(client.xrange(queue, min=f"({after}", count=_MAX_COUNTED))
         stream = client.xinfo_stream(queue)
         rates = self._rates(queue, group.get("entries-read"), stream.get("entries-added"), now)
         return Sample(

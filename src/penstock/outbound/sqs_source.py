@@ -24,7 +24,7 @@ from penstock.ports.clock import Clock
 _READY = "ApproximateNumberOfMessages"
 _LEASED = "ApproximateNumberOfMessagesNotVisible"
 _MISSING = ("QueueDoesNotExist", "NonExistentQueue")
-_MOST_CHARS = 300
+_MAX_CHARS = 300
 
 
 class _QueueUrl(msgspec.Struct, rename="pascal"):
@@ -117,7 +117,7 @@ class SqsLoad:
             raise QueueUnknown(f"source {self._http.name}: SQS has no queue {queue!r}")
         text = f"it answered {answer.status}"
         if code or why.message:
-            text += f": {' '.join(filter(None, (code, why.message)))[:_MOST_CHARS]}"
+            text += f": {' '.join(filter(None, (code, why.message)))[:_MAX_CHARS]}"
         raise self._http.trouble(text)
 
     def _number(self, found: Mapping[str, str], name: str) -> int:

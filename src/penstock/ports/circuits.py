@@ -86,11 +86,11 @@ class CircuitStore(Protocol):
         """The longest held queue of each circuit, if any; it moves to the end."""
         ...
 
-    def line_up(self, hashes: Sequence[str]) -> None:
+    def queue_for_release(self, hashes: Sequence[str]) -> None:
         """Append their queues to those waiting for release."""
         ...
 
-    def line_up_and_forget(self, hashes: Sequence[str]) -> None:
+    def queue_for_release_and_forget(self, hashes: Sequence[str]) -> None:
         """The same, and forget their outcomes."""
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.domain.queue.problem import Glance, HangingRoute, OldTransaction
+from penstock.domain.queue.problem import HangingRoute, OldTransaction, QueueSnapshot
 
 
 class OverviewStore(Protocol):
@@ -22,7 +22,7 @@ class OverviewStore(Protocol):
         """How many are open or half-open."""
         ...
 
-    def suspects(self, *, late_at: int, limit: int) -> list[Glance]:
+    def suspects(self, *, late_at: int, limit: int) -> list[QueueSnapshot]:
         """Queues that may have a problem; `late_at`: a message that was due by then is late."""
         ...
 

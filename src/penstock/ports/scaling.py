@@ -47,7 +47,7 @@ class ReplicaManager(Protocol):
         """
         ...
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         """Called at each run except a dry one: restart crashed workers, end drained ones.
 
         Raises ReplicasUnavailable.

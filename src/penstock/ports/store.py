@@ -185,7 +185,7 @@ class MessageStore(Protocol):
         ...
 
 
-class Tidying(Protocol):
+class Maintenance(Protocol):
     """Maintenance by duties.  Correctness never depends on it."""
 
     def queues_with_due(self, *, now: int) -> list[int]: ...
@@ -335,7 +335,7 @@ class Session(Protocol):
     @property
     def restoring(self) -> RestoreStore: ...
     @property
-    def tidying(self) -> Tidying: ...
+    def maintenance(self) -> Maintenance: ...
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
     ) -> list[Sent | PenstockError]:
@@ -352,7 +352,7 @@ class Session(Protocol):
     @property
     def minute_counters(self) -> MinuteCounterStore: ...
     @property
-    def watching(self) -> OverviewStore: ...
+    def overview(self) -> OverviewStore: ...
 
 
 class Store(Protocol):

@@ -24,7 +24,7 @@ class Reaper:
         self._every_ms = every_ms
 
     def tick(self, now: int) -> int:
-        due = self._store.read(lambda s: s.tidying.queues_with_due(now=now)).result()
+        due = self._store.read(lambda s: s.maintenance.queues_with_due(now=now)).result()
         left = False
         for queue_no in due:
             left |= _repeat(self._store, _bring_back(queue_no, now))
@@ -41,7 +41,7 @@ class Expirer:
         self._every_ms = every_ms
 
     def tick(self, now: int) -> int:
-        found = self._store.read(lambda s: s.tidying.queues_with_expired(now=now)).result()
+        found = self._store.read(lambda s: s.maintenance.queues_with_expired(now=now)).result()
         left = False
         for queue_no in found:
             left |= _repeat(self._store, _expire(queue_no, now))
@@ -63,12 +63,12 @@ class Pruner:
         self._is_archived = is_archived
 
     def tick(self, now: int) -> int:
-        self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
-        _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_shares(limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_rates(now=now, limit=_CHUNK))
-        if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
+        self._store.write(lambda s: s.maintenance.prepare_days(now=now)).result()
+        _repeat(self._store, lambda s: s.maintenance.forget_dedup(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.maintenance.forget_claims(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.maintenance.forget_shares(limit=_CHUNK))
+        _repeat(self._store, lambda s: s.maintenance.forget_rates(now=now, limit=_CHUNK))
+        if self._store.write(lambda s: s.maintenance.may_prune(now=now)).result():
             self._forget_by_age(now)
         return now + MINUTE
 
@@ -82,7 +82,9 @@ class Pruner:
             self._store,
             lambda s: s.facts.forget(before_at=before_at, upto_no=in_lake.facts_no, limit=_CHUNK),
         )
-        for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
+        for day in self._store.read(
+            lambda s: s.maintenance.old_days(before_day=before_day)
+        ).result():
             if in_lake.days is None or day in in_lake.days:
                 self._store.write(_drop_day(day, now)).result()
 
@@ -142,12 +144,12 @@ def _repeat(store: Store, what: Callable[[Session], int]) -> bool:
 
 
 def _bring_back(queue_no: int, now: int) -> Callable[[Session], int]:
-    return lambda session: session.tidying.bring_back(queue_no, now=now, limit=_CHUNK)
+    return lambda session: session.maintenance.bring_back(queue_no, now=now, limit=_CHUNK)
 
 
 def _expire(queue_no: int, now: int) -> Callable[[Session], int]:
-    return lambda session: session.tidying.expire(queue_no, now=now, limit=_CHUNK)
+    return lambda session: session.maintenance.expire(queue_no, now=now, limit=_CHUNK)
 
 
 def _drop_day(day: int, now: int) -> Callable[[Session], None]:
-    return lambda session: session.tidying.drop_day(day, now=now)
+    return lambda session: session.maintenance.drop_day(day, now=now)

@@ -6,7 +6,7 @@ import logging
 
 from penstock.domain.message.lease import Verb
 from penstock.domain.worker import Worker, describe_lost
-from penstock.services.workers import MOST_HELD, WorkerService
+from penstock.services.workers import MAX_HELD, WorkerService
 
 _log = logging.getLogger("penstock.workers")
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
@@ -41,6 +41,6 @@ class WorkerReaper:
             text = describe_lost(worker)
             _log.warning("%s; %d of its leases are given back", text, len(held))
             self._workers.act_on(held, Verb.CRASH, text=text).result()
-            if len(held) < MOST_HELD:
+            if len(held) < MAX_HELD:
                 return True
         return False

@@ -12,7 +12,7 @@ _AT_ONCE = 100
 _LOOK_MS = 1_000  # longest interval: other processes declare and change schedules too
 
 
-class Recurrer:
+class ScheduleDuty:
     name = "recurring"
 
     def __init__(self, recurring: RecurringService) -> None:

@@ -18,7 +18,7 @@ from penstock.services.keys import Keyring
 FRESH_MS = 1_000  # how long a node may accept a login that was ended on another node
 _DIGITS = 40
 _TOKEN = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
-_MOST_REMEMBERED = 10_000
+_MAX_REMEMBERED = 10_000
 
 
 class LoggedIn(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ class LoginService:
         return found.caller
 
     def _remember(self, token_hash: str, seen: _Seen) -> None:
-        if len(self._seen) >= _MOST_REMEMBERED:
+        if len(self._seen) >= _MAX_REMEMBERED:
             self._seen.clear()  # they are loaded again
         self._seen[token_hash] = seen
 

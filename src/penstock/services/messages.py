@@ -25,7 +25,7 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import place_of
 from penstock.domain.queue.queue import Queue
 from penstock.domain.text import sanitize
-from penstock.domain.worker import MOST_KINDS
+from penstock.domain.worker import MAX_KINDS
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Chain, Ticket
@@ -200,8 +200,8 @@ class MessageService:
         """Sorted and without duplicates, so that equal claims share a statement."""
         if in_a_row:
             raise InvalidRequest("give kinds or in_a_row, not both")
-        if not 1 <= len(kinds) <= MOST_KINDS:
-            raise InvalidRequest(f"kinds takes 1 to {MOST_KINDS}")
+        if not 1 <= len(kinds) <= MAX_KINDS:
+            raise InvalidRequest(f"kinds takes 1 to {MAX_KINDS}")
         if not all(is_label(kind, self._limits) for kind in kinds):
             raise InvalidRequest(
                 f"a kind has 1 to {self._limits.max_label_chars} characters, none of them NUL"

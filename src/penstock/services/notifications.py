@@ -11,7 +11,7 @@ from penstock.domain.message.answer_size import count_fitting
 from penstock.domain.message.draft import Draft, check_delay, check_instant
 from penstock.domain.message.history import HistoryFilter, check_filter
 from penstock.domain.message.ids import ID_DIGITS, uuid7
-from penstock.domain.message.lifecycle import IN_LINE, Message, State
+from penstock.domain.message.lifecycle import QUEUED, Message, State
 from penstock.domain.message.notification import Change
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
@@ -183,7 +183,7 @@ def _found(session: Session, wanted: NotificationFilter, max_bytes: int) -> Noti
     views = []
     for message in found:
         content = contents.get(message.message_no)
-        if message.state not in IN_LINE:
+        if message.state not in QUEUED:
             # Its due_at is the end of the lease, so use the recorded date.
             planned = notification.planned_at(content.attributes if content else None)
             if planned is not None and not wanted.due_from <= planned < wanted.due_before:

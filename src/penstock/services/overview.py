@@ -8,10 +8,10 @@ from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.problem import (
     HANGING_AFTER_MS,
     STUCK_AFTER_MS,
-    Glance,
     HangingRoute,
     OldTransaction,
     Problem,
+    QueueSnapshot,
     problems_of,
     worst_first,
 )
@@ -21,10 +21,10 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
 
-MOST_CHANGED = 500  # queues per look; if there are more, `is_cut` is set
-MOST_SUSPECTS = 1_000
-MOST_HANGING = 100  # routes
-MOST_TRANSACTIONS = 20
+MAX_CHANGED = 500  # queues per look; if there are more, `is_cut` is set
+MAX_SUSPECTS = 1_000
+MAX_HANGING = 100  # routes
+MAX_TRANSACTIONS = 20
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class OverviewLook(msgspec.Struct, frozen=True):
 
 
 class ProblemsOfQueue(msgspec.Struct, frozen=True):
-    glance: Glance
+    snapshot: QueueSnapshot
     problems: tuple[Problem, ...]
 
 
@@ -67,7 +67,7 @@ class OverviewService:
 
         def do(session: Session) -> list[ProblemsOfQueue]:
             late_at = now - STUCK_AFTER_MS
-            suspects = session.watching.suspects(late_at=late_at, limit=MOST_SUSPECTS)
+            suspects = session.overview.suspects(late_at=late_at, limit=MAX_SUSPECTS)
             found = worst_first((one, problems_of(one, now=now)) for one in suspects)
             return [ProblemsOfQueue(one, problems_of(one, now=now)) for one in found]
 
@@ -77,13 +77,13 @@ class OverviewService:
         """Routes whose endpoint does not answer, on any node; those with most deliveries first."""
         since = self._clock.now() - HANGING_AFTER_MS
         return read(
-            self._store, lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
+            self._store, lambda session: session.overview.hanging(since=since, limit=MAX_HANGING)
         )
 
     def transactions(self) -> Work[list[OldTransaction]]:
         """Open transactions, oldest first; long-running ones slow claims down."""
         return read(
-            self._store, lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
+            self._store, lambda session: session.overview.transactions(limit=MAX_TRANSACTIONS)
         )
 
     def old_transactions(self) -> Work[list[OldTransaction]]:
@@ -91,7 +91,7 @@ class OverviewService:
         now = self._clock.now()
 
         def do(session: Session) -> list[OldTransaction]:
-            found = session.watching.transactions(limit=MOST_TRANSACTIONS)
+            found = session.overview.transactions(limit=MAX_TRANSACTIONS)
             return [one for one in found if one.is_old(now=now)]
 
         return read(self._store, do)
@@ -102,12 +102,12 @@ class OverviewService:
 
 
 def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLook:
-    marks = session.watching.marks()
+    marks = session.overview.marks()
     known = {} if before is None else before.known
     nos: list[int] = []
     if before is not None:
         nos = [no for no, mark in marks.items() if before.marks.get(no) != mark]
-    shown = nos[:MOST_CHANGED]
+    shown = nos[:MAX_CHANGED]
     counts = session.queues.counts(shown) if shown else {}
     changed = [
         Changed(queue, counts[queue.queue_no], known.get(queue.queue_no))
@@ -116,8 +116,8 @@ def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLo
     return OverviewLook(
         at=now,
         total=session.queues.total(),
-        workers=session.watching.workers(now=now),
-        open_circuits=session.watching.open_circuits(),
+        workers=session.overview.workers(now=now),
+        open_circuits=session.overview.open_circuits(),
         marks=marks,
         known=known | counts,
         changed=changed,

@@ -208,8 +208,8 @@ class QueueService:
 
         def do(session: Session) -> int:
             queue_no = _existing(session, name).queue_no
-            expired = session.tidying.expire(queue_no, now=now, limit=CHUNK)
-            return max(expired, session.tidying.bring_back(queue_no, now=now, limit=CHUNK))
+            expired = session.maintenance.expire(queue_no, now=now, limit=CHUNK)
+            return max(expired, session.maintenance.bring_back(queue_no, now=now, limit=CHUNK))
 
         return write(self._store, do)
 

@@ -25,7 +25,7 @@ class PickedIds(msgspec.Struct, frozen=True):
     after: Place | None
 
 
-class Picking:
+class SelectionService:
     def __init__(
         self, store: Store, clock: Clock, limits: Limits, messages: MessageService
     ) -> None:

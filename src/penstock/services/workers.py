@@ -20,14 +20,14 @@ from penstock.ports.store import Acted, Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.ports.unit_of_work import Work, read, write
 
-MOST_HELD = 1_000  # leases per answer, and released per transaction
-_MOST_LOST = 100  # workers in one step
+MAX_HELD = 1_000  # leases per answer, and released per transaction
+_MAX_LOST = 100  # workers in one step
 _STILL_WATCHED_MS = MINUTE  # a claim may have been under way when its worker was lost
 
 
 class WorkerView(msgspec.Struct, frozen=True):
     worker: Worker
-    holding: int  # its current leases; of all workers together at most MOST_HELD are counted
+    holding: int  # its current leases; of all workers together at most MAX_HELD are counted
 
 
 class HeldLease(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ class WorkerService:
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
             after = ""
-            while page := session.workers.page(after=after, limit=MOST_HELD, with_gone=False):
+            while page := session.workers.page(after=after, limit=MAX_HELD, with_gone=False):
                 found += page
                 after = page[-1].id
             return found
@@ -141,7 +141,7 @@ class WorkerService:
         def do(session: Session) -> list[WorkerView]:
             found = session.workers.page(after=after, limit=limit, with_gone=with_gone)
             present = [worker.id for worker in found if worker.state in workers.PRESENT]
-            held = session.workers.held(present, queues=None, limit=MOST_HELD)
+            held = session.workers.held(present, queues=None, limit=MAX_HELD)
             counts = Counter(message.leased_by for message in held)
             return [WorkerView(worker, counts[worker.id]) for worker in found]
 
@@ -151,7 +151,7 @@ class WorkerService:
         """Its leases in the queues that it has named, or in all queues if it has named none."""
 
         def do(session: Session) -> list[HeldLease]:
-            held = session.workers.held([worker.id], queues=self._where(worker), limit=MOST_HELD)
+            held = session.workers.held([worker.id], queues=self._where(worker), limit=MAX_HELD)
             names = {m.queue_no: session.queues.get(m.queue_no).name for m in held}
             return [HeldLease(names[m.queue_no], m) for m in held]
 
@@ -160,7 +160,7 @@ class WorkerService:
     def leases_in(self, worker: Worker, queue: str) -> Work[list[Message]]:
         """Its leases in one queue."""
         return read(
-            self._store, lambda s: s.workers.held([worker.id], queues=[queue], limit=MOST_HELD)
+            self._store, lambda s: s.workers.held([worker.id], queues=[queue], limit=MAX_HELD)
         )
 
     def act_on(
@@ -192,7 +192,7 @@ class WorkerService:
 
         def do(session: Session) -> int:
             lost = 0
-            for worker in session.workers.overdue(now=now, limit=_MOST_LOST):
+            for worker in session.workers.overdue(now=now, limit=_MAX_LOST):
                 mine = session.workers.to_lose(worker.id, now=now)
                 if mine is None:
                     continue
@@ -214,7 +214,7 @@ class WorkerService:
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
             after = (since, "")
-            while page := session.workers.lost_since(after, limit=_MOST_LOST):
+            while page := session.workers.lost_since(after, limit=_MAX_LOST):
                 found += page
                 after = (page[-1].ended_at or since, page[-1].id)
             return found

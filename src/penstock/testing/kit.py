@@ -192,7 +192,7 @@ class Kit:
     # --- private ---
 
     def _claim(self) -> ClaimedJob | None:
-        queues = [view.queue.name for view in self._inline.broker.insight.all_queues().result()]
+        queues = [view.queue.name for view in self._inline.broker.history.all_queues().result()]
         jobs, _ = self._source.claim(queues, limit=1, lease_ms=_LEASE_MS, worker_id=_WORKER)
         return jobs[0] if jobs else None
 

@@ -138,7 +138,7 @@ class KitRunner:
         return None
 
     def _extend(self, job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
-        if self._is_overdue(job):  # a worker would have stopped it and reported the time-out
+        if self._is_overdue(job):  # a worker would have stopped it and reported the timeout
             return
         act = JobAct(receipt=job.receipt, verb=Verb.EXTEND, delay_ms=lease_ms, progress=progress)
         [error] = run_off_loop(

@@ -24,7 +24,7 @@ from penstock.runtime.lost_workers import WorkerReaper
 from penstock.runtime.minute_counters import Sampler
 from penstock.runtime.pusher.tally import PushTally
 from penstock.runtime.pusher.thread import PusherThread
-from penstock.runtime.recurring import Recurrer
+from penstock.runtime.recurring import ScheduleDuty
 from penstock.runtime.worker_queues import WorkerQueueReaper
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
@@ -35,7 +35,7 @@ from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
 from penstock.services.facts import FactService
 from penstock.services.graphs import Graphs
-from penstock.services.history import Insight
+from penstock.services.history import HistoryService
 from penstock.services.keys import Keyring, KeyService
 from penstock.services.logins import LoginService
 from penstock.services.messages import MessageService
@@ -46,7 +46,7 @@ from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
 from penstock.services.routes import RouteService
 from penstock.services.scaling import ScalingService
-from penstock.services.selection import Picking
+from penstock.services.selection import SelectionService
 from penstock.services.tables import Tables
 from penstock.services.task_leases import TaskLeases
 from penstock.services.workers import WorkerService
@@ -99,13 +99,13 @@ class Broker:
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = QueueService(store, clock, self.directory)
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
-        self.picking = Picking(store, clock, settings.limits, self.messages)
+        self.selection = SelectionService(store, clock, settings.limits, self.messages)
         self.circuit_insight = CircuitInsight(store)
         folder = settings.insights_folder
         self.tables = Tables(TableFiles(folder), folder=str(folder))
         self.moves = MoveService(store, clock, dice)
         self.recurring = RecurringService(store, clock, dice, settings.limits)
-        self.insight = Insight(store, clock, settings.limits)
+        self.history = HistoryService(store, clock, settings.limits)
         self.watch = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
@@ -203,7 +203,7 @@ class Broker:
             ),
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
-            Recurrer(self.recurring),
+            ScheduleDuty(self.recurring),
             Sampler(
                 self.store,
                 retention_days=self.settings.samples.retention_days,

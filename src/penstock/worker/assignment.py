@@ -12,9 +12,9 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import SECOND
 from penstock.domain.queue.queue import check_name
 from penstock.domain.worker import BEAT_MS
-from penstock.worker.prefetch import MOST
+from penstock.worker.prefetch import MAX_NUMBER
 
-LEAST_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
+MIN_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
 _SHORTEST_LEASE_MS = 1_000
 
 
@@ -32,7 +32,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def places(self) -> int:
         """Table entries: for the most jobs a process can have, and as many ends being reported."""
-        return 2 * (self.slots + (MOST if self.prefetch is None else self.prefetch))
+        return 2 * (self.slots + (MAX_NUMBER if self.prefetch is None else self.prefetch))
 
     def with_queues(self, known: Sequence[str]) -> Assignment:
         """Return a checked copy, with these queues if it names none.  Raises InvalidRequest."""
@@ -47,10 +47,9 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidRequest(f"the lease of a worker is at least {_SHORTEST_LEASE_MS} ms")
         if self.max_jobs is not None and self.max_jobs < 1:
             raise InvalidRequest(f"max_jobs must be 1 or more, not {self.max_jobs}")
-        if self.max_memory_bytes is not None and self.max_memory_bytes < LEAST_MEMORY_BYTES:
+        if self.max_memory_bytes is not None and self.max_memory_bytes < MIN_MEMORY_BYTES:
             raise InvalidRequest(
-                f"max_memory must be {LEAST_MEMORY_BYTES} bytes or more, "
-                f"not {self.max_memory_bytes}"
+                f"max_memory must be {MIN_MEMORY_BYTES} bytes or more, not {self.max_memory_bytes}"
             )
         return msgspec.structs.replace(self, queues=queues)
 

@@ -139,7 +139,7 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
         return False
 
     @property
-    def owes_time_out(self) -> bool:
+    def owes_timeout(self) -> bool:
         """It was stopped at its limit; that is reported when it ends, or at once for a thread."""
         return self.stop_reason is StopReason.TIMED_OUT and self.runs_in is not RunsIn.THREAD
 

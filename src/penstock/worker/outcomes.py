@@ -3,7 +3,7 @@
 returned anything, or nothing   complete
 Retry, any other exception      fail, with the job's back-off
 Snooze, Cancel, Bury            as returned or raised
-it took too long                timed out: dead, or failed if the job retries time-outs
+it took too long                timed out: dead, or failed if the job retries timeouts
 no handler for its kind         parked: snoozed until a worker that has one claims it
 arguments that do not match     parked while they may come from a newer release, then buried
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 _WINDOW_MS = 20
 _AHEAD_MS = 50
-MOST = 500
+MAX_NUMBER = 500
 
 
 class Prefetch:
@@ -23,5 +23,5 @@ class Prefetch:
         self._done += done
         passed = now - self._since
         if passed >= _WINDOW_MS:
-            self.ahead = min(self._done * _AHEAD_MS // passed, MOST)
+            self.ahead = min(self._done * _AHEAD_MS // passed, MAX_NUMBER)
             self._since, self._done = now, 0

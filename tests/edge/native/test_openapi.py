@@ -18,7 +18,7 @@ from penstock.api.path_parameters import PATH_PARAMETERS
 from penstock.edge.serve import routes
 from penstock.edge.server.errors import STATUS
 from penstock.edge.server.router import HttpRoute
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from tests.edge.api import Api
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -64,8 +64,8 @@ def document(api: Api) -> dict[str, Any]:
 def native(served: LiveServer) -> list[Operation[Any]]:
     async def all_routes() -> list[HttpRoute]:
         broker = served.broker
-        room = WaitingRoom(broker.messages, broker.clock, most=1, poll_ms=1)
-        return routes(broker, room)
+        waiting = WaitingClaims(broker.messages, broker.clock, most=1, poll_ms=1)
+        return routes(broker, waiting)
 
     return [route.operation for route in asyncio.run(all_routes()) if route.operation]
 

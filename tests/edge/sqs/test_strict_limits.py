@@ -75,7 +75,7 @@ def test_messages_are_kept_for_at_least_sixty_seconds(strict: Aws) -> None:
 def test_there_is_a_limit_to_messages_in_flight(
     strict: Aws, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiving, "MOST_IN_FLIGHT", 2)
+    monkeypatch.setattr(receiving, "MAX_IN_FLIGHT", 2)
     queue = strict.make()
     strict.send_all(queue, "a", "b", "c")
     [first, _] = strict.receive(queue, 2)
@@ -93,7 +93,7 @@ def test_there_is_a_limit_to_messages_in_flight(
 def test_a_waiting_receive_returns_nothing_beyond_that_limit(
     strict: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiving, "MOST_IN_FLIGHT", 1)
+    monkeypatch.setattr(receiving, "MAX_IN_FLIGHT", 1)
     queue = strict.make()
     strict.send_all(queue, "a", "b")
     strict.receive_one(queue)

@@ -167,6 +167,6 @@ def _replicas(home: Path) -> list[str]:
 
 def _wait_until_gone(fleet, home: Path) -> None:
     for one in read_ledger(home).started:
-        soon_gone(one.pid, one.birth)
-    fleet.tend(now=NOON)
+        soon_gone(one.pid, one.start_time)
+    fleet.maintain(now=NOON)
     assert read_ledger(home).started == []

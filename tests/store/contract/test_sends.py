@@ -205,7 +205,8 @@ def test_the_duty_forgets_keys_whose_window_is_over_and_no_others(driver):
     new = driver.send(mail, dedup_key="new")
 
     forgotten = [
-        driver.write(lambda s: s.tidying.forget_dedup(now=driver.now, limit=1)) for _ in range(3)
+        driver.write(lambda s: s.maintenance.forget_dedup(now=driver.now, limit=1))
+        for _ in range(3)
     ]
 
     assert forgotten == [1, 1, 0]

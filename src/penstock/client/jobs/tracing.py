@@ -30,7 +30,7 @@ else:
     _w3c = TraceContextTextMapPropagator()
 
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_MOST_CHARS = 1024  # of the stored context
+_MAX_CHARS = 1024  # of the stored context
 _SYSTEM = "penstock"
 
 
@@ -48,7 +48,7 @@ class Consuming:
 def check(given: str) -> str:
     """Return a valid stored context (traceparent, optional tracestate) or raise InvalidRequest."""
     parent, _, state = given.partition(" ")
-    if not _TRACEPARENT.fullmatch(parent) or len(given) > _MOST_CHARS or "\n" in state:
+    if not _TRACEPARENT.fullmatch(parent) or len(given) > _MAX_CHARS or "\n" in state:
         raise InvalidRequest(f"trace is a W3C traceparent, not {given[:100]!r}")
     return given
 
@@ -63,7 +63,7 @@ def current_trace() -> str | None:
     if parent is None:
         return None
     kept = f"{parent} {state}" if state else parent
-    return kept if len(kept) <= _MOST_CHARS else parent
+    return kept if len(kept) <= _MAX_CHARS else parent
 
 
 class Producing:

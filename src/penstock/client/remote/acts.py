@@ -17,7 +17,7 @@ from penstock.domain.message.lease import Verb
 from penstock.worker.application import ActAnswer, Unanswered
 from penstock.worker.claimed_job import JobAct
 
-MOST_ACTS = 250  # per request: the server limits their number and size
+MAX_ACTS = 250  # per request: the server limits their number and size
 
 
 class RemoteActs:
@@ -35,7 +35,7 @@ class RemoteActs:
         for place, act in enumerate(self._acts):
             if act.verb is Verb.COMPLETE and act.queue is not None and act.queue in queues:
                 places = found.setdefault(act.queue, [])
-                if len(places) < MOST_ACTS:
+                if len(places) < MAX_ACTS:
                     places.append(place)
         return found
 
@@ -53,8 +53,8 @@ class RemoteActs:
             for place in range(len(self._acts))
             if place not in later and place not in self._answers
         ]
-        for start in range(0, len(places), MOST_ACTS):
-            some = places[start : start + MOST_ACTS]
+        for start in range(0, len(places), MAX_ACTS):
+            some = places[start : start + MAX_ACTS]
             try:
                 results = self._remote.act_batch([_record(self._acts[place]) for place in some])
             except (PenstockError, OSError) as error:

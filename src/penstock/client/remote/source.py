@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from penstock.client.claim_errors import DamagedQueues, log_failed_claim
-from penstock.client.remote.acts import MOST_ACTS, RemoteActs
+from penstock.client.remote.acts import MAX_ACTS, RemoteActs
 from penstock.client.remote.server import RawMessage, Remote
 from penstock.client.remote.waiting import IdleWorker, LongPolls
 from penstock.domain.circuit.circuit import Permitted, Reported
@@ -97,8 +97,8 @@ class RemoteSource:
         return self._remote.circuits.permits(jobs)
 
     def report(self, reports: Sequence[Reported]) -> None:
-        for start in range(0, len(reports), MOST_ACTS):
-            self._remote.circuits.report(reports[start : start + MOST_ACTS])
+        for start in range(0, len(reports), MAX_ACTS):
+            self._remote.circuits.report(reports[start : start + MAX_ACTS])
 
     def close(self) -> None:
         with self._lock:

@@ -1,4 +1,4 @@
-"""HTTP to one server: persistent connections, time-outs, and retries only where they are safe.
+"""HTTP to one server: persistent connections, timeouts, and retries only where they are safe.
 
 A request that changes something is not repeated automatically: if its answer is lost, the client
 cannot know whether it was executed.  `Unreachable.was_sent` says so, and the caller decides.
@@ -25,7 +25,7 @@ from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.store_url import quoted_url
 
 _BROKEN = (http.client.HTTPException, OSError)
-_MOST_IDLE = 32
+_MAX_IDLE = 32
 
 
 A = TypeVar("A")
@@ -179,7 +179,7 @@ class Transport:
         except BaseException:
             connection.close()  # part of an answer may still arrive
             raise
-        if response.will_close or len(self._idle) >= _MOST_IDLE:
+        if response.will_close or len(self._idle) >= _MAX_IDLE:
             connection.close()
         else:
             self._idle.append(connection)

@@ -22,7 +22,7 @@ TABLES = {
 }
 EARLIEST, LATEST = "earliest", "latest"
 _SERVERS = ("http://", "https://")
-_MOST = 2**31
+_MAX = 2**31
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,8 +95,8 @@ def _read(name: str, text: str) -> dict[str, object]:
 
 
 def _count(name: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
-        raise InvalidRequest(f"{name} is a number from 1 to {_MOST}, not {text!r}")
+    if not text.isdecimal() or not 1 <= int(text) <= _MAX:
+        raise InvalidRequest(f"{name} is a number from 1 to {_MAX}, not {text!r}")
     return int(text)
 
 

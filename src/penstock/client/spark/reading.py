@@ -25,7 +25,7 @@ from penstock.settings import Settings
 from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, open_broker
 
-MOST_PARTITIONS = 256
+MAX_PARTITIONS = 256
 
 
 class RowRange(InputPartition):
@@ -69,7 +69,7 @@ def source_of(choices: Choices) -> ArchiveSource:
 def parts(day: int, rows: Range, choices: Choices) -> list[RowRange]:
     """Split into ranges of numbers; fewer wide ones rather than too many."""
     count = rows.to_no - rows.from_no + 1
-    width = max(choices.partition_rows, -(-count // MOST_PARTITIONS))
+    width = max(choices.partition_rows, -(-count // MAX_PARTITIONS))
     return [
         RowRange(day, Range(first, min(first + width - 1, rows.to_no)))
         for first in range(rows.from_no, rows.to_no + 1, width)

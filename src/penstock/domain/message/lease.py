@@ -70,7 +70,7 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
-    """Turn an extension past the deadline into a time-out.
+    """Turn an extension past the deadline into a timeout.
 
     Unless it marks the start of the work, from which the time is counted.
     """

@@ -41,11 +41,11 @@ class BulkAct(StrEnum):
 
 # The states that each act applies to; other messages are refused one by one.
 TAKES: dict[BulkAct, frozenset[State]] = {
-    BulkAct.COMPLETE: lifecycle.IN_LINE,
-    BulkAct.CANCEL: lifecycle.IN_LINE | {State.DEAD},
-    BulkAct.BURY: lifecycle.IN_LINE,
-    BulkAct.REDRIVE: lifecycle.IN_LINE | {State.DEAD},  # queued, for dead letters
-    BulkAct.RESCHEDULE: lifecycle.IN_LINE,
+    BulkAct.COMPLETE: lifecycle.QUEUED,
+    BulkAct.CANCEL: lifecycle.QUEUED | {State.DEAD},
+    BulkAct.BURY: lifecycle.QUEUED,
+    BulkAct.REDRIVE: lifecycle.QUEUED | {State.DEAD},  # queued, for dead letters
+    BulkAct.RESCHEDULE: lifecycle.QUEUED,
 }
 
 

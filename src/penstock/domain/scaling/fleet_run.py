@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.governor import FleetStanding, Governed, govern
+from penstock.domain.scaling.least_needed import Memory, least_needed, remember
 from penstock.domain.scaling.recommendation import (
     Inputs,
     Profile,
@@ -25,7 +26,6 @@ from penstock.domain.scaling.recommendation import (
     Sample,
     analyse,
 )
-from penstock.domain.scaling.thrashing import Memory, least_needed, remember
 
 FLAPPING = 3  # this many unexplained counts in a row are reported as trouble
 

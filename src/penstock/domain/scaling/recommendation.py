@@ -26,7 +26,7 @@ from msgspec import Meta
 
 from penstock.domain.errors import ReplicasUnavailable, SourceUnavailable
 
-MOST_REPLICAS = 1_000_000  # beyond this a number is a mistake
+MAX_REPLICAS = 1_000_000  # beyond this a number is a mistake
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     backlog_goal_s: Annotated[int, Meta(ge=0, le=10**9)] = 300  # 0: no such goal
     messages_per_worker: Annotated[int, Meta(ge=1, le=10**9)] | None = None  # instead of it
     oldest_goal_ms: Annotated[int, Meta(ge=1, le=10**12)] | None = None
-    most_up: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
+    most_up: Annotated[int, Meta(ge=1, le=MAX_REPLICAS)] = 5
     count_leased: bool = False  # leased messages count as backlog, too
     keep_busy: bool = False  # keep one worker while messages are leased
 
@@ -244,7 +244,7 @@ def check_reading(sample: Sample) -> Sample:
 def check_replicas(replicas: Replicas) -> Replicas:
     """Return them, or raise ReplicasUnavailable if they are impossible."""
     for count in (replicas.running, replicas.starting, replicas.requested):
-        if not 0 <= count <= MOST_REPLICAS:
+        if not 0 <= count <= MAX_REPLICAS:
             raise ReplicasUnavailable(f"the manager reports {count} replicas, which is impossible")
     return replicas
 
@@ -277,7 +277,7 @@ def _needed(inputs: Inputs, profile: Profile, total: int) -> tuple[int, ScalingR
 def _needed_by_count(inputs: Inputs, per_worker: int, total: int) -> tuple[int, ScalingReason]:
     if not inputs.average_backlog and not inputs.staged_publish_rate:
         return 0, ScalingReason.IDLE
-    needed = max(1, min(math.ceil((inputs.backlog or 0) / per_worker), MOST_REPLICAS))
+    needed = max(1, min(math.ceil((inputs.backlog or 0) / per_worker), MAX_REPLICAS))
     return needed, _direction(needed, total)
 
 
@@ -299,7 +299,7 @@ def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, Sca
     if inputs.rate_per_worker is not None:
         # The current backlog with an average rate, as in autoscale-workload-rabbit.
         by_goal = (inputs.backlog or 0) / goal_s / inputs.rate_per_worker
-        needed = max(floor, math.floor(min(by_goal, MOST_REPLICAS) + 0.5))
+        needed = max(floor, math.floor(min(by_goal, MAX_REPLICAS) + 0.5))
         return needed, _direction(needed, total)
     if inputs.consume_rate:
         return floor, _direction(floor, total)  # no consumer is left

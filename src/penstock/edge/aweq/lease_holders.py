@@ -12,7 +12,7 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.edge.server.request import Request
 
 HEADER = b"x-aweq-consumer"
-MOST_CHARS = 200
+MAX_CHARS = 200
 _NAMED = "aweq:"
 _UNNAMED = "aweq@"
 
@@ -20,8 +20,8 @@ _UNNAMED = "aweq@"
 def consumer(request: Request) -> str:
     """The consumer of a request, in the form stored as `leased_by`."""
     name = request.headers.get(HEADER, b"").decode("latin-1")
-    if len(name) > MOST_CHARS:
-        raise InvalidRequest(f"X-Aweq-Consumer takes at most {MOST_CHARS} characters.")
+    if len(name) > MAX_CHARS:
+        raise InvalidRequest(f"X-Aweq-Consumer takes at most {MAX_CHARS} characters.")
     return f"{_NAMED}{name}" if name else f"{_UNNAMED}{request.client}"
 
 

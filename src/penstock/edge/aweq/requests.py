@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.server.request import Request
 
-_MOST_FIELDS = 1_000
+_MAX_FIELDS = 1_000
 _FALSY = (None, "", 0, False)
 
 
@@ -33,7 +33,7 @@ def read_message(request: Request) -> str:
 def read_count(request: Request, *, most: int) -> int:
     """Return the parameter `count`, by default 1; ignores unknown parameters, as AweQ does."""
     try:
-        query = parse_qs(request.query_bytes.decode("ascii"), max_num_fields=_MOST_FIELDS)
+        query = parse_qs(request.query_bytes.decode("ascii"), max_num_fields=_MAX_FIELDS)
     except ValueError:
         raise InvalidRequest("The query is malformed.") from None
     given = query.get("count", ["1"])
@@ -57,7 +57,7 @@ def _form_fields(body: bytes) -> dict[str, Any]:
         fields = parse_qs(
             body.decode("ascii"),
             keep_blank_values=True,
-            max_num_fields=_MOST_FIELDS,
+            max_num_fields=_MAX_FIELDS,
             errors="strict",
         )
     except ValueError:

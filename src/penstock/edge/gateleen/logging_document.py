@@ -18,7 +18,7 @@ from penstock.domain.delivery.pattern import InvalidPattern, Pattern, compile_pa
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.native.wire import decode
 
-MOST_FILTERS = 1_000
+MAX_FILTERS = 1_000
 _Text = Annotated[str, Meta(max_length=1_000)]
 _URL, _METHOD, _REJECT = "url", "method", "reject"
 
@@ -45,7 +45,7 @@ class PayloadLogging(msgspec.Struct, frozen=True):
 
 
 class _PayloadIn(msgspec.Struct, forbid_unknown_fields=True):
-    filters: Annotated[list[dict[str, Any]], Meta(max_length=MOST_FILTERS)] = []
+    filters: Annotated[list[dict[str, Any]], Meta(max_length=MAX_FILTERS)] = []
 
 
 class _LoggingIn(msgspec.Struct, forbid_unknown_fields=True):

@@ -19,7 +19,7 @@ QUEUE = b"x-queue"
 DUPLICATE_CHECK = b"x-duplicate-check"
 QUEUED = ("x-originally-queued", "true")
 
-MOST_CHECKED_MS = 366 * DAY
+MAX_CHECKED_MS = 366 * DAY
 _CHECKED_MS = 60 * SECOND  # if the header has a value other than a number
 _INTEGER = re.compile(r"[+-]?[0-9]{1,12}")
 _OUR_KEY = re.compile(rb"(?i:bearer)\s+pk_")
@@ -71,7 +71,7 @@ def unique_for_ms(headers: dict[bytes, bytes]) -> int | None:
     text = given.decode("latin-1").strip()
     if not _INTEGER.fullmatch(text):
         return _CHECKED_MS
-    return min(int(text) * SECOND, MOST_CHECKED_MS) if int(text) > 0 else None
+    return min(int(text) * SECOND, MAX_CHECKED_MS) if int(text) > 0 else None
 
 
 def kept_headers(headers: dict[bytes, bytes]) -> list[Header]:

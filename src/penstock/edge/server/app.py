@@ -23,7 +23,7 @@ from penstock.services.logins import LoginService
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 has no host
 _HOST = re.compile(rb"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
-_MOST_REMEMBERED = 100  # host headers with different ports
+_MAX_REMEMBERED = 100  # host headers with different ports
 
 
 class App:
@@ -164,7 +164,7 @@ def _refusal(refuse: Refuse, request: Request, error: Exception) -> Response:
 
 
 def _remember(known: set[bytes], value: bytes) -> None:
-    if len(known) < _MOST_REMEMBERED:
+    if len(known) < _MAX_REMEMBERED:
         known.add(value)
 
 

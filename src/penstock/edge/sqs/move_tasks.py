@@ -17,7 +17,7 @@ from penstock.domain.errors import (
     TargetNotFound,
 )
 from penstock.domain.message.move_task import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
-from penstock.edge.chunks import bring_all_back
+from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
@@ -40,8 +40,8 @@ from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.services.moves import MoveService
 from penstock.services.queues import QueueService
 
-MOST_PER_SECOND = 500
-MOST_LISTED = 10
+MAX_PER_SECOND = 500
+MAX_LISTED = 10
 _REASONS = {
     QUEUE_NOT_FOUND: queue_does_not_exist().code,
     HOME_UNKNOWN: "CouldNotDetermineMessageSource",
@@ -75,12 +75,12 @@ class Moving:
                     "Source queue arn and destination queue arn cannot be the same."
                 )
         rate = given.MaxNumberOfMessagesPerSecond
-        if rate is not None and not 1 <= rate <= MOST_PER_SECOND:
-            reason = f"Must be between 1 and {MOST_PER_SECOND}, if provided."
+        if rate is not None and not 1 <= rate <= MAX_PER_SECOND:
+            reason = f"Must be between 1 and {MAX_PER_SECOND}, if provided."
             raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
         await self._check_is_dead_letter_queue(source)
         # Messages that were received with a visibility timeout of 0 are moved as well.
-        await bring_all_back(self._queues, source)
+        await make_due_claimable(self._queues, source)
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
         except TargetNotFound:  # a subclass of QueueNotFound
@@ -103,7 +103,7 @@ class Moving:
         given: ListMessageMoveTasksRequest = call.input
         source = self._name(call, needed(given.SourceArn, "SourceArn"), "SourceArn")
         if given.MaxResults is not None:
-            content.check_max_results(given.MaxResults, most=MOST_LISTED)
+            content.check_max_results(given.MaxResults, most=MAX_LISTED)
         try:
             found = await self._moves.of_source(source, limit=given.MaxResults or 1)
         except QueueNotFound:

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from penstock.edge.sqs.errors import invalid_value, missing_parameter, over_limit
-from penstock.edge.sqs.rules.policies import MOST_POLICY_BYTES
+from penstock.edge.sqs.rules.policies import MAX_POLICY_BYTES
 
-MOST_ACTIONS = 7
+MAX_ACTIONS = 7
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _VERSION = "2008-10-17"
@@ -70,8 +70,8 @@ def add(
         "Resource": arn,
     }
     added = _encode({**tree, "Statement": [*tree["Statement"], statement]})
-    if len(added) > MOST_POLICY_BYTES:
-        raise over_limit(f"The policy would be larger than {MOST_POLICY_BYTES} bytes.")
+    if len(added) > MAX_POLICY_BYTES:
+        raise over_limit(f"The policy would be larger than {MAX_POLICY_BYTES} bytes.")
     return added.decode()
 
 
@@ -94,8 +94,8 @@ def _check(label: str, accounts: Sequence[str], actions: Sequence[str]) -> None:
         raise invalid_value("[]", "PrincipalId", "Unable to verify.")
     if not actions:
         raise missing_parameter("Actions")
-    if len(actions) > MOST_ACTIONS:
-        raise over_limit(f"{len(actions)} Actions were found, maximum allowed is {MOST_ACTIONS}.")
+    if len(actions) > MAX_ACTIONS:
+        raise over_limit(f"{len(actions)} Actions were found, maximum allowed is {MAX_ACTIONS}.")
     for action in actions:
         if action not in _ACTIONS:
             reason = _OWNERS_ONLY if action in _OF_THE_OWNER else _NO_ACTION

@@ -17,11 +17,11 @@ from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
 from penstock.edge.sqs.wire.operations import Promise, Promised, SqsCall
 from penstock.ports.store import Claimed
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import MessageService
 from penstock.services.queues import QueueService
 
-MOST_IN_FLIGHT = 120_000  # the limit of AWS, with strict limits
+MAX_IN_FLIGHT = 120_000  # the limit of AWS, with strict limits
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -31,14 +31,14 @@ class Receiving:
         messages: MessageService,
         queues: QueueService,
         lookup: QueueLookup,
-        room: WaitingRoom,
+        waiting: WaitingClaims,
         *,
         max_wait_ms: int,
     ) -> None:
         self._messages = messages
         self._queues = queues
         self._lookup = lookup
-        self._room = room
+        self._waiting = waiting
         self._max_wait_ms = max_wait_ms
 
     def receive(self, call: SqsCall) -> Promised:
@@ -67,9 +67,9 @@ class Receiving:
         if call.settings.limits == "strict" and await self._is_full(queue):
             if wait_ms:
                 return ReceiveMessageResult()
-            raise over_limit(f"More than {MOST_IN_FLIGHT} messages would be in flight.")
+            raise over_limit(f"More than {MAX_IN_FLIGHT} messages would be in flight.")
         try:
-            claimed = await self._room.claim(
+            claimed = await self._waiting.claim(
                 queue,
                 limit=_limit(given),
                 wait_ms=min(wait_ms, self._max_wait_ms),
@@ -84,10 +84,10 @@ class Receiving:
 
     async def _is_full(self, queue: Queue) -> bool:
         """Whether the limit of messages in flight is reached, not counting expired leases."""
-        if (await self._queues.get(queue.name)).counts.leased < MOST_IN_FLIGHT:
+        if (await self._queues.get(queue.name)).counts.leased < MAX_IN_FLIGHT:
             return False
         await self._queues.bring_back_some(queue.name)
-        return (await self._queues.get(queue.name)).counts.leased >= MOST_IN_FLIGHT
+        return (await self._queues.get(queue.name)).counts.leased >= MAX_IN_FLIGHT
 
     def _received(
         self, call: SqsCall, queue: Queue, claimed: Claimed

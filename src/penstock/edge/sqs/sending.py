@@ -44,7 +44,7 @@ class Sending:
     def __init__(self, messages: MessageService, lookup: QueueLookup, *, max_bytes: int) -> None:
         self._messages = messages
         self._lookup = lookup
-        self._max_bytes = min(max_bytes, content.MOST_BYTES)  # other APIs may allow more
+        self._max_bytes = min(max_bytes, content.MAX_BYTES)  # other APIs may allow more
 
     # --- one ---
 

@@ -40,7 +40,7 @@ class ExternalReplicas:
     def scale_to(self, wanted: int, *, now: int) -> None:
         self._wanted = wanted
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         """Does nothing: the other system does."""
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ class KubernetesReplicas:
 
         self._run(do, tries=_TRIES)
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         """Does nothing: Kubernetes restarts pods."""
 
     def close(self) -> None:

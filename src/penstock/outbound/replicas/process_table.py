@@ -16,10 +16,10 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PS_TIMEOUT_S = 10.0
 
 
-def birth(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """When a running process started; None: it does not exist, or it has ended."""
     if not _BOOT.exists():
-        return _birth_by_ps(pid)
+        return _start_time_by_ps(pid)
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -34,14 +34,14 @@ def orphans(group: int, mark: str) -> list[int]:
 
     The group's number alone may have been reused.  Without /proc none are found.
     """
-    if birth(group) is not None:
+    if start_time(group) is not None:
         return []  # a pid is not reused while its group exists, so the old group is gone
     return [pid for pid in _pids() if _group_of(pid) == group and _is_marked(pid, mark)]
 
 
-def send(pid: int, born: str, number: signal.Signals, *, to_group: bool = False) -> bool:
+def send(pid: int, started: str, number: signal.Signals, *, to_group: bool = False) -> bool:
     """Signal exactly this process, or its group; False: it is gone."""
-    if birth(pid) != born:
+    if start_time(pid) != started:
         return False
     with suppress(ProcessLookupError):
         (os.killpg if to_group else os.kill)(pid, number)
@@ -58,7 +58,7 @@ def _pids() -> list[int]:
 def _group_of(pid: int) -> int | None:
     """None: the process does not exist, or it has ended."""
     try:
-        return os.getpgid(pid) if birth(pid) is not None else None
+        return os.getpgid(pid) if start_time(pid) is not None else None
     except OSError:
         return None
 
@@ -76,7 +76,7 @@ def _boot() -> str:
     return _BOOT.read_text().strip()
 
 
-def _birth_by_ps(pid: int) -> str | None:
+def _start_time_by_ps(pid: int) -> str | None:
     try:
         listed = subprocess.run(
             ["ps", "-o", "stat=,lstart=", "-p", str(pid)],

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.domain.limits import DAY, MINUTE
-from penstock.pipeline.demo.chance import Ints
 from penstock.pipeline.demo.columns import texts
-from penstock.pipeline.demo.story import CANCELLED, DEAD, DONE, QUEUES, DemoMessages
+from penstock.pipeline.demo.random_numbers import Ints
+from penstock.pipeline.demo.scenario import CANCELLED, DEAD, DONE, QUEUES, DemoMessages
 
 _A_DAY = DAY // MINUTE
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.pipeline.demo.chance import Ints, words
-from penstock.pipeline.demo.story import (
+from penstock.pipeline.demo.random_numbers import Ints, words
+from penstock.pipeline.demo.scenario import (
     CANCELLED,
     DEAD,
     DONE,

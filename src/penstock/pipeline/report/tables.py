@@ -15,7 +15,7 @@ from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.runner import DaySpan
 
 TOP = 6  # the number of queues and routes shown: the busiest
-_MOST_HOURLY = 21  # days; more are shown by day
+_MAX_HOURLY = 21  # days; more are shown by day
 GRAINS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
 CIRCUIT_STATES = {
     "circuit_opened": "open",
@@ -41,7 +41,7 @@ class Readings:
         """The finest grain that does not give a line too many points."""
         if len(self.days) <= 1:
             return "minute"
-        return "hour" if len(self.days) <= _MOST_HOURLY else "day"
+        return "hour" if len(self.days) <= _MAX_HOURLY else "day"
 
     def queues(self) -> Rows:
         """Totals of the whole span, the busiest first."""

@@ -36,7 +36,7 @@ from penstock.runtime.autoscaler.leadership import Leadership
 from penstock.services.scaling import ScalingService
 
 LOOK_MS = 20  # how soon to check again while a call is pending
-MOST_PENDING = 32  # fleets observed at a time; calls that are late do not count
+MAX_PENDING = 32  # fleets observed at a time; calls that are late do not count
 
 _PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # the parts that an observation covers
 _log = logging.getLogger("penstock.scaling")
@@ -107,7 +107,7 @@ class Autoscaler:
         if watch.pending is not None or now < watch.next_at:
             return
         pending = sum(1 for each in self._fleet_list if each.pending and not each.pending.is_late)
-        if pending < MOST_PENDING:
+        if pending < MAX_PENDING:
             watch.next_at = now + watch.fleet.interval_ms
             watch.observe(self._background, is_dry=self._is_dry, now=now)
 

@@ -62,7 +62,7 @@ class FleetAccess(msgspec.Struct, frozen=True):
     def observe(self, *, is_dry: bool, now: int) -> Observation:
         failures: list[PartFailure] = []
         if not is_dry:
-            _call(REPLICAS, lambda: self.manager.tend(now=now), failures)
+            _call(REPLICAS, lambda: self.manager.maintain(now=now), failures)
         replicas = _call(REPLICAS, lambda: check_replicas(self.manager.count(now=now)), failures)
         sample = _call(SOURCE, lambda: check_reading(self._read(now)), failures)
         of_pressure: list[PartFailure] = []

@@ -13,7 +13,7 @@ from penstock.domain.message.lifecycle import Message
 from penstock.ports.sender import PushRequest
 from penstock.services.circuits.circuits import Reported
 
-_MOST_CHARS = 4_000  # kept of an endpoint's answer
+_MAX_CHARS = 4_000  # kept of an endpoint's answer
 
 
 class InFlight(msgspec.Struct):
@@ -42,7 +42,7 @@ def act_on(
         verb=verb,
         now=now,
         delay_ms=delay_ms,
-        text=text and text[:_MOST_CHARS].replace(NUL, "\ufffd"),
+        text=text and text[:_MAX_CHARS].replace(NUL, "\ufffd"),
         # A late act is fine: if another node has claimed the message, the store rejects it.
         is_late_ok=verb in (Verb.COMPLETE, Verb.EXTEND),
     )

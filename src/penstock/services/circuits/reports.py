@@ -44,7 +44,7 @@ class Reporting:
         while left:
             parts = {one: _up_to_decision(found[one], batch) for one, batch in left.items()}
             self._note(session, found, parts)
-            self._settle(session, found, parts)
+            self._conclude(session, found, parts)
             left = {one: batch[len(parts[one]) :] for one, batch in left.items()}
             left = {one: batch for one, batch in left.items() if batch}
 
@@ -96,7 +96,7 @@ class Reporting:
             lines |= session.circuits.windows(some, since=self._now - age_ms, most=most)
         return lines
 
-    def _settle(
+    def _conclude(
         self, session: Session, found: dict[str, Circuit], parts: dict[str, list[Reported]]
     ) -> None:
         """Apply the outcomes of probes; only the last report of each part can be decisive."""

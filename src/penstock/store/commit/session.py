@@ -21,11 +21,11 @@ from penstock.store.entities.circuits import SqlCircuits
 from penstock.store.entities.deliveries import SqlDeliveries
 from penstock.store.entities.documents import SqlDocuments, SqlDuties
 from penstock.store.entities.facts import SqlFacts
-from penstock.store.entities.history import SqlHistory, SqlTidying
+from penstock.store.entities.history import SqlHistory, SqlMaintenance
 from penstock.store.entities.logins import SqlLogins
 from penstock.store.entities.minute_counters import SqlSamples
 from penstock.store.entities.moves import SqlMoves
-from penstock.store.entities.overview import SqlWatching
+from penstock.store.entities.overview import SqlOverview
 from penstock.store.entities.queues import SqlKeys, SqlMessages, SqlQueues
 from penstock.store.entities.restore import SqlRestoring
 from penstock.store.entities.schedules import SqlSchedules
@@ -128,11 +128,11 @@ class SqlSession:
         self.deliveries = SqlDeliveries(self.transaction)
         self.archive = SqlArchive(self.transaction)
         self.restoring = SqlRestoring(self.transaction)
-        self.tidying = SqlTidying(self.transaction, claims)
+        self.maintenance = SqlMaintenance(self.transaction, claims)
         self.tagged = SqlTagged(self.transaction, changes, claims)
         self.topics = SqlTopics(self.transaction, changes, self._sends)
         self.minute_counters = SqlSamples(self.transaction)
-        self.watching = SqlWatching(self.transaction, self.queues)
+        self.overview = SqlOverview(self.transaction, self.queues)
         self._high_water = 0
         self._keeps_time = keeps_time
 

@@ -145,7 +145,7 @@ class SqlCircuits:
         if hashes:
             params = {"circuit_nos": self._nos(hashes), "queue_nos": nos}
             self._db.run("circuits.drop_holds", params)
-        self._db.run("circuits.leave_line", {"queue_nos": nos})
+        self._db.run("circuits.remove_from_release", {"queue_nos": nos})
 
     def rotate(self, hashes: Sequence[str], *, now: int) -> list[int]:
         if not hashes:
@@ -155,16 +155,16 @@ class SqlCircuits:
             self._db.insert("circuits.hold", [(*row, now) for row in rows])
         return [queue_no for _, queue_no in rows]
 
-    def line_up(self, hashes: Sequence[str]) -> None:
+    def queue_for_release(self, hashes: Sequence[str]) -> None:
         if hashes:
             nos = {"circuit_nos": self._nos(hashes)}
-            self._db.run("circuits.line_up", nos)
+            self._db.run("circuits.queue_for_release", nos)
             self._db.run("circuits.forget_holds", nos)
 
-    def line_up_and_forget(self, hashes: Sequence[str]) -> None:
+    def queue_for_release_and_forget(self, hashes: Sequence[str]) -> None:
         if not hashes:
             return
-        self.line_up(hashes)
+        self.queue_for_release(hashes)
         self._db.run("circuits.forget_samples", {"circuit_nos": self._nos(hashes)})
         for one in hashes:
             self._rows[one].sizes = [0, 0]

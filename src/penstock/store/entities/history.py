@@ -87,7 +87,7 @@ class SqlHistory:
         return self._db.ask("history.search", params, day=day, conditions="\n   ".join(texts))
 
 
-class SqlTidying:
+class SqlMaintenance:
     def __init__(self, transaction: TransactionState, claims: Claims) -> None:
         self._transaction = transaction
         self._claims = claims

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from penstock.domain.queue.problem import Glance, HangingRoute, OldTransaction, TransactionKind
+from penstock.domain.queue.problem import (
+    HangingRoute,
+    OldTransaction,
+    QueueSnapshot,
+    TransactionKind,
+)
 from penstock.store.entities.queues import SqlQueues
 from penstock.store.verbs.transaction_state import TransactionState
 
 
-class SqlWatching:
+class SqlOverview:
     def __init__(self, transaction: TransactionState, queues: SqlQueues) -> None:
         self._transaction = transaction
         self._queues = queues
@@ -24,13 +29,15 @@ class SqlWatching:
         [(number,)] = self._db.rows("overview.circuits")
         return int(number)
 
-    def suspects(self, *, late_at: int, limit: int) -> list[Glance]:
+    def suspects(self, *, late_at: int, limit: int) -> list[QueueSnapshot]:
         rows = self._db.rows("overview.suspects", {"late_at": late_at, "limit": limit})
         nos = [no for no, _, _ in rows]
         self._transaction.load_queues(set(nos))
         counts = self._queues.counts(nos)
         return [
-            Glance(self._transaction.queue(no), counts[no], oldest_at, takes_dead_letters == 1)
+            QueueSnapshot(
+                self._transaction.queue(no), counts[no], oldest_at, takes_dead_letters == 1
+            )
             for no, oldest_at, takes_dead_letters in rows
         ]
 

@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
-from penstock.domain.message.lifecycle import IN_LINE, LIVE, Content, Message, State
+from penstock.domain.message.lifecycle import LIVE, QUEUED, Content, Message, State
 from penstock.ports.tags import Rewrite, Tagged
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.lock_order import NO_LOCK, LockOrder
@@ -19,7 +19,7 @@ from penstock.store.verbs.transaction_state import TransactionState, message_of
 
 _STATES = {
     LIVE: "live",
-    IN_LINE: "in_line",
+    QUEUED: "queued",
     frozenset({State.LEASED}): "leased",
 }
 
@@ -48,7 +48,7 @@ class SqlTagged:
             queue_no, lambda lock: self._find(of_queue, lock), now=now
         )
         # A message may have been claimed while we waited for its lock.
-        found = [message for message in found if message.state in IN_LINE]
+        found = [message for message in found if message.state in QUEUED]
         for before in found:
             self._changes.note(before, lifecycle.cancel(before, reason=reason), now=now)
         self._changes.save()

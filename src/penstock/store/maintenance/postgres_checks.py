@@ -70,7 +70,7 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
 def _transactions(session: SqlSession) -> Iterator[Finding]:
     """Old transactions keep vacuum from removing deleted rows, which claims then have to skip."""
     [(now,)] = session.read(lambda s: s.db.rows("clock.read"))
-    found = session.read(lambda s: s.watching.transactions(limit=_MAX_TRANSACTIONS))
+    found = session.read(lambda s: s.overview.transactions(limit=_MAX_TRANSACTIONS))
     old = [one for one in found if one.is_old(now=now)]
     for one in old:
         age = "" if one.since is None else f"{(now - one.since) // SECOND} s and "

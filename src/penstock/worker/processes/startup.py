@@ -22,8 +22,8 @@ T = TypeVar("T")
 # Retrying would fail the same way.
 FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
 _PAUSES_S = (0.2, 5.0)  # the first delay, and the longest
-_MOST_NAMED = 10
-_MOST_FETCHED = 1_000
+_MAX_NAMED = 10
+_MAX_FETCHED = 1_000
 
 
 def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
@@ -73,11 +73,11 @@ def unknown_queues(app: Application, queues: tuple[str, ...]) -> list[str]:
 
 def _names_near(name: str, find: Callable[..., list[str]]) -> list[str]:
     """Queue names with the same beginning: a store may have too many names to fetch them all."""
-    near = find(prefix=name[: len(name) // 2], limit=_MOST_FETCHED)
-    return near or find(prefix="", limit=_MOST_FETCHED)
+    near = find(prefix=name[: len(name) // 2], limit=_MAX_FETCHED)
+    return near or find(prefix="", limit=_MAX_FETCHED)
 
 
 def _hint(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=3)
-    names = ", ".join(map(repr, close or known[:_MOST_NAMED]))
+    names = ", ".join(map(repr, close or known[:_MAX_NAMED]))
     return f"did you mean {names}?" if close else f"known are {names or 'none'}"

@@ -60,7 +60,7 @@ class Lifeline:
             os.close(ours)
 
 
-def hang_by(fd: int) -> None:
+def bind_to_lifeline(fd: int) -> None:
     """In the sandbox: have the kernel kill its process group when the lifeline is closed.
 
     That also ends a computation that never yields, and the children of a job.  Only Linux supports

@@ -14,7 +14,7 @@ from penstock.edge.cli.kit.progress import progress
 if TYPE_CHECKING:
     from penstock.wiring.damage import SalvageReport
 
-MOST_LISTED = 1_000
+MAX_LISTED = 1_000
 
 
 def salvage(args: Namespace, out: Output) -> int:
@@ -52,10 +52,10 @@ def _list(result: SalvageReport, out: Output) -> None:
                 f"table {table.table}: copied {table.rows} rows, cannot read "
                 f"{table.unreadable_pages} pages and {table.unreadable_rows} rows"
             )
-    for message in result.lost_messages[:MOST_LISTED]:
+    for message in result.lost_messages[:MAX_LISTED]:
         name = message.id or f"number {message.message_no}"
         out.line(f"lost message {name} of queue {message.queue or '(unknown)'}: {message.reason}")
-    hidden = len(result.lost_messages) - MOST_LISTED
+    hidden = len(result.lost_messages) - MAX_LISTED
     if hidden > 0:
         out.line(f"and {hidden} more messages; --json lists all of them")
     for change in result.repaired:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 COLUMNS = ("queue", "state", "messages", "without body")
 WINDOW_MS = 30 * DAY  # time in which a resend of the same name sends nothing twice
-_MOST_REFUSALS = 5  # how many are shown with their reasons
+_MAX_REFUSALS = 5  # how many are shown with their reasons
 
 
 def _flags(parser: Parser, what: str) -> None:
@@ -236,7 +236,7 @@ def _report(done: Restored, out: Output) -> int:
         f"{done.restored} sent, {done.known} existed already, {done.without_body} without a body, "
         f"{len(done.refused)} refused",
     )
-    for message_id, why in done.refused[:_MOST_REFUSALS]:
+    for message_id, why in done.refused[:_MAX_REFUSALS]:
         exits.note(f"{message_id}: {why}")
     return exits.REFUSED if done.refused or done.without_body else exits.OK
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.lake import SparkLake
 
 LAKE, STORE = "lake", "store"
-MOST_FILES = 200  # limit per batch
+MAX_FILES = 200  # limit per batch
 _POLL_S = 1
 
 
@@ -63,7 +63,7 @@ def _run(args: Namespace, out: Output) -> int:
 def _archived(spark: SparkSession, lake: SparkLake) -> list[DataFrame]:
     from penstock.pipeline.streaming import TABLES, lake_stream
 
-    return [lake_stream(spark, lake.folder, table, most_files=MOST_FILES) for table in TABLES]
+    return [lake_stream(spark, lake.folder, table, most_files=MAX_FILES) for table in TABLES]
 
 
 def _live(spark: SparkSession, url: str) -> list[DataFrame]:

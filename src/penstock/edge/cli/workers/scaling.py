@@ -16,7 +16,7 @@ from penstock.edge.cli.registry import Command
 
 COLUMNS = ("fleet", "queue", "ready", "workers", "wanted", "why", "last change", "trouble")
 DECISIONS = ("at", "change", "wanted", "why", "analyser", "done")
-_MOST = 1_000
+_MAX = 1_000
 
 
 def _configure(parser: Parser) -> None:
@@ -149,8 +149,8 @@ def _decision_row(decided: Decided) -> tuple[object, ...]:
 
 def _limit(text: str) -> int:
     number = int(text)
-    if not 1 <= number <= _MOST:
-        raise argparse.ArgumentTypeError(f"{number} is not between 1 and {_MOST}")
+    if not 1 <= number <= _MAX:
+        raise argparse.ArgumentTypeError(f"{number} is not between 1 and {_MAX}")
     return number
 
 

@@ -13,13 +13,13 @@ from penstock.edge.cli.kit.flags import duration, size
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
-from penstock.worker.assignment import LEAST_MEMORY_BYTES, Assignment
+from penstock.worker.assignment import MIN_MEMORY_BYTES, Assignment
 
 _DEFAULTS = Assignment(queues=())
-_MOST_SLOTS = 10_000
-_MOST_PROCESSES = 1_000
+_MAX_SLOTS = 10_000
+_MAX_PROCESSES = 1_000
 _SERVERS = ("http://", "https://")
-_MOST_JOBS = 1_000_000_000
+_MAX_JOBS = 1_000_000_000
 
 
 def configure(parser: Parser) -> None:
@@ -35,14 +35,14 @@ def configure(parser: Parser) -> None:
         "--slots",
         value="N",
         text=f"concurrent jobs per process; default {_DEFAULTS.slots}",
-        type=_number(1, _MOST_SLOTS),
+        type=_number(1, _MAX_SLOTS),
         default=_DEFAULTS.slots,
     )
     parser.flag(
         "--processes",
         value="M",
         text="number of processes; default 1",
-        type=_number(1, _MOST_PROCESSES),
+        type=_number(1, _MAX_PROCESSES),
         default=1,
     )
     parser.flag(
@@ -50,7 +50,7 @@ def configure(parser: Parser) -> None:
         value="K",
         text="jobs that each process claims beyond its free slots; default: many if jobs are "
         "short, none if they are long",
-        type=_number(0, _MOST_SLOTS),
+        type=_number(0, _MAX_SLOTS),
     )
     parser.flag(
         "--lease",
@@ -81,7 +81,7 @@ def configure(parser: Parser) -> None:
         "--max-jobs",
         value="N",
         text="replace a process or sandbox after this many finished jobs; default: never",
-        type=_number(1, _MOST_JOBS),
+        type=_number(1, _MAX_JOBS),
     )
     parser.flag(
         "--max-memory",
@@ -220,8 +220,8 @@ def _number(least: int, most: int) -> type:
 
 def _memory(text: str) -> int:
     given = size(text)
-    if given < LEAST_MEMORY_BYTES:
-        least = f"{LEAST_MEMORY_BYTES // 1024**2}MiB"
+    if given < MIN_MEMORY_BYTES:
+        least = f"{MIN_MEMORY_BYTES // 1024**2}MiB"
         raise argparse.ArgumentTypeError(f"{text} is less than {least}, the least a process needs")
     return given
 

@@ -23,7 +23,7 @@ from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
 from penstock.ports.store import Claimed
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.directory import Directory
 from penstock.services.messages import ClaimOptions, MessageService
 
@@ -32,11 +32,11 @@ _claim = msgspec.json.Decoder(Claim)
 
 class ClaimApi:
     def __init__(
-        self, messages: MessageService, directory: Directory, room: WaitingRoom, limits: Limits
+        self, messages: MessageService, directory: Directory, waiting: WaitingClaims, limits: Limits
     ) -> None:
         self._messages = messages
         self._directory = directory
-        self._room = room
+        self._waiting = waiting
         self._limits = limits
 
     def routes(self) -> list[HttpRoute]:
@@ -82,10 +82,12 @@ class ClaimApi:
         finished: list[Any] = []
         if planned:  # complete now; the claim may wait for a long time
             first: ClaimOptions = {**options, "finishing": _acts(planned)}
-            claimed = await self._room.claim(queue, wait_ms=0, **first)
+            claimed = await self._waiting.claim(queue, wait_ms=0, **first)
             finished = claimed.finished
         if not planned or not claimed.messages:
-            claimed = await self._room.claim(queue, wait_ms=self._wait_ms(queue, wanted), **options)
+            claimed = await self._waiting.claim(
+                queue, wait_ms=self._wait_ms(queue, wanted), **options
+            )
         return self._claimed(queue, planned, claimed, finished)
 
     def _plan(self, queue: Queue, receipts: Sequence[str]) -> list[LeaseAct | PenstockError]:

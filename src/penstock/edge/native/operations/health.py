@@ -11,7 +11,7 @@ from penstock.edge.native.bind import route_of
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
-from penstock.services.history import Insight
+from penstock.services.history import HistoryService
 from penstock.supervision import health as supervision
 from penstock.version import __version__
 
@@ -22,8 +22,8 @@ DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `p
 
 
 class HealthApi:
-    def __init__(self, insight: Insight, parts: supervision.Health) -> None:
-        self._insight = insight
+    def __init__(self, history: HistoryService, parts: supervision.Health) -> None:
+        self._history = history
         self._health = parts
 
     def routes(self) -> list[HttpRoute]:
@@ -39,13 +39,13 @@ class HealthApi:
     async def readyz(self, request: Request, respond: Respond) -> Response:
         try:
             async with asyncio.timeout(READY_PATIENCE_S):
-                await self._insight.ready()
+                await self._history.ready()
         except PenstockError as error:
             return error_response(error)
         except TimeoutError:
             text = f"the store has not taken a write within {READY_PATIENCE_S:g} s"
             return error_response(StoreUnavailable(text))
-        if self._insight.damage() is not None:
+        if self._history.damage() is not None:
             # 200: other queues are still served, and a restart would not help.
             return json_response(Readiness(status=DEGRADED, reason=DAMAGED))
         return json_response(Readiness(status=READY))

@@ -11,10 +11,10 @@ from penstock.edge.metrics.transactions import render_transactions
 from penstock.edge.native.bind import route_of
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
-from penstock.operations.overview import WaitingClaims, visible, waiting_for
+from penstock.operations.overview import WaitingCounts, visible, waiting_for
 from penstock.runtime.pusher.tally import PushTally
 from penstock.services.circuits.circuits import CircuitService
-from penstock.services.history import Insight
+from penstock.services.history import HistoryService
 from penstock.services.overview import OverviewService
 from penstock.services.scaling import ScalingService
 
@@ -22,14 +22,14 @@ from penstock.services.scaling import ScalingService
 class MetricsApi:
     def __init__(
         self,
-        insight: Insight,
-        claims: WaitingClaims,
+        history: HistoryService,
+        claims: WaitingCounts,
         circuits: CircuitService,
         pushed: PushTally,
         scaling: ScalingService,
         watch: OverviewService,
     ) -> None:
-        self._insight = insight
+        self._history = history
         self._claims = claims
         self._circuits = circuits
         self._pushed = pushed
@@ -42,16 +42,16 @@ class MetricsApi:
     async def metrics(self, request: Request, respond: Respond) -> Response:
         """Render the metrics; a limited key gets only those of its queues."""
         is_partial = is_limited(request.caller)
-        views = visible(request.caller, await self._insight.all_queues())
+        views = visible(request.caller, await self._history.all_queues())
         text = render(
             views,
             waiting_claims=waiting_for(self._claims, views) if is_partial else self._claims.waiting,
-            backend=self._insight.backend,
-            damage=None if is_partial else self._insight.damage(),
+            backend=self._history.backend,
+            damage=None if is_partial else self._history.damage(),
         )
         if not is_partial:
             text += circuit_metrics.render(await self._circuits.overview(), self._pushed.all())
             text += render_fleets(await self._scaling.all())
-            now = self._insight.stats_of(views).now
+            now = self._history.stats_of(views).now
             text += render_transactions(await self._watch.transactions(), now=now)
         return Response(200, text.encode(), content_type=overview.METRICS.media.encode())

@@ -11,7 +11,7 @@ from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.rules import content
 from penstock.edge.sqs.wire.model import BatchResultErrorEntry
 
-MOST_ENTRIES = 10
+MAX_ENTRIES = 10
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
@@ -28,8 +28,8 @@ def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
     """Return the entries; raises unless there are 1 to 10 with valid, distinct ids."""
     if not entries:
         raise errors.empty_batch(kind.__name__)
-    if len(entries) > MOST_ENTRIES:
-        raise errors.too_many_entries(len(entries), most=MOST_ENTRIES)
+    if len(entries) > MAX_ENTRIES:
+        raise errors.too_many_entries(len(entries), most=MAX_ENTRIES)
     ids = [entry.Id for entry in entries if entry.Id is not None]
     if len(ids) < len(entries):
         raise errors.missing_parameter(f"{kind.__name__}.{_first_without_id(entries)}.Id")
@@ -45,8 +45,8 @@ def check(entries: Sequence[E] | None, kind: type[E]) -> Sequence[E]:
 
 def check_total(size: int) -> None:
     """Check the total size of all entries, regardless of the queue's limit."""
-    if size > content.MOST_BYTES:
-        raise errors.batch_request_too_long(size, most=content.MOST_BYTES)
+    if size > content.MAX_BYTES:
+        raise errors.batch_request_too_long(size, most=content.MAX_BYTES)
 
 
 def split_results(

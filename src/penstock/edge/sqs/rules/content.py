@@ -9,11 +9,11 @@ import re
 
 from penstock.edge.sqs.errors import SqsError, invalid_parameter, invalid_value
 
-MOST_BYTES = 1024 * 1024  # limit of a message, and of a whole batch
+MAX_BYTES = 1024 * 1024  # limit of a message, and of a whole batch
 LONGEST_DELAY = 900
 LONGEST_WAIT = 20
 LONGEST_VISIBILITY = 43_200
-MOST_RECEIVED = 10
+MAX_RECEIVED = 10
 
 _PUNCTUATED = re.compile(r"[!-~]{1,128}")  # letters, digits and punctuation of ASCII
 
@@ -64,8 +64,8 @@ def check_wait_time(seconds: int) -> None:
 
 
 def check_max_messages(count: int) -> None:
-    if not 1 <= count <= MOST_RECEIVED:
-        text = f"Must be between 1 and {MOST_RECEIVED}, if"
+    if not 1 <= count <= MAX_RECEIVED:
+        text = f"Must be between 1 and {MAX_RECEIVED}, if"
         raise _out_of_range(count, "MaxNumberOfMessages", text)
 
 

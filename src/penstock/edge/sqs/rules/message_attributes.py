@@ -13,7 +13,7 @@ from penstock.edge.sqs.errors import SqsError, invalid_parameter, unsupported_op
 from penstock.edge.sqs.rules.body import FORBIDDEN
 from penstock.edge.sqs.wire.model import MessageAttributeValue
 
-MOST = 10
+MAX_NUMBER = 10
 LONGEST_TRACE = 1024  # the limit of the core
 TRACE_HEADER = "AWSTraceHeader"
 
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-\u00c0-\u017f]+")  # AWS accepts accented let
 _RESERVED = ("aws.", "amazon.")
 _TYPES = ("String", "Number", "Binary")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _LARGEST = Decimal("1e126")
 _SMALLEST = Decimal("1e-128")
 
@@ -37,10 +37,10 @@ _data_types = msgspec.json.Decoder(dict[str, str])
 
 def check(attributes: Mapping[str, MessageAttributeValue]) -> int:
     """Return their contribution to the message size, in bytes; raises InvalidParameterValue."""
-    if len(attributes) > MOST:
+    if len(attributes) > MAX_NUMBER:
         raise invalid_parameter(
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum "
-            f"[{MOST}]."
+            f"[{MAX_NUMBER}]."
         )
     return sum(_check_one(name, value) for name, value in attributes.items())
 
@@ -163,7 +163,7 @@ def _check_number(name: str, text: str) -> None:
         )
     digits = text.lower().partition("e")[0].replace(".", "").lstrip("+-0").rstrip("0")
     is_within = not number or _SMALLEST <= number.copy_abs() <= _LARGEST
-    if len(digits) > _MOST_DIGITS or not is_within:
+    if len(digits) > _MAX_DIGITS or not is_within:
         raise invalid_parameter(
             f"Number attribute value {text[:100]} should be in range (-10**128..10**126)"
         )

@@ -11,7 +11,7 @@ from penstock.edge.sqs.errors import invalid_parameter
 from penstock.edge.sqs.rules import content, names
 from penstock.services.queues import QueueView
 
-MOST = 1000  # per page, and without paging
+MAX_NUMBER = 1000  # per page, and without paging
 
 Look = Callable[
     [str, int], Awaitable[list[QueueView]]
@@ -26,7 +26,7 @@ async def page(
     Raises InvalidParameterValue.
     """
     after = check(size, token)
-    room, shown = size or MOST, list[str]()
+    room, shown = size or MAX_NUMBER, list[str]()
     at_once = room + 1  # one more shows whether there is a next page
     while True:
         found = [view.queue.name for view in await look(after, at_once)]
@@ -36,13 +36,16 @@ async def page(
             return shown[:room], None if size is None else _token(shown[room - 1])
         if len(found) < at_once:
             return shown, None
-        after, at_once = found[-1], MOST  # the caller may not see all of them: read more at a time
+        after, at_once = (
+            found[-1],
+            MAX_NUMBER,
+        )  # the caller may not see all of them: read more at a time
 
 
 def check(size: int | None, token: str | None) -> str:
     """Return the last name of the previous page; raises InvalidParameterValue."""
     if size is not None:
-        content.check_max_results(size, most=MOST)
+        content.check_max_results(size, most=MAX_NUMBER)
     return _name(token) if token else ""
 
 

@@ -9,9 +9,9 @@ import msgspec
 from penstock.edge.sqs.errors import SqsError, invalid_attribute_value, invalid_value
 from penstock.edge.sqs.rules.names import means_same, of_arn
 
-MOST_POLICY_BYTES = 8192
-MOST_RECEIVES = 1000
-MOST_SOURCES = 10
+MAX_POLICY_BYTES = 8192
+MAX_RECEIVES = 1000
+MAX_SOURCES = 10
 _PERMISSIONS = ("allowAll", "denyAll", "byQueue")
 _TARGET = "deadLetterTargetArn"
 _COUNT = "maxReceiveCount"
@@ -48,7 +48,7 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def check_policy(text: str) -> str:
     """Accept any JSON object; it is not enforced: API keys decide about access."""
-    if len(text.encode()) > MOST_POLICY_BYTES or _object(text) is None:
+    if len(text.encode()) > MAX_POLICY_BYTES or _object(text) is None:
         raise invalid_attribute_value("Policy")
     return text
 
@@ -68,7 +68,7 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
         raise invalid_redrive_policy(
             text,
             f"Invalid value for maxReceiveCount: {given[_COUNT]}, valid values are from 1 to "
-            f"{MOST_RECEIVES} both inclusive.",
+            f"{MAX_RECEIVES} both inclusive.",
         )
     target = given[_TARGET]
     if not isinstance(target, str) or of_arn(target) is None:
@@ -108,8 +108,8 @@ def read_redrive_allow_policy(text: str) -> RedriveAllowPolicy:
             raise _invalid_allow(
                 text, "sourceQueueArns may be given only when redrivePermission is byQueue."
             )
-    elif not is_list or not 1 <= len(sources) <= MOST_SOURCES:
-        raise _invalid_allow(text, f"sourceQueueArns must have 1 to {MOST_SOURCES} ARNs.")
+    elif not is_list or not 1 <= len(sources) <= MAX_SOURCES:
+        raise _invalid_allow(text, f"sourceQueueArns must have 1 to {MAX_SOURCES} ARNs.")
     elif not all(of_arn(arn) for arn in sources):
         raise _invalid_allow(text, "sourceQueueArns must be ARNs of queues.")
     return RedriveAllowPolicy(permission, tuple(sources))
@@ -131,4 +131,4 @@ def _count(value: Any) -> int | None:
     """Parse a number, quoted or not, because many tools send it quoted."""
     text = str(value) if isinstance(value, int | str) else ""
     is_whole = text.isascii() and text.isdigit() and len(text) < 6
-    return int(text) if is_whole and 1 <= int(text) <= MOST_RECEIVES else None
+    return int(text) if is_whole and 1 <= int(text) <= MAX_RECEIVES else None

@@ -66,7 +66,7 @@ def attributes_of(
         policy = RedrivePolicy(str(QueueArn(region, account, dead_letters)), attempts)
     return QueueAttributes(
         delay=settings.delay_ms // SECOND,
-        max_message_size=min(settings.max_body_bytes or max_body_bytes, content.MOST_BYTES),
+        max_message_size=min(settings.max_body_bytes or max_body_bytes, content.MAX_BYTES),
         retention=_seconds(settings.retention_ms, _DEFAULT.retention),
         wait_time=_seconds(settings.wait_ms, 0),
         visibility_timeout=settings.lease_ms // SECOND,

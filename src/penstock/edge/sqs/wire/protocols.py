@@ -6,7 +6,7 @@ import msgspec
 
 from penstock.edge.server.request import Request, Response
 from penstock.edge.sqs.errors import SqsError, invalid_action
-from penstock.edge.sqs.rules.content import MOST_BYTES
+from penstock.edge.sqs.rules.content import MAX_BYTES
 from penstock.edge.sqs.wire import sigv4
 from penstock.edge.sqs.wire.model import Input, SqsOutput
 from penstock.edge.sqs.wire.operations import ENVELOPE_BYTES, OPERATIONS, SqsOperation, WireProtocol
@@ -33,7 +33,7 @@ class _Error(msgspec.Struct):
 class JsonProtocol:
     """AWS JSON 1.0: the operation in a header, the input as the body."""
 
-    most_bytes = 6 * MOST_BYTES + ENVELOPE_BYTES  # \u0041
+    most_bytes = 6 * MAX_BYTES + ENVELOPE_BYTES  # \u0041
 
     def read(self, request: Request) -> tuple[SqsOperation, Input]:
         target = request.headers.get(TARGET, b"")

@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.edge.server.request import Request, Response
 from penstock.edge.sqs.errors import SqsError, invalid_action, invalid_value, serialization
-from penstock.edge.sqs.rules.content import MOST_BYTES
+from penstock.edge.sqs.rules.content import MAX_BYTES
 from penstock.edge.sqs.wire import json_tree, xml
 from penstock.edge.sqs.wire.flat import QueryMember, is_struct, members
 from penstock.edge.sqs.wire.model import Input, QueueInput, SqsOutput
@@ -22,11 +22,11 @@ FORM = b"application/x-www-form-urlencoded"
 _XML = b"text/xml"
 _JSON = b"application/json"
 _NOT_ON_QUEUES = ("CreateQueue", "ListQueues")
-_MOST_FIELDS = 5_000
+_MAX_FIELDS = 5_000
 _WHOLE = re.compile("-?[0-9]{1,18}")
 _POSITION = re.compile("[0-9]{1,6}")
 _NO_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
-_MOST_MISTAKES = 10_000
+_MAX_MISTAKES = 10_000
 _DEEPEST = 8  # SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1
 _HERE = "."  # key of a node's own value; names have no dots
 _ALIASES = {"Tags": "Tags"}  # the Java SDKs send this name for TagQueue
@@ -44,7 +44,7 @@ class Nameless(SqsError):
 
 
 class QueryProtocol:
-    most_bytes = 3 * MOST_BYTES + ENVELOPE_BYTES  # %41
+    most_bytes = 3 * MAX_BYTES + ENVELOPE_BYTES  # %41
 
     def __init__(self, *, wants_json: bool = False) -> None:
         self._wants_json = wants_json
@@ -114,7 +114,7 @@ def is_form(request: Request) -> bool:
 
 
 def _parsed(data: bytes) -> dict[str, str]:
-    if data.count(b"&") >= _MOST_FIELDS:
+    if data.count(b"&") >= _MAX_FIELDS:
         raise ValueError
     pairs = (part.partition(b"=") for part in data.split(b"&") if part)
     return {_unquoted(name): _unquoted(value) for name, _, value in pairs}
@@ -132,7 +132,7 @@ def _unquoted(data: bytes) -> str:
     try:
         return _unescaped(data)
     except ValueError:
-        return _unescaped(_NO_ESCAPE.sub(b"%25", data, count=_MOST_MISTAKES))
+        return _unescaped(_NO_ESCAPE.sub(b"%25", data, count=_MAX_MISTAKES))
 
 
 def _unescaped(data: bytes) -> str:

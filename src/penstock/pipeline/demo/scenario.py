@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.pipeline.demo.chance import Floats, Ints, log_normal, shares
+from penstock.pipeline.demo.random_numbers import Floats, Ints, log_normal, shares
 
 DONE, DEAD, CANCELLED = 0, 1, 2
 MAX_ATTEMPTS = 5

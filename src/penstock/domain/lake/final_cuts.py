@@ -30,17 +30,17 @@ class FinalCuts(Generic[Cut]):
 
     def look(self, cut: Cut, writers: Set[str]) -> Cut | None:
         """Return the latest cut that became final with this look, if any."""
-        settled = None
+        final = None
         waiting = []
         for earlier in self._pending:
             earlier.writers = earlier.writers & writers
             if earlier.writers:
                 waiting.append(earlier)
             else:
-                settled = earlier.cut
+                final = earlier.cut
         if not writers:
             self._pending = []
             return cut
         latest = _Pending(cut, writers)
         self._pending = [*waiting[:1], latest]
-        return settled
+        return final
