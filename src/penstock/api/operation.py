@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.described import about as about
 from penstock.domain.errors import PenstockError
 
 Answer = TypeVar("Answer")
@@ -100,11 +101,6 @@ class Operation(msgspec.Struct, Generic[Answer], frozen=True, kw_only=True, eq=F
     media: str = "application/json"
     errors: tuple[type[PenstockError], ...] = ()  # besides those implied by path, body and role
     is_idempotent: bool = False  # clients repeat it if the answer is lost, as they do each GET
-
-
-def about(text: str) -> Meta:
-    """Describe a field."""
-    return Meta(description=text)
 
 
 def one_of(*names: str) -> Meta:

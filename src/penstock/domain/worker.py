@@ -18,10 +18,10 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
 from penstock.domain.datetimes import moment_of
+from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest, WorkerGone, WrongState
 from penstock.domain.limits import MINUTE, NUL, SECOND, Limits
 from penstock.domain.message.draft import is_label
@@ -55,15 +55,13 @@ PRESENT = frozenset({WorkerState.ACTIVE, WorkerState.DRAINING})
 class NewWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a worker reports about itself when it registers."""
 
-    name: Annotated[str | None, Meta(description="Its name, which other workers may share.")] = None
-    host: Annotated[str | None, Meta(description="The machine it runs on.")] = None
-    pid: Annotated[int | None, Meta(description="The id of its process.")] = None
-    queues: Annotated[
-        tuple[str, ...], Meta(description="The queues it claims from; empty: any.")
-    ] = ()
-    kinds: Annotated[tuple[str, ...], Meta(description="The kinds it handles; empty: all.")] = ()
-    slots: Annotated[int, Meta(description="How many messages it handles at a time.")] = 1
-    labels: Annotated[dict[str, str], Meta(description="Its labels.")] = {}
+    name: Annotated[str | None, about("Its name, which other workers may share.")] = None
+    host: Annotated[str | None, about("The machine it runs on.")] = None
+    pid: Annotated[int | None, about("The id of its process.")] = None
+    queues: Annotated[tuple[str, ...], about("The queues it claims from; empty: any.")] = ()
+    kinds: Annotated[tuple[str, ...], about("The kinds it handles; empty: all.")] = ()
+    slots: Annotated[int, about("How many messages it handles at a time.")] = 1
+    labels: Annotated[dict[str, str], about("Its labels.")] = {}
 
 
 class Worker(msgspec.Struct, frozen=True):
