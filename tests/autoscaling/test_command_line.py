@@ -17,8 +17,8 @@ import pytest
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.scaling.fleet_status import FleetStatus
+from penstock.outbound.replicas.launch import start_time
 from penstock.outbound.replicas.ledger import LedgerState
-from penstock.outbound.replicas.process_table import start_time
 from penstock.wiring.autoscaling import FOLDER
 from penstock.wiring.broker import Broker
 from tests.autoscaling import shop

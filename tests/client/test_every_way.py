@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from penstock import Penstock
-from penstock.domain.queue.counts import Counts
-from penstock.runtime.recurring import ScheduleDuty
+from penstock.domain.queue.queue import Counts
+from penstock.runtime.duties import ScheduleDuty
 from penstock.wiring.broker import Broker
 from tests.client.driver import WorkerDriver
 from tests.clocks import ManualClock

@@ -9,7 +9,7 @@ import pytest
 from penstock import Penstock
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import InvalidRequest
-from penstock.runtime.recurring import ScheduleDuty
+from penstock.runtime.duties import ScheduleDuty
 from tests.client.jobs.driver import JobDriver
 from tests.edge.api import a_name
 from tests.edge.live import LiveServer

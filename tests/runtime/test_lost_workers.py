@@ -17,9 +17,9 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.topic import Dispatch, node_queue_name
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from penstock.outbound.dice import SystemDice
-from penstock.runtime import lost_workers
+from penstock.runtime import worker_duties
 from penstock.runtime.duties import Pruner
-from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.worker_duties import WorkerReaper
 from penstock.services import workers as services
 from penstock.services.bus import Bus
 from penstock.services.directory import Directory
@@ -211,8 +211,8 @@ def test_many_leases_come_back_in_chunks(
     driver, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(services, "MAX_HELD", 2)
-    monkeypatch.setattr(lost_workers, "MAX_HELD", 2)
-    monkeypatch.setattr(lost_workers, "_CHUNKS_PER_TICK", 2)
+    monkeypatch.setattr(worker_duties, "MAX_HELD", 2)
+    monkeypatch.setattr(worker_duties, "_CHUNKS_PER_TICK", 2)
     worker = register(workers)
     driver.send_many(mail, 5)
     driver.claim(mail, 5, claimed_by=worker.id)

@@ -22,7 +22,7 @@ from penstock.domain.schedule.schedule import (
     Template,
 )
 from penstock.outbound.dice import SystemDice
-from penstock.runtime.recurring import ScheduleDuty
+from penstock.runtime.duties import ScheduleDuty
 from penstock.services.recurring import RecurringService
 from penstock.store.postgres.connection import PostgresDatabase
 from tests.store.backends import Open
@@ -161,7 +161,7 @@ def test_many_waiting_schedules_do_not_block_others(
     recurrer: ScheduleDuty,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.runtime.recurring._AT_ONCE", 2)
+    monkeypatch.setattr("penstock.runtime.duties._AT_ONCE", 2)
     for i in range(3):
         declare(recurring, f"a{i}", overlap=Overlap.WAIT)
     driver.clock.advance(hours=1)

@@ -20,9 +20,8 @@ from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import LIVE, NEXT_ORDER, PURGED, Message, State
-from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.group_limit import HELD_BACK
-from penstock.domain.queue.queue import DedupScope, Queue
+from penstock.domain.queue.queue import Counts, DedupScope, Queue
 from penstock.ports.store import Claim, Sent
 from tests.store.limits_model import LimitsModel
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.application import RegistryStatus
+from penstock.worker.assignment import MAX_NUMBER, Prefetch
 from penstock.worker.beats import Beats
-from penstock.worker.outage import OutageReporter
-from penstock.worker.prefetch import MAX_NUMBER, Prefetch
+from penstock.worker.log import OutageReporter
+from penstock.worker.processes.child import acts_for
 from penstock.worker.processes.job_table import EntryState, JobTable, TableEntry
-from penstock.worker.processes.leftovers import acts_for
 from penstock.worker.processes.process_exit import LOOP_FAILED, ProcessExit
 
 # ---- prefetch

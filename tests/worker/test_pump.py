@@ -12,7 +12,7 @@ from penstock.domain.errors import InvalidRequest, LeaseLost, StoreUnavailable
 from penstock.domain.message.lifecycle import State
 from penstock.worker.handling import run
 from penstock.worker.lease_keeper import NOTICE_MS
-from penstock.worker.processes.leftovers import acts_for
+from penstock.worker.processes.child import acts_for
 from penstock.worker.processes.process_exit import ProcessExit
 from tests.worker.driver import LEASE_MS, LuckyDice
 

@@ -17,7 +17,7 @@ from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.queue import problem
 from penstock.domain.queue.problem import Problem, QueueSnapshot, TransactionKind
-from penstock.domain.store import damage as domain_damage
+from penstock.domain.store import finding as domain_finding
 
 
 class Stats(AnswerRecord, frozen=True):
@@ -133,7 +133,7 @@ class Damage(AnswerRecord, frozen=True):
     ]
 
     @classmethod
-    def of(cls, damage: domain_damage.Damage) -> Self:
+    def of(cls, damage: domain_finding.Damage) -> Self:
         pages = [
             DamagedPage(
                 page=page.page_no,

@@ -21,7 +21,6 @@ from penstock.api.operation import (
 )
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import QueueExists, QueueNotEmpty
-from penstock.domain.queue import counts as domain_counts
 from penstock.domain.queue import queue as domain_queue
 from penstock.domain.queue.queue import QueueSettings
 
@@ -35,7 +34,7 @@ class Counts(AnswerRecord, frozen=True):
     dead: Annotated[int, about("The number of dead messages, which wait for a redrive.")]
 
     @classmethod
-    def of(cls, counts: domain_counts.Counts) -> Self:
+    def of(cls, counts: domain_queue.Counts) -> Self:
         return cls(
             waiting=counts.waiting, ready=counts.ready, leased=counts.leased, dead=counts.dead
         )
@@ -53,7 +52,7 @@ class Totals(AnswerRecord, frozen=True):
     claimed: Annotated[int, about("The number of messages returned by claims.")]
 
     @classmethod
-    def of(cls, counts: domain_counts.Counts) -> Self:
+    def of(cls, counts: domain_queue.Counts) -> Self:
         return cls(
             sent=counts.sent_total,
             done=counts.done_total,
@@ -88,7 +87,7 @@ class Queue(AnswerRecord, frozen=True):
     def of(
         cls,
         queue: domain_queue.Queue,
-        counts: domain_counts.Counts,
+        counts: domain_queue.Counts,
         instant: Callable[[int], Instant],
         *,
         oldest_ready_at: int | UnsetType | None = UNSET,

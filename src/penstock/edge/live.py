@@ -14,7 +14,7 @@ from penstock.domain.errors import TooManyWaiting
 from penstock.edge.server.stream import Stream, event
 from penstock.services.overview import OverviewLook, OverviewService
 from penstock.supervision.health import Health, NodePart
-from penstock.supervision.tasks import start_supervised
+from penstock.supervision.threads import start_supervised
 
 EVERY_S = 1.0
 _PATIENCE_S = 5.0

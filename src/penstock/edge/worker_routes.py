@@ -6,7 +6,7 @@ from penstock.domain.queue.queue import QueueSettings
 from penstock.edge.izenda.api import TaskApi
 from penstock.edge.server.router import HttpRoute
 from penstock.runtime.waiting_claims import WaitingClaims
-from penstock.services.protocol_queue import ProtocolQueue
+from penstock.services.queues import ProtocolQueue
 from penstock.wiring.broker import Broker
 
 

@@ -12,10 +12,8 @@ from penstock.domain.circuit.overrides import NONE
 from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Work
-from penstock.services.circuits.breaker import Breaker
-from penstock.services.circuits.overrides import Change
-from penstock.services.circuits.settings import CircuitSettingsService as Settings
-from penstock.services.circuits.settings import SettingsView
+from penstock.services.circuits.breaker import Breaker, ChangeOverrides, SettingsView
+from penstock.services.circuits.breaker import CircuitSettingsService as Settings
 
 Values = dict[str, Any]
 
@@ -64,7 +62,9 @@ class CircuitSettingsOperations:
     def reset(self, call: Call[None, CircuitRoute]) -> Work[CircuitSettings]:
         return self._change(call, lambda _: NONE)
 
-    def _change(self, call: Call[Any, CircuitRoute], change: Change) -> Work[CircuitSettings]:
+    def _change(
+        self, call: Call[Any, CircuitRoute], change: ChangeOverrides
+    ) -> Work[CircuitSettings]:
         circuit, route = call.path["circuit"], call.query.route
         return self._settings.change(circuit, change, route=route).map(_settings)
 

@@ -18,7 +18,7 @@ from penstock.operations.call import Call, Handlers
 from penstock.operations.drafts import text_of
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import Steps
-from penstock.services.deliveries import DeliveryService
+from penstock.services.routes import DeliveryService
 
 MAX_HEADERS = 100
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")

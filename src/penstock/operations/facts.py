@@ -12,7 +12,7 @@ from penstock.domain.fact import FactFilter
 from penstock.operations.call import Call, Handlers
 from penstock.operations.cursor import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Work
-from penstock.services.facts import FactService
+from penstock.services.history import FactService
 
 
 class FactOperations:

@@ -23,10 +23,9 @@ from penstock.domain.datetimes import read_instant
 from penstock.domain.queue import problem
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services import graphs
-from penstock.services.graphs import Graphs
+from penstock.services import overview as overviews
 from penstock.services.history import HistoryService
-from penstock.services.overview import OverviewService
+from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueView
 from penstock.services.routes import RouteService
 
@@ -109,7 +108,7 @@ class OverviewOperations:
     def samples(self, call: Call[None, GetSamples]) -> Work[Graph]:
         begin, end = call.query.from_, call.query.to
 
-        def answer(graph: graphs.Graph) -> Graph:
+        def answer(graph: overviews.Graph) -> Graph:
             return Graph(
                 from_=call.instant(graph.from_at),
                 to=call.instant(graph.to_at),

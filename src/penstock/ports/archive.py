@@ -15,7 +15,7 @@ LakeRow = tuple[Any, ...]  # in the order of the table's columns
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The greatest numbers, and the transactions that are writing (domain/lake/final_cuts.py)."""
+    """The greatest numbers, and the transactions that are writing (domain/lake/progress.py)."""
 
     cut: Cut
     writers: frozenset[str]

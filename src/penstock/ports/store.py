@@ -21,10 +21,9 @@ from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
 from penstock.domain.message.selection import Pick
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
-from penstock.domain.store.damage import Damage
+from penstock.domain.store.finding import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DocumentStore, DutyStore
 from penstock.ports.deliveries import DeliveryStore

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
+from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.lake.progress import EVERYTHING, Forgettable, forgettable
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import move_task as move
+from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text, instant_text
+from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.services.moves import MoveService
+from penstock.services.recurring import RecurringService
 
 _CHUNK = 500
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
@@ -153,3 +158,69 @@ def _expire(queue_no: int, now: int) -> Callable[[Session], int]:
 
 def _drop_day(day: int, now: int) -> Callable[[Session], None]:
     return lambda session: session.maintenance.drop_day(day, now=now)
+
+
+_recurring_log = logging.getLogger("penstock.recurring")
+_AT_ONCE = 100
+_LOOK_MS = 1_000  # longest interval: other processes declare and change schedules too
+
+
+class ScheduleDuty:
+    name = "recurring"
+
+    def __init__(self, recurring: RecurringService) -> None:
+        self._recurring = recurring
+
+    def tick(self, now: int) -> int:
+        # A schedule stays due while its previous message has not ended: page past it.
+        last = (-1, "")
+        while due := self._recurring.due(now=now, limit=_AT_ONCE, after=last).result():
+            for _, name in due:
+                self._fire(name, now)
+            last = due[-1]
+        next_at = self._recurring.next_at(now=now).result()
+        soon = now + _LOOK_MS
+        return soon if next_at is None else min(soon, next_at)
+
+    def _fire(self, name: str, now: int) -> None:
+        """A schedule that cannot fire stays due and must not block those after it."""
+        try:
+            self._recurring.fire(name, now=now).result()
+        except StoreUnavailable:
+            raise  # no other schedule can fire either
+        except PenstockError as error:
+            _recurring_log.error("recurring work %s could not be sent: %s", name, error)
+
+
+_clock_log = logging.getLogger("penstock.clock")
+
+
+class ClockWatch:
+    """Warns once when the wall clock has been set, and logs when both agree again.
+
+    The store's time follows the wall clock only at the next start, so that leases and delays stay
+    exact.  Until then due dates are early or late by the difference.
+    """
+
+    name = "clock"
+
+    def __init__(self, wall: Clock, *, every_ms: int) -> None:
+        self._wall = wall
+        self._every_ms = every_ms
+        self._is_apart = False
+
+    def tick(self, now: int) -> int:
+        ahead_ms = now - self._wall.now()
+        was_apart, self._is_apart = self._is_apart, abs(ahead_ms) > MAX_CARRY_MS
+        if self._is_apart and not was_apart:
+            _clock_log.warning(
+                "the store's time is %s, %s %s the wall clock (%s): due dates are judged by the"
+                " store's time until all processes that use the store are stopped and started",
+                instant_text(now),
+                difference_text(ahead_ms),
+                "ahead of" if ahead_ms > 0 else "behind",
+                instant_text(now - ahead_ms),
+            )
+        elif was_apart and not self._is_apart:
+            _clock_log.info("the wall clock and the store's time agree again")
+        return now + self._every_ms

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.minute_counters import (
     ALL,
     MINUTES_KEPT_MS,
@@ -21,6 +20,7 @@ from penstock.domain.queue.minute_counters import (
     MinuteCounters,
     latency_of,
 )
+from penstock.domain.queue.queue import Counts
 from penstock.ports.store import Session, Store
 from penstock.runtime.duties import read_forgettable
 

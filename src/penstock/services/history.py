@@ -1,4 +1,4 @@
-"""History of finished messages, statistics of all queues, readiness of the store."""
+"""History: finished messages, facts, statistics of all queues, readiness of the store."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from penstock.domain import fact as facts
 from penstock.domain.errors import MessageNotFound, QueueNotFound
+from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.limits import Limits
 from penstock.domain.message.history import Attempt, Ending, HistoryFilter, check_filter
 from penstock.domain.message.lifecycle import Content
-from penstock.domain.queue.counts import Counts
-from penstock.domain.store.damage import Damage
+from penstock.domain.queue.queue import Counts
+from penstock.domain.store.finding import Damage
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
@@ -111,3 +113,13 @@ def _names(session: Session, queue_nos: Iterable[int]) -> set[str]:
         except QueueNotFound:
             names.add("")
     return names
+
+
+class FactService:
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self._store = store
+        self._limits = limits
+
+    def search(self, wanted: FactFilter) -> Work[list[Fact]]:
+        facts.check_filter(wanted, max_limit=self._limits.max_claim)
+        return read(self._store, lambda session: session.facts.search(wanted))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty, QueueNotFound
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, QueueSettings, check_name, check_settings
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.queue import Counts, Queue, QueueSettings, check_name, check_settings
 from penstock.ports.clock import Clock
-from penstock.ports.store import Session, Store
-from penstock.ports.unit_of_work import Steps, Work, read, write
+from penstock.ports.store import Sent, Session, Store
+from penstock.ports.unit_of_work import Steps, Work, await_steps, read, write
 from penstock.services.circuits import transitions
 from penstock.services.directory import Directory
+from penstock.services.messages import MessageService
 
 CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven
 
@@ -257,3 +258,30 @@ def _existing(session: Session, name: str) -> Queue:
 def _view(session: Session, queue: Queue) -> QueueView:
     counts = session.queues.counts([queue.queue_no])[queue.queue_no]
     return QueueView(queue, counts, session.queues.oldest_ready_at(queue.queue_no))
+
+
+T = TypeVar("T")
+
+
+class ProtocolQueue:
+    def __init__(
+        self, queues: QueueService, messages: MessageService, *, name: str, settings: QueueSettings
+    ) -> None:
+        self._queues = queues
+        self._messages = messages
+        self._settings = settings
+        self.name = name
+
+    async def send(self, draft: Draft) -> Sent:
+        async def do(queue: Queue) -> Sent:
+            return await await_steps(self._messages.send_one(queue.name, draft))
+
+        return await self.use(do)
+
+    async def use(self, do: Callable[[Queue], Awaitable[T]]) -> T:
+        """Run `do` with the queue; if the queue was just removed, run it again with a new one."""
+        queues, name, settings = self._queues, self.name, self._settings
+        try:
+            return await do(await await_steps(queues.get_or_create(name, settings)))
+        except QueueNotFound:
+            return await do(await await_steps(queues.load_or_create(name, settings)))

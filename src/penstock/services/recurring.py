@@ -20,10 +20,8 @@ from penstock.domain.message.draft import NewMessage, is_label, send
 from penstock.domain.message.ids import ID_DIGITS, uuid7
 from penstock.domain.message.lifecycle import LIVE
 from penstock.domain.queue.queue import Queue
-from penstock.domain.schedule import ownership
 from penstock.domain.schedule import schedule as schedules
-from penstock.domain.schedule.ownership import RETIRED
-from penstock.domain.schedule.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
+from penstock.domain.schedule.schedule import RETIRED, CatchUp, Overlap, Rhythm, Schedule, Template
 from penstock.domain.worker import Worker
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
@@ -249,9 +247,9 @@ def _dropped(
     found = [
         schedule
         for schedule in session.schedules.of_owner(owner)
-        if ownership.is_dropped(schedule, owner=owner, declared=declared, now=now) and may(schedule)
+        if schedules.is_dropped(schedule, owner=owner, declared=declared, now=now) and may(schedule)
     ]
-    if found and ownership.is_contested(_workers(session), owner=owner, declared=declared, now=now):
+    if found and schedules.is_contested(_workers(session), owner=owner, declared=declared, now=now):
         return []
     return found
 

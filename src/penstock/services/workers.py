@@ -8,7 +8,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from penstock.domain import worker as workers
-from penstock.domain.errors import InvalidRequest, PenstockError, WorkerGone, WorkerNotFound
+from penstock.domain.errors import (
+    InvalidRequest,
+    PenstockError,
+    QueueNotFound,
+    WorkerGone,
+    WorkerNotFound,
+)
 from penstock.domain.limits import MINUTE, Limits
 from penstock.domain.message.ids import ID_DIGITS, uuid7
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
@@ -18,7 +24,8 @@ from penstock.domain.worker import VALID_MS, NewWorker, Worker, WorkerState, che
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Session, Store
 from penstock.ports.ticket import Ticket
-from penstock.ports.unit_of_work import Work, read, write
+from penstock.ports.unit_of_work import Steps, Work, read, write
+from penstock.services.directory import Directory
 
 MAX_HELD = 1_000  # leases per answer, and released per transaction
 _MAX_LOST = 100  # workers in one step
@@ -253,3 +260,45 @@ def _note(session: Session, kind: str, worker: Worker, *, at: int) -> None:
     else:
         data |= {"queues": worker.queues, "kinds": worker.kinds, "slots": worker.slots}
     session.facts.add(kind, worker.id, at=at, data=data)
+
+
+class TaskLeases:
+    def __init__(
+        self,
+        workers: WorkerService,
+        directory: Directory,
+        *,
+        queue: str,
+        grace_ms: int,
+        most_ms: int,
+    ) -> None:
+        """`queue`: the queue of tasks, which need not exist yet."""
+        self._workers = workers
+        self._directory = directory
+        self._grace_ms = grace_ms
+        self._most_ms = most_ms
+        self.queue = queue
+
+    def lease_ms(self, worker: Worker, *, now: int) -> int:
+        """A little longer than the worker counts as alive, so that its loss is noticed first."""
+        return min(max(0, worker.alive_until - now) + self._grace_ms, self._most_ms)
+
+    def beat(self, worker_id: str) -> Steps[Worker | None]:
+        """Extend the leases; None: the worker must register again."""
+        worker = yield from self._workers.beat(worker_id)
+        if worker is None or not (yield from self._has_queue()):
+            return worker
+        held = yield from self._workers.leases_in(worker, self.queue)
+        if held:
+            delay_ms = self.lease_ms(worker, now=worker.beat_at)
+            yield self._workers.act_on(held, Verb.EXTEND, delay_ms=delay_ms)
+        return worker
+
+    def _has_queue(self) -> Steps[bool]:
+        if self._directory.cached(self.queue) is not None:
+            return True
+        try:
+            yield from self._directory.load(self.queue)
+        except QueueNotFound:
+            return False
+        return True

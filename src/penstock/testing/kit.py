@@ -24,7 +24,7 @@ from penstock.testing.inline import Inline
 from penstock.testing.runs import KitRunner, Run
 from penstock.testing.views import JobQuery, JobView
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.slots.coroutines import run_here
+from penstock.worker.slots.loop_thread import run_here
 
 P = ParamSpec("P")
 

@@ -17,45 +17,45 @@ from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Store
 from penstock.ports.wakeups import Wakeups
 from penstock.runtime.circuit_duties import circuit_duties
-from penstock.runtime.clock_watch import ClockWatch
-from penstock.runtime.duties import Expirer, Mover, PeriodicDuty, Pruner, Reaper
+from penstock.runtime.duties import (
+    ClockWatch,
+    Expirer,
+    Mover,
+    PeriodicDuty,
+    Pruner,
+    Reaper,
+    ScheduleDuty,
+)
 from penstock.runtime.loop import Duty, DutyLoop
-from penstock.runtime.lost_workers import WorkerReaper
 from penstock.runtime.minute_counters import Sampler
 from penstock.runtime.pusher.tally import PushTally
 from penstock.runtime.pusher.thread import PusherThread
-from penstock.runtime.recurring import ScheduleDuty
-from penstock.runtime.worker_queues import WorkerQueueReaper
+from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
+from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.insight import CircuitInsight
 from penstock.services.circuits.job_routes import JobRoutes
-from penstock.services.deliveries import DeliveryService
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
-from penstock.services.facts import FactService
-from penstock.services.graphs import Graphs
-from penstock.services.history import HistoryService
-from penstock.services.keys import Keyring, KeyService
-from penstock.services.logins import LoginService
+from penstock.services.history import FactService, HistoryService
+from penstock.services.lake import Tables
 from penstock.services.messages import MessageService
 from penstock.services.moves import MoveService
 from penstock.services.notifications import NotificationService
-from penstock.services.overview import OverviewService
+from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
-from penstock.services.routes import RouteService
+from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
 from penstock.services.selection import SelectionService
-from penstock.services.tables import Tables
-from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import WorkerService
+from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.store import SqlStore, migrate_sqlite, open_sqlite
 from penstock.supervision.health import Health
-from penstock.wiring.lake_writers import archive_loop
+from penstock.wiring.archive_commands import archive_loop
 from penstock.wiring.pushing import pusher_thread
 
 _MOVES_EVERY_MS = 500  # the longest wait of a new move for its first step

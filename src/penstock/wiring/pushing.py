@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.ports.clock import Clock
 from penstock.ports.sender import PushRequest, PushResponse, Sender
-from penstock.runtime.pusher.backoff import BackoffSettings
+from penstock.runtime.pusher.outgoing import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from penstock.runtime.pusher.thread import PusherThread, WakeupEvent
 from penstock.settings.push import PushSettings

@@ -12,7 +12,27 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import SECOND
 from penstock.domain.queue.queue import check_name
 from penstock.domain.worker import BEAT_MS
-from penstock.worker.prefetch import MAX_NUMBER
+
+_WINDOW_MS = 20
+_AHEAD_MS = 50
+MAX_NUMBER = 500
+
+
+class Prefetch:
+    def __init__(self) -> None:
+        self._since: int | None = None
+        self._done = 0
+        self.ahead = 0
+
+    def note(self, done: int, *, now: int) -> None:
+        if self._since is None:
+            self._since = now
+        self._done += done
+        passed = now - self._since
+        if passed >= _WINDOW_MS:
+            self.ahead = min(self._done * _AHEAD_MS // passed, MAX_NUMBER)
+            self._since, self._done = now, 0
+
 
 MIN_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
 _SHORTEST_LEASE_MS = 1_000

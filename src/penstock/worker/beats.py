@@ -11,7 +11,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.worker import MAX_KINDS, MAX_QUEUES, NewWorker
 from penstock.worker.application import RegistryStatus, WorkerRegistry
 from penstock.worker.assignment import Assignment
-from penstock.worker.outage import OutageReporter
+from penstock.worker.log import OutageReporter
 
 _log = logging.getLogger("penstock.worker")
 _AFTER_ERROR_MS = 5_000

@@ -5,11 +5,36 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from enum import Enum, auto
+from typing import Protocol
 
 import msgspec
 
 from penstock.domain.message.lease import Verb
-from penstock.worker.handler import Handler
+from penstock.domain.message.retry import Backoff
+
+
+class Handler(Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def timeout_ms(self) -> int | None: ...
+    @property
+    def retries_timeouts(self) -> bool: ...
+    @property
+    def backoff(self) -> Backoff | None:
+        """None: use the queue's back-off."""
+        ...
+
+    def bind(self, body: str) -> Callable[[], object]:
+        """Return the call with its arguments; raises InvalidRequest if the body does not match.
+
+        If the result, or the result of a returned coroutine, is an Outcome, it decides what happens
+        to the job; any other result completes it.
+        """
+        ...
+
 
 LATE_START_MS = 20  # a shorter wait is not worth an act
 

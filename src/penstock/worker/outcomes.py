@@ -15,9 +15,8 @@ from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import retry
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import Bury, Cancel, Retry, Snooze, instance_of
-from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.error_text import error_text, shortened
-from penstock.worker.handler import Handler
 
 NOT_COMMITTED = "the transaction in which it completed itself was not committed"
 

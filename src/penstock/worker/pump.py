@@ -14,15 +14,13 @@ from penstock.domain.errors import LeaseLost, NotFound, PenstockError
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.worker.application import ActAnswer, Handlers, JobSource, Unanswered
-from penstock.worker.assignment import Assignment
+from penstock.worker.assignment import Assignment, Prefetch
 from penstock.worker.circuit_gate import CircuitGate
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
 from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
-from penstock.worker.log import JobLog
-from penstock.worker.outage import OutageReporter
+from penstock.worker.log import JobLog, OutageReporter
 from penstock.worker.outcomes import time_out
-from penstock.worker.prefetch import Prefetch
 from penstock.worker.processes.job_table import JobTable
 from penstock.worker.slots.slots import Slots
 

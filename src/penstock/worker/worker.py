@@ -22,9 +22,9 @@ from penstock.worker.assignment import Assignment, WorkerOptions, assignment_of
 from penstock.worker.beats import Beats, describe_worker
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn
 from penstock.worker.handling import fail, run, run_async
-from penstock.worker.outage import OutageReporter, Report, log_outage
+from penstock.worker.log import OutageReporter, Report, log_outage
 from penstock.worker.processes.job_table import JobTable
-from penstock.worker.processes.retirement import has_limits, reason_to_retire, resident_bytes
+from penstock.worker.processes.process_exit import has_limits, reason_to_retire, resident_bytes
 from penstock.worker.processes.startup import unknown_queues
 from penstock.worker.pump import Pump
 from penstock.worker.slots.async_slots import EventLoop

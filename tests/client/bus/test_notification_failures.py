@@ -7,7 +7,7 @@ import pytest
 from penstock import RetrySchedule, current
 from penstock.domain.message.lifecycle import State
 from penstock.runtime.duties import Reaper
-from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.worker_duties import WorkerReaper
 from tests.client.bus.hand_worker import HandWorker
 
 

@@ -36,7 +36,7 @@ from penstock.operations.circuits import CircuitOperations
 from penstock.operations.deliveries import DeliveryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.routes import RouteOperations
-from penstock.services.deliveries import DeliveryService
+from penstock.services.routes import DeliveryService
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.domain.lake.final_cuts import FinalCuts
+from penstock.domain.lake.progress import FinalCuts
 
 
 def test_a_look_without_writers_is_final_at_once():

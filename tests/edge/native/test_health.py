@@ -32,7 +32,7 @@ def own_api(served: LiveServer) -> Api:
 @pytest.fixture
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed part stays down long enough to be seen."""
-    monkeypatch.setattr("penstock.supervision.restarts.FIRST_PAUSE_S", 1.0)
+    monkeypatch.setattr("penstock.supervision.threads.FIRST_PAUSE_S", 1.0)
 
 
 def failing_once(does: Callable[..., Any], *, per_object: bool = False) -> Callable[..., Any]:

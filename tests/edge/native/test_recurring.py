@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.runtime.recurring import ScheduleDuty
+from penstock.runtime.duties import ScheduleDuty
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.live import LiveServer

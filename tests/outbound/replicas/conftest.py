@@ -15,14 +15,13 @@ import pytest
 from penstock.domain.limits import Limits
 from penstock.domain.scaling.fleet import Processes
 from penstock.outbound.dice import SystemDice
-from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.launch import Launch, orphans, start_time
 from penstock.outbound.replicas.ledger import LedgerState
-from penstock.outbound.replicas.process_table import orphans, start_time
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
 from penstock.services.workers import WorkerService
 from penstock.store.store import open_sqlite
-from penstock.wiring.fleet_registry import StoreFleetRegistry
+from penstock.wiring.autoscaling import StoreFleetRegistry
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
 

@@ -12,7 +12,7 @@ from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
 from penstock.domain.scaling.fleet import CommandSpec
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.command import CommandReplicas
-from penstock.outbound.replicas.process_table import start_time
+from penstock.outbound.replicas.launch import start_time
 from tests.clocks import NOON
 from tests.support.waiting import eventually
 

@@ -10,7 +10,7 @@ from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker
 from penstock.outbound.replicas.external import ExternalReplicas
 from penstock.ports.fleet_registry import FLEET
-from penstock.wiring.fleet_registry import StoreFleetRegistry
+from penstock.wiring.autoscaling import StoreFleetRegistry
 from tests.clocks import NOON
 
 

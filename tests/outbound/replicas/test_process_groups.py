@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.launch import Launch, orphans, start_time
 from penstock.outbound.replicas.ledger import Started
-from penstock.outbound.replicas.process_table import orphans, start_time
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import PATIENCE_S, kill, read_ledger, soon_gone
 from tests.support.waiting import eventually

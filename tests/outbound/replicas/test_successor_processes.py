@@ -12,7 +12,7 @@ import pytest
 
 from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.outbound.replicas.process_table import send, start_time
+from penstock.outbound.replicas.launch import send, start_time
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import PATIENCE_S, kill, pids, read_ledger, soon_gone
 from tests.support.waiting import eventually

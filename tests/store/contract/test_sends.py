@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from penstock.domain.errors import QueueFull, QueueNotFound
 from penstock.domain.limits import HOUR, MINUTE
 from penstock.domain.message.lifecycle import Content, State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Ordering
+from penstock.domain.queue.queue import Counts, Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
 from tests.store.comparable import unnumbered

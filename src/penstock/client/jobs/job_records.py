@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.api.messages import Message
 from penstock.api.queues import Totals
-from penstock.domain.queue import counts
+from penstock.domain.queue.queue import Counts
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -31,4 +31,4 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
     ready: int = 0
     leased: int = 0
     dead: int = 0
-    totals: Totals = Totals.of(counts.Counts())
+    totals: Totals = Totals.of(Counts())

@@ -1,8 +1,8 @@
-r"""Routes: where a queued request goes.
+"""Routes: where a queued request goes.
 
 A route table is an ordered list; a request belongs to the first route whose pattern matches its
 whole URI, query included.  `$1`, `$2` … in a route's URL stand for the groups of its pattern.
-`services/route_rules.py` parses the JSON form of a table.
+`domain/delivery/route_rules.py` parses the JSON form of a table.
 """
 
 from __future__ import annotations
@@ -10,15 +10,46 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.delivery.addresses import Guard, Refused, literal
 from penstock.domain.delivery.pattern import Groups, InvalidPattern, compile_pattern
-from penstock.domain.delivery.uri import has_dot_segment
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.domain.limits import SECOND
+
+_SEPARATOR = re.compile(rb"[/\\]")
+_DOTS = frozenset({b".", b".."})
+_MAX_DECODINGS = 4
+
+
+def check_uri(uri: str) -> str:
+    """Return a path with its query, or raise InvalidUri."""
+    if "#" in uri:
+        raise InvalidUri(
+            f"uri {uri[:200]!r} has a fragment, which is never sent: write a literal # as %23"
+        )
+    if has_dot_segment(uri):
+        raise InvalidUri(
+            f"uri {uri[:200]!r} has a dot segment: send the path that it stands for instead"
+        )
+    return uri
+
+
+def has_dot_segment(uri: str) -> bool:
+    """Whether the path has one; dots in the query are not segments."""
+    path = uri.partition("?")[0].encode("utf-8", "surrogatepass")
+    for _ in range(_MAX_DECODINGS):
+        if any(part.partition(b";")[0] in _DOTS for part in _SEPARATOR.split(path)):
+            return True
+        decoded = unquote_to_bytes(path)
+        if decoded == path:
+            return False
+        path = decoded
+    return True  # encoded more times than any client would by accident
+
 
 DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for queued requests
 

@@ -9,8 +9,7 @@ import msgspec
 
 from penstock.domain.delivery.bulkhead import PATIENCE_MS
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue
+from penstock.domain.queue.queue import Counts, Queue
 
 HANGING_AFTER_MS = PATIENCE_MS  # a delivery without an answer for this long hangs
 STUCK_AFTER_MS = 5 * MINUTE  # the next message may wait this long before the queue counts as stuck

@@ -18,8 +18,7 @@ from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import MessageService
-from penstock.services.protocol_queue import ProtocolQueue
-from penstock.services.queues import QueueService
+from penstock.services.queues import ProtocolQueue, QueueService
 from penstock.settings.values import AweqSettings
 
 _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -14,7 +14,7 @@ from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.deliveries import DeliveryService
+from penstock.services.routes import DeliveryService
 
 
 class PushApi:

@@ -35,9 +35,8 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import MessageService, MessageView
-from penstock.services.protocol_queue import ProtocolQueue
-from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import WorkerService
+from penstock.services.queues import ProtocolQueue
+from penstock.services.workers import TaskLeases, WorkerService
 
 _new_task = msgspec.json.Decoder(wire.NewTaskIn)
 _dequeue = msgspec.json.Decoder(wire.NextTaskIn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from penstock.domain.store.damage import Damage
+from penstock.domain.store.finding import Damage
 from penstock.edge.metrics.text import family
 from penstock.services.queues import QueueView
 

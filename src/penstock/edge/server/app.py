@@ -17,8 +17,7 @@ from penstock.domain.errors import (
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute, Refuse, Router
-from penstock.services.keys import Keyring
-from penstock.services.logins import LoginService
+from penstock.services.access import Keyring, LoginService
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 has no host

@@ -36,9 +36,8 @@ from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.scaling.fleet import Processes
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas import crash_backoff
-from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.launch import Launch, orphans, send, start_time
 from penstock.outbound.replicas.ledger import Ledger, LedgerState, Started
-from penstock.outbound.replicas.process_table import orphans, send, start_time
 from penstock.outbound.replicas.registered import RegisteredReplicas, others
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.fleet_registry import FleetMember, FleetRegistry

@@ -1,6 +1,6 @@
 """Writes history, attempts, facts and counters to the lake, each row exactly once.
 
-domain/lake/progress.py explains why that survives a kill at any point, domain/lake/final_cuts.py
+domain/lake/progress.py explains why that survives a kill at any point, domain/lake/progress.py
 how far it is safe to read.  Reads are short pages, each in its own transaction.
 """
 
@@ -16,9 +16,8 @@ import msgspec
 from penstock.domain.errors import LakeRefused, ShuttingDown
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake import progress as archive
-from penstock.domain.lake.final_cuts import FinalCuts
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
+from penstock.domain.lake.progress import ArchiveSource, Cut, FinalCuts, Mark, Place
 from penstock.domain.limits import DAY
 from penstock.ports.archive import LakeFileWriter, LakePage, LakeRow, LakeWriter
 from penstock.ports.clock import Clock

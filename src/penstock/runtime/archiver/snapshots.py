@@ -20,9 +20,8 @@ import msgspec
 
 from penstock.domain.errors import ShuttingDown, StoreUnavailable
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.final_cuts import FinalCuts
 from penstock.domain.lake.layout import LakeTable, Range, Type
-from penstock.domain.lake.progress import ArchiveSource, Cut
+from penstock.domain.lake.progress import ArchiveSource, Cut, FinalCuts
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue

@@ -19,7 +19,6 @@ from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
 from penstock.domain.scaling.governor import FleetStanding, who_makes_room
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.runtime.autoscaler.background import Background
 from penstock.runtime.autoscaler.fleet_access import (
     ANSWERS,
     COUNT,
@@ -27,6 +26,7 @@ from penstock.runtime.autoscaler.fleet_access import (
     REPLICAS,
     SCALING,
     SOURCE,
+    Background,
     Observation,
     PartFailure,
 )

@@ -6,8 +6,10 @@ A failure is part of the result: it is reported, and does not stop the next run.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -23,6 +25,30 @@ from penstock.domain.scaling.recommendation import (
 )
 from penstock.ports.scaling import LoadSource, ReplicaManager
 
+T = TypeVar("T")
+
+
+class Background(Protocol):
+    def begin(self, name: str, what: Callable[[], T]) -> Future[T]: ...
+
+
+class BackgroundThreads:
+    def begin(self, name: str, what: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        thread = threading.Thread(
+            target=_run, args=(what, future), name=f"penstock-fleet-{name}", daemon=True
+        )
+        thread.start()
+        return future
+
+
+def _run(what: Callable[[], T], future: Future[T]) -> None:
+    try:
+        future.set_result(what())
+    except BaseException as error:
+        future.set_exception(error)
+
+
 SOURCE = "source"  # the parts that may fail
 PRESSURE = "pressure"
 REPLICAS = "replicas"
@@ -31,8 +57,6 @@ ANSWERS = "answers"  # they do not arrive in time
 SCALING = "scaling"  # a decision could not be carried out
 
 _log = logging.getLogger("penstock.scaling")
-
-T = TypeVar("T")
 
 
 class PartFailure(msgspec.Struct, frozen=True):

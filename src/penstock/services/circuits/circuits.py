@@ -26,18 +26,17 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.circuits import transitions
-from penstock.services.circuits.breaker import Breaker, SettingsOf
+from penstock.services.circuits.breaker import Breaker, CircuitSettingsService, SettingsOf
 from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.circuits.permits import (
     PermitRequest,
+    Reporting,
     answer,
     is_alone,
     is_waiting,
     permitted,
     with_waits,
 )
-from penstock.services.circuits.reports import Reporting
-from penstock.services.circuits.settings import CircuitSettingsService
 from penstock.services.routes import RouteService
 
 NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)

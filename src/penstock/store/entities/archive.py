@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
 from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark, Place
 from penstock.domain.message.answer_size import count_fitting
+from penstock.domain.message.lifecycle import Message
 from penstock.ports.archive import LakePage, LakeRow, Look, Snapshot
 from penstock.store.database import QueryResult, Row
 from penstock.store.verbs.transaction_state import TransactionState, json_list
@@ -166,3 +167,26 @@ def _with_booleans(row: Row) -> list[Any]:
     for at in _BOOLEANS:
         values[at] = bool(values[at])
     return values
+
+
+_PAST = ("attempts", "failures", "crashes", "lease_no", "first_leased_at", "last_error")
+
+
+class SqlRestoring:
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
+
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """The ids that the store has, live or in its history."""
+        params = {"ids": json_list(list(ids))}
+        asked = [self._db.ask("restore.known_live", params)]
+        for day in self._transaction.partitions.days():
+            asked.append(self._db.ask("restore.known_ended", params, day=day))
+        return {row[0] for answer in asked for row in answer.rows()}
+
+    def set_past(self, messages: Sequence[Message]) -> None:
+        """Set attempts and errors of messages that were sent in this transaction."""
+        rows = [{"id": m.id} | {name: getattr(m, name) for name in _PAST} for m in messages]
+        if rows:
+            self._db.update("restore.set_past", rows)

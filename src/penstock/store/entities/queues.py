@@ -11,8 +11,7 @@ from penstock.domain.errors import QueueExists
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import PURGED, Content, Message
 from penstock.domain.message.selection import Pick
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, QueueStretch
 from penstock.store.entities.selection import FIRST, look_through
 from penstock.store.limits.limit_changes import LimitChanges

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from penstock.domain.errors import StoreRefused
 from penstock.domain.limits import MINUTE, SECOND
-from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Counts
 from penstock.domain.store.finding import Finding, fail, ok, warn
 from penstock.domain.store.store_time import difference_text, instant_text
 from penstock.store.commit.session import SqlSession

@@ -24,7 +24,6 @@ from penstock.supervision.threads import start_logged
 from penstock.wiring.broker import own_dice, steady_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
 from penstock.worker.beats import describe_worker
-from penstock.worker.processes.app_loading import load_app
 from penstock.worker.processes.child import SANDBOX, command
 from penstock.worker.processes.frames import (
     Drain,
@@ -39,6 +38,7 @@ from penstock.worker.processes.job_table import JobTable
 from penstock.worker.processes.process_exit import LOOP_FAILED, RETIRED, UNUSABLE
 from penstock.worker.processes.startup import (
     FINAL,
+    load_app,
     report_leftovers,
     unknown_queues,
     until_answered,

@@ -1,9 +1,12 @@
-"""The start of a worker process: wait for the store, report leftovers, check the queues."""
+"""The start of a worker process: load the application, wait for the store, report leftovers."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TypeVar
 
 from penstock.domain.errors import (
@@ -15,7 +18,35 @@ from penstock.domain.errors import (
 )
 from penstock.worker.application import Application, JobSource, Unanswered
 from penstock.worker.claimed_job import JobAct
+from penstock.worker.error_text import error_text
 from penstock.worker.processes.frames import WaitingForStore, Wire
+
+_DEFAULT_NAME = "app"
+
+
+def load_app(place: str, *, url: str | None = None, key: str | None = None) -> Application:
+    """Import the application; the working directory is searched too.  Raises InvalidRequest.
+
+    `url` and `key` replace the application's own.
+    """
+    module_name, _, name = place.partition(":")
+    if not module_name:
+        raise InvalidRequest(f"{place!r} does not name a module; use module:name")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise InvalidRequest(f"{place!r} cannot be imported: {error_text(error)}") from error
+    for part in (name or _DEFAULT_NAME).split("."):
+        found = getattr(found, part, None)  # type: ignore[assignment]
+    if not isinstance(found, Application):
+        raise InvalidRequest(f"{place!r} is not an application; it must be app = Penstock(…)")
+    if url is not None:
+        found.use(url, key=key)
+    return found
+
 
 T = TypeVar("T")
 

@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from penstock.worker.slots.coroutines import result_of, run_until
-
-_CLEANING_UP_S = 1.0
+_log = logging.getLogger("penstock.worker")
 
 T = TypeVar("T")
+
+
+def run_until(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> None:
+    """Run a loop until it is stopped and `is_over`; raises what breaks the loop itself."""
+    while not is_over():
+        try:
+            loop.run_forever()  # returns early if a job calls loop.stop()
+        except (SystemExit, KeyboardInterrupt) as error:
+            _log.warning("%s in a task of the event loop", type(error).__name__, exc_info=error)
+
+
+def run_here(awaitable: Awaitable[T]) -> T:
+    """Await it on a new loop in this thread.  Ctrl-C raises KeyboardInterrupt."""
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(result_of(awaitable))
+        while not task.done():
+            try:
+                loop.run_until_complete(task)
+            except SystemExit:
+                pass
+            except RuntimeError:  # "Event loop stopped before Future completed."
+                if loop.is_closed():
+                    raise
+        return task.result()
+
+
+async def result_of(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+_CLEANING_UP_S = 1.0
 
 
 class LoopThread:

@@ -36,8 +36,7 @@ from penstock.worker.processes.frames import (
     Stop,
     Wire,
 )
-from penstock.worker.processes.process_exit import ProcessExit, wait_for
-from penstock.worker.processes.retirement import resident_bytes
+from penstock.worker.processes.process_exit import ProcessExit, resident_bytes, wait_for
 from penstock.worker.slots.lifespan import Lifespan
 from penstock.worker.slots.loop_thread import LoopThread
 

@@ -12,13 +12,13 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 
 if TYPE_CHECKING:
-    from penstock.wiring.damage import SalvageReport
+    from penstock.wiring.maintenance import SalvageReport
 
 MAX_LISTED = 1_000
 
 
 def salvage(args: Namespace, out: Output) -> int:
-    from penstock.wiring.damage import salvage as copy
+    from penstock.wiring.maintenance import salvage as copy
 
     settings = load_settings(args).settings
     with progress("Salvaging") as advance:
@@ -31,7 +31,7 @@ def salvage(args: Namespace, out: Output) -> int:
 
 
 def accept_loss(args: Namespace, out: Output) -> int:
-    from penstock.wiring.damage import accept_loss as accept
+    from penstock.wiring.maintenance import accept_loss as accept
 
     accepted = accept(load_settings(args).settings)
     return out.result(

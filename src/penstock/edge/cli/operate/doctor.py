@@ -64,7 +64,7 @@ def run(args: Namespace, out: Output) -> int:
 
 
 def _findings(args: Namespace) -> Iterator[Finding]:
-    from penstock.wiring.checkup import examine
+    from penstock.wiring.maintenance import examine
 
     try:
         settings = load_settings(args).settings
@@ -73,7 +73,7 @@ def _findings(args: Namespace) -> Iterator[Finding]:
         return
     yield ok("settings", "all values are valid")
     if args.repair_clock:
-        from penstock.wiring.clock_repair import repair_clock
+        from penstock.wiring.maintenance import repair_clock
 
         yield repair_clock(settings)
     yield from examine(settings)

@@ -17,7 +17,7 @@ from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.registry import Command
 
 if TYPE_CHECKING:
-    from penstock.services.keys import KeyService
+    from penstock.services.access import KeyService
 
 ROLES = [str(role) for role in Role]
 

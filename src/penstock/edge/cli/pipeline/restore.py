@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from penstock.pipeline.restore import RestoreFilter
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
 T = TypeVar("T")
 COLUMNS = ("queue", "state", "messages", "without body")
@@ -111,7 +111,7 @@ def _configure_resend(parser: Parser) -> None:
 
 def _restore(args: Namespace, out: Output) -> int:
     from penstock.pipeline import restore
-    from penstock.services.restore import RestoreService
+    from penstock.services.lake import RestoreService
     from penstock.wiring.broker import open_broker
 
     settings, at = settings_of(args), instant_of(args.at)
@@ -139,7 +139,7 @@ def _restore(args: Namespace, out: Output) -> int:
 
 
 def _put(restoring: Any, rows: DataFrame, total: int, throttle: Throttle) -> Restored:
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
     done = Restored()
     ordered = rows.orderBy("order_no", "message_no").toLocalIterator(prefetchPartitions=True)
@@ -175,7 +175,7 @@ def _resend(args: Namespace, out: Output) -> int:
 
 
 def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total: int) -> Restored:
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
     done = Restored()
     ordered = rows.orderBy("queue", "message_no", "finished_at")
@@ -197,7 +197,7 @@ def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total:
 
 
 def _result_of(message_id: str, result: Any) -> Restored:
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
     if isinstance(result, PenstockError):
         return Restored(refused=((message_id, f"{result} ({result.code})"),))

@@ -11,7 +11,7 @@ from penstock.api.live import Live, LiveQueue, Rates
 from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Caller, is_limited, sees
 from penstock.domain.limits import SECOND
-from penstock.domain.queue import counts as domain_counts
+from penstock.domain.queue import queue as domain_queue
 from penstock.edge.instants import to_text
 from penstock.edge.live import LiveFeed
 from penstock.edge.native.bind import route_of
@@ -87,9 +87,7 @@ def _queue(changed: Changed, passed_ms: int) -> LiveQueue:
     )
 
 
-def _rates(
-    after: domain_counts.Counts, before: domain_counts.Counts | None, passed_ms: int
-) -> Rates:
+def _rates(after: domain_queue.Counts, before: domain_queue.Counts | None, passed_ms: int) -> Rates:
     if before is None:
         return Rates()
     now, then = (msgspec.structs.asdict(Totals.of(counts)) for counts in (after, before))
