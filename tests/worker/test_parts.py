@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.application import RegistryStatus
-from penstock.worker.assignment import MAX_NUMBER, Prefetch
+from penstock.worker.assignment import MAX_PREFETCH, Prefetch
 from penstock.worker.beats import Beats
 from penstock.worker.log import OutageReporter
 from penstock.worker.processes.child import acts_for
@@ -30,7 +30,7 @@ def test_no_more_is_claimed_ahead_than_the_table_can_take():
     for now in range(0, 100, 10):
         pace.note(10_000, now=now)
 
-    assert pace.ahead == MAX_NUMBER
+    assert pace.ahead == MAX_PREFETCH
 
 
 # ---- the job table

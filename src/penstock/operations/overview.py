@@ -94,7 +94,7 @@ class OverviewOperations:
             return Problems(problems=found[:limit], is_cut=len(found) > limit)
         hanging = yield from self._watch.hanging()
         old = yield from self._watch.old_transactions()
-        damage = self._watch.damage()
+        damage = self._history.damage()
         return Problems(
             problems=found[:limit],
             is_cut=len(found) > limit,

@@ -25,6 +25,10 @@ from penstock.outbound.http_source import HttpSource, Session
 from penstock.ports.clock import Clock
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
+_READY = "ApproximateNumberOfMessages"
+_LEASED = "ApproximateNumberOfMessagesNotVisible"
+_MISSING = ("QueueDoesNotExist", "NonExistentQueue")
+_MAX_CHARS = 300
 
 
 class Credentials(msgspec.Struct, frozen=True):
@@ -67,12 +71,6 @@ def signed_headers(
         "Authorization": f"{_ALGORITHM} Credential={credential}, SignedHeaders={signed}, "
         f"Signature={signature}",
     }
-
-
-_READY = "ApproximateNumberOfMessages"
-_LEASED = "ApproximateNumberOfMessagesNotVisible"
-_MISSING = ("QueueDoesNotExist", "NonExistentQueue")
-_MAX_CHARS = 300
 
 
 class _QueueUrl(msgspec.Struct, rename="pascal"):

@@ -126,8 +126,12 @@ class QueueStore(Protocol):
 
     def get(self, queue_no: int) -> Queue: ...
     def find(self, name: str) -> Queue | None: ...
+    def named(self, name: str) -> Queue:
+        """Raises QueueNotFound."""
+        ...
+
     def find_to_change(self, name: str) -> Queue | None:
-        """The same, locked until the end of this transaction."""
+        """The queue, locked until the end of this transaction."""
         ...
 
     def find_to_remove(self, name: str) -> Queue | None:

@@ -15,6 +15,11 @@ from penstock.ports.store import Session, Store
 from penstock.services.moves import MoveService
 from penstock.services.recurring import RecurringService
 
+_recurring_log = logging.getLogger("penstock.recurring")
+_clock_log = logging.getLogger("penstock.clock")
+
+_AT_ONCE = 100  # schedules
+_LOOK_MS = 1_000  # longest interval: other processes declare and change schedules too
 _CHUNK = 500
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
@@ -160,12 +165,9 @@ def _drop_day(day: int, now: int) -> Callable[[Session], None]:
     return lambda session: session.maintenance.drop_day(day, now=now)
 
 
-_recurring_log = logging.getLogger("penstock.recurring")
-_AT_ONCE = 100
-_LOOK_MS = 1_000  # longest interval: other processes declare and change schedules too
-
-
 class ScheduleDuty:
+    """Fires schedules.  Every node runs it; the store lets one node fire each."""
+
     name = "recurring"
 
     def __init__(self, recurring: RecurringService) -> None:
@@ -190,9 +192,6 @@ class ScheduleDuty:
             raise  # no other schedule can fire either
         except PenstockError as error:
             _recurring_log.error("recurring work %s could not be sent: %s", name, error)
-
-
-_clock_log = logging.getLogger("penstock.clock")
 
 
 class ClockWatch:

@@ -12,6 +12,7 @@ from penstock.services.queues import QueueService
 from penstock.services.workers import MAX_HELD, WorkerService
 
 _log = logging.getLogger("penstock.workers")
+_topics_log = logging.getLogger("penstock.bus")
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
 
@@ -47,9 +48,6 @@ class WorkerReaper:
             if len(held) < MAX_HELD:
                 return True
         return False
-
-
-_topics_log = logging.getLogger("penstock.bus")
 
 
 class WorkerQueueReaper:

@@ -22,6 +22,10 @@ _log = logging.getLogger("penstock.keys")
 PREFIX = "pk"
 _ID_DIGITS = 10
 _SECRET_DIGITS = 40
+FRESH_MS = 1_000  # how long a node may accept a login that was ended on another node
+_TOKEN_DIGITS = 40
+_TOKEN = re.compile(f"[0-9a-f]{{{_TOKEN_DIGITS}}}")
+_MAX_REMEMBERED = 10_000
 
 
 class NewKey(msgspec.Struct, frozen=True):
@@ -168,12 +172,6 @@ class Keyring:
         return caller
 
 
-FRESH_MS = 1_000  # how long a node may accept a login that was ended on another node
-_DIGITS = 40
-_TOKEN = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
-_MAX_REMEMBERED = 10_000
-
-
 class LoggedIn(msgspec.Struct, frozen=True):
     caller: Caller
     token: str  # for the cookie
@@ -202,7 +200,7 @@ class LoginService:
         """Raises Unauthenticated."""
         caller = self._keyring.caller(key)
         key_id = key.split("_")[1]  # it is a known key
-        token, now = self._dice.digits(_DIGITS), self._clock.now()
+        token, now = self._dice.digits(_TOKEN_DIGITS), self._clock.now()
         made = Login(login.hash_token(token), key_id, now + self._valid_ms)
 
         def do(session: Session) -> LoggedIn:

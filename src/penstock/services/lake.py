@@ -33,6 +33,18 @@ from penstock.ports.ticket import Ticket
 
 LakeMessage = Mapping[str, Any]  # a row of a snapshot, by the names of its columns
 _attributes = msgspec.json.Decoder(dict[str, str])
+# The columns that a restored message keeps.  It gets a new number and place; its lease and the
+# queue it died in are dropped.
+_KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__struct_fields__) - {
+    "message_no",
+    "queue_no",
+    "state",
+    "order_no",
+    "leased_at",
+    "leased_by",
+    "dead_from",
+    "reason",
+}
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -71,20 +83,6 @@ class RestoreService:
         """Restore these messages in one transaction."""
         now = self._clock.now()
         return self._store.write(lambda session: _put(session, rows, now=now))
-
-
-# The columns that a restored message keeps.  It gets a new number and place; its lease and the
-# queue it died in are dropped.
-_KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__struct_fields__) - {
-    "message_no",
-    "queue_no",
-    "state",
-    "order_no",
-    "leased_at",
-    "leased_by",
-    "dead_from",
-    "reason",
-}
 
 
 def _put(session: Session, rows: Sequence[LakeMessage], *, now: int) -> Restored:

@@ -69,14 +69,6 @@ def view_of(session: Session, queue: str, message: Message) -> MessageView:
     return MessageView(queue, message, session.messages.content(message), dead_from)
 
 
-def queue_named(session: Session, name: str) -> Queue:
-    """Raises QueueNotFound."""
-    found = session.queues.find(name)
-    if found is None:
-        raise QueueNotFound(name)
-    return found
-
-
 def home_of(session: Session, message: Message) -> Queue:
     """The queue that a dead message returns to: where it died, or this one if that is gone."""
     try:

@@ -36,7 +36,6 @@ from penstock.services.message_views import (
     Place,
     home_of,
     page_of,
-    queue_named,
     view_of_id,
 )
 from penstock.services.message_views import MessageView as MessageView
@@ -287,7 +286,7 @@ class MessageService:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
 
         def do(session: Session) -> MessagePage:
-            queue_no = queue_named(session, queue).queue_no
+            queue_no = session.queues.named(queue).queue_no
             found = session.messages.browse(
                 Browse(queue_no=queue_no, state=state, limit=limit, after=after)
             )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.errors import InvalidRequest, QueueNotFound
-from penstock.domain.limits import MAX_INSTANT, Limits
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import Limits
 from penstock.domain.message import lifecycle, notification
 from penstock.domain.message.answer_size import count_fitting
 from penstock.domain.message.draft import Draft, check_delay, check_instant
@@ -26,18 +26,10 @@ HELD = (State.LEASED,)
 LIVE = (*FUTURE, *HELD)
 
 
-class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which notifications: by one or both tags, in one queue or in all."""
+class NotificationFilter(Tagged, frozen=True, kw_only=True):
+    """Which notifications: by one or both tags, in the queue of this name or in all."""
 
     queue: str | None = None
-    tag: str | None = None  # in either place
-    tag1: str | None = None
-    tag2: str | None = None
-    states: tuple[State, ...] = LIVE
-    due_from: int = 0  # inclusive
-    due_before: int = MAX_INSTANT + 1  # exclusive
-    after_no: int = 0
-    limit: int = 100
 
 
 class NotificationPage(msgspec.Struct, frozen=True):
@@ -157,23 +149,9 @@ class NotificationService:
 
 
 def _tagged(session: Session, wanted: NotificationFilter) -> Tagged:
-    queue_no = None
-    if wanted.queue is not None:
-        queue = session.queues.find(wanted.queue)
-        if queue is None:
-            raise QueueNotFound(wanted.queue)
-        queue_no = queue.queue_no
-    return Tagged(
-        tag=wanted.tag,
-        tag1=wanted.tag1,
-        tag2=wanted.tag2,
-        queue_no=queue_no,
-        states=wanted.states,
-        due_from=wanted.due_from,
-        due_before=wanted.due_before,
-        after_no=wanted.after_no,
-        limit=wanted.limit,
-    )
+    if wanted.queue is None:
+        return wanted
+    return msgspec.structs.replace(wanted, queue_no=session.queues.named(wanted.queue).queue_no)
 
 
 def _found(session: Session, wanted: NotificationFilter, max_bytes: int) -> NotificationPage:

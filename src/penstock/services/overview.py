@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.errors import QueueNotFound
 from penstock.domain.limits import HOUR
 from penstock.domain.queue import minute_counters as samples
 from penstock.domain.queue.minute_counters import ALL, GraphPoint, choose_step
@@ -19,7 +18,6 @@ from penstock.domain.queue.problem import (
     worst_first,
 )
 from penstock.domain.queue.queue import Counts, Queue
-from penstock.domain.store.finding import Damage
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
@@ -99,10 +97,6 @@ class OverviewService:
 
         return read(self._store, do)
 
-    def damage(self) -> Damage | None:
-        """Damage that requests have run into so far."""
-        return self._store.damage()
-
 
 def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLook:
     marks = session.overview.marks()
@@ -159,14 +153,9 @@ class Graphs:
         since_at -= since_at % step
 
         def do(session: Session) -> Graph:
-            queue_no = ALL
+            queue_no = ALL if queue is None else session.queues.named(queue).queue_no
             last = session.minute_counters.before(ALL, at=until_at)
             told_at = since_at if last is None else max(since_at, last.minute_at)
-            if queue is not None:
-                found = session.queues.find(queue)
-                if found is None:
-                    raise QueueNotFound(queue)
-                queue_no = found.queue_no
             drawn = samples.points(
                 session.minute_counters.steps(
                     queue_no, from_at=since_at, to_at=told_at, step_ms=step

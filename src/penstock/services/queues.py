@@ -105,7 +105,7 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> QueueView:
-            found = _existing(session, name)
+            found = session.queues.named(name)
             changed = session.queues.change(found.queue_no, is_paused=is_paused, now=now)
             return _view(session, self._directory.keep(changed))
 
@@ -116,17 +116,17 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> QueueView:
-            found = _existing(session, name)
+            found = session.queues.named(name)
             unheld = transitions.unhold(session, [found.queue_no], now=now)
             if unheld and found.held_by is not None:
                 data = {"queues": 1, "queue": name}
                 transitions.add_unheld_fact(session, found.held_by, data, now=now)
-            return _view(session, self._directory.keep(_existing(session, name)))
+            return _view(session, self._directory.keep(session.queues.named(name)))
 
         return write(self._store, do)
 
     def get(self, name: str) -> Work[QueueView]:
-        return read(self._store, lambda session: _view(session, _existing(session, name)))
+        return read(self._store, lambda session: _view(session, session.queues.named(name)))
 
     def exists(self, name: str) -> Work[bool]:
         return read(self._store, lambda session: session.queues.find(name) is not None)
@@ -194,7 +194,7 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> Purged:
-            queue_no = _existing(session, name).queue_no
+            queue_no = session.queues.named(name).queue_no
             # Messages first: like senders, lock groups before waiting for dedup keys.
             cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
             forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
@@ -208,7 +208,7 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> int:
-            queue_no = _existing(session, name).queue_no
+            queue_no = session.queues.named(name).queue_no
             expired = session.maintenance.expire(queue_no, now=now, limit=CHUNK)
             return max(expired, session.maintenance.bring_back(queue_no, now=now, limit=CHUNK))
 
@@ -235,8 +235,8 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> int:
-            found = _existing(session, name)
-            target = None if to is None else _existing(session, to).queue_no
+            found = session.queues.named(name)
+            target = None if to is None else session.queues.named(to).queue_no
             return session.messages.redrive(found.queue_no, to=target, limit=limit, now=now)
 
         return write(self._store, do)
@@ -246,13 +246,6 @@ class QueueService:
             raise InvalidRequest("the ordering of a queue cannot be changed; make another queue")
         changed = session.queues.change(queue.queue_no, settings=settings, now=self._clock.now())
         return _view(session, self._directory.keep(changed))
-
-
-def _existing(session: Session, name: str) -> Queue:
-    found = session.queues.find(name)
-    if found is None:
-        raise QueueNotFound(name)
-    return found
 
 
 def _view(session: Session, queue: Queue) -> QueueView:

@@ -15,6 +15,7 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
 
 _log = logging.getLogger("penstock.health")
+OnFailure = Callable[[StoreUnavailable], None]
 
 
 class Restarts:
@@ -52,9 +53,6 @@ def outage(error: BaseException) -> StoreUnavailable:
     wrapped = StoreUnavailable(f"{type(error).__name__}: {error}")
     wrapped.__cause__ = error
     return wrapped
-
-
-OnFailure = Callable[[StoreUnavailable], None]
 
 
 class SupervisedThread:

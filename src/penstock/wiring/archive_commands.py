@@ -6,71 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from threading import Event
-from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import LakeRefused
 from penstock.domain.lake.progress import ArchiveSource, Mark
-from penstock.domain.optional_parts import not_installed
 from penstock.ports.archive import LakeWriter, Snapshot
 from penstock.ports.store import Session
-from penstock.runtime.archiver.archiver import Archiver, ArchiveRun, Pause
-from penstock.runtime.archiver.duties import ArchiveDuty, SnapshotDuty
-from penstock.runtime.archiver.snapshots import Snapshots
-from penstock.runtime.loop import Duty, DutyLoop
-from penstock.runtime.minute_counters import Sampler
+from penstock.runtime.archiver.archiver import ArchiveRun
 from penstock.settings import Settings
 from penstock.wiring.broker import Broker, open_broker
-
-if TYPE_CHECKING:
-    from penstock.wiring.broker import Broker
-
-
-class LakeWriters(NamedTuple):
-    """The parts of a node that write to the lake."""
-
-    archiver: Archiver
-    snapshots: Snapshots
-    lake: LakeWriter
-
-
-def open_lake_writers(broker: Broker, *, pause: Pause) -> LakeWriters:
-    """Writes nothing yet; raises LakeRefused if pyarrow is not installed."""
-    try:
-        from penstock.outbound.lake_files import LakeFiles
-    except ImportError as error:
-        raise LakeRefused(not_installed("archive support", "archive")) from error
-    lake = LakeFiles(broker.settings.lake_folder, broker.dice)
-    archiver = Archiver(
-        broker.store,
-        lake,
-        broker.clock,
-        sampler=Sampler(
-            broker.store,
-            retention_days=broker.settings.samples.retention_days,
-            is_archived=True,
-        ),
-        pause=pause,
-        with_bodies=broker.settings.archive.bodies,
-    )
-    snapshots = Snapshots(broker.store, lake, broker.clock, archiver, pause=pause)
-    return LakeWriters(archiver, snapshots, lake)
-
-
-def archive_loop(broker: Broker) -> DutyLoop:
-    settings, store, stopped = broker.settings.archive, broker.store, Event()
-    archiver, snapshots, _ = open_lake_writers(broker, pause=lambda ms: stopped.wait(ms / 1000))
-    duties: list[Duty] = [ArchiveDuty(store, archiver, every_ms=settings.every_ms)]
-    every_ms = settings.snapshot_every_ms
-    if every_ms:
-        duties.append(SnapshotDuty(store, snapshots, every_ms=every_ms, keep=settings.snapshots))
-    # Never counts as stuck, because writing a day of history may take long.
-    return DutyLoop(
-        duties, broker.clock, name="penstock-archive", stopped=stopped, health=broker.health
-    )
-
+from penstock.wiring.lake_writers import LakeWriters, open_lake_writers
 
 Progress = Callable[[int, int], None]
 

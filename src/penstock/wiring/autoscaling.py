@@ -49,6 +49,8 @@ T = TypeVar("T")
 
 TIMEOUT_S = 10.0
 _ENOUGH = 50  # a worker with this many leases counts as busy as one with more
+_PAGE = 1_000
+FOLDER = "fleets"  # in the data folder: the ledgers of started processes
 
 
 class StoreFleetRegistry:
@@ -92,9 +94,6 @@ def _answer(ticket: Ticket[T]) -> T:
         return ticket.result(TIMEOUT_S)
     except TimeoutError as error:
         raise StoreUnavailable(f"the store has not answered within {TIMEOUT_S:g} s") from error
-
-
-_PAGE = 1_000
 
 
 class OwnLoad:
@@ -172,9 +171,6 @@ def _beginning(session: Session, prefix: str) -> Iterator[Queue]:
     while page := session.queues.page(prefix=prefix, after=after, limit=_PAGE):
         yield from page
         after = page[-1].name
-
-
-FOLDER = "fleets"  # in the data folder: the ledgers of started processes
 
 
 class Autoscaling:

@@ -55,7 +55,7 @@ from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.store import SqlStore, migrate_sqlite, open_sqlite
 from penstock.supervision.health import Health
-from penstock.wiring.archive_commands import archive_loop
+from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
 
 _MOVES_EVERY_MS = 500  # the longest wait of a new move for its first step

@@ -33,6 +33,8 @@ from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.store import open_sqlite
 
 Progress = Callable[[int, int], None]
+SalvageReport = salvages.SalvageReport
+_REPAIR_CLOCK = "repair-clock"
 
 
 class Copied(msgspec.Struct, frozen=True):
@@ -117,9 +119,6 @@ def _secret_file(path: Path) -> Finding:
     return ok("secret file", f"{path} is readable for its owner only")
 
 
-SalvageReport = salvages.SalvageReport
-
-
 def salvage(settings: Settings, target: Path, *, progress: Progress) -> SalvageReport:
     """Copy what is readable into a file that ends with .db, or into a new data folder."""
     source = _path(settings)
@@ -141,24 +140,21 @@ def _path(settings: Settings) -> Path:
     return path
 
 
-_NAME = "repair-clock"
-
-
 def repair_clock(settings: Settings) -> Finding:
     """Set the store's time back even if it is a little ahead: the operator trusts the clock."""
     try:
         path = settings.sqlite_path
         return _repair_shared(settings.store_url) if path is None else _repair(path, settings)
     except PenstockError as error:
-        return fail(_NAME, str(error))
+        return fail(_REPAIR_CLOCK, str(error))
 
 
 def _repair(path: Path, settings: Settings) -> Finding:
     if not path.exists():
-        return fail(_NAME, f"there is no store at {path}")
+        return fail(_REPAIR_CLOCK, f"there is no store at {path}")
     now = wall_ms()
     if now < EARLIEST_WALL:
-        return fail(_NAME, f"the clock says {instant_text(now)}: set it first")
+        return fail(_REPAIR_CLOCK, f"the clock says {instant_text(now)}: set it first")
     store = open_sqlite(
         path,
         now=now,
@@ -176,12 +172,14 @@ def _repair(path: Path, settings: Settings) -> Finding:
 
     try:
         if not store.is_alone():
-            return fail(_NAME, "a process has the store open: stop it first")
+            return fail(_REPAIR_CLOCK, "a process has the store open: stop it first")
         # A process that starts meanwhile adopts this time.
         SystemClock(now, agree=lambda offset: store.agree(offset, repair))
     finally:
         store.close()
-    return found[0] if found else fail(_NAME, "a process has opened the store: stop it first")
+    return (
+        found[0] if found else fail(_REPAIR_CLOCK, "a process has opened the store: stop it first")
+    )
 
 
 def _repair_shared(url: str) -> Finding:
@@ -189,7 +187,7 @@ def _repair_shared(url: str) -> Finding:
     try:
         from penstock.store.postgres import store as postgres_store
     except ImportError:
-        return fail(_NAME, not_installed("PostgreSQL support", "postgres"))
+        return fail(_REPAIR_CLOCK, not_installed("PostgreSQL support", "postgres"))
     store = postgres_store.open_postgres(url)
     try:
         now = postgres_store.clock_of(store)()
@@ -201,10 +199,12 @@ def _repair_shared(url: str) -> Finding:
 
 def _finding(done: SetBack | None, *, mark: int, now: int) -> Finding:
     if done is not None:
-        return ok(_NAME, done.text)
+        return ok(_REPAIR_CLOCK, done.text)
     times = f"the store's time is {instant_text(mark)}, the clock's {instant_text(now)}"
     if mark <= now:
-        return ok(_NAME, f"nothing to repair: {times}")
+        return ok(_REPAIR_CLOCK, f"nothing to repair: {times}")
     ahead = difference_text(mark - now)
     most = difference_text(MAX_CARRY_MS)
-    return ok(_NAME, f"nothing to repair: {times}, {ahead} ahead, and nodes may differ by {most}")
+    return ok(
+        _REPAIR_CLOCK, f"nothing to repair: {times}, {ahead} ahead, and nodes may differ by {most}"
+    )

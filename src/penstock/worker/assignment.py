@@ -15,7 +15,9 @@ from penstock.domain.worker import BEAT_MS
 
 _WINDOW_MS = 20
 _AHEAD_MS = 50
-MAX_NUMBER = 500
+MAX_PREFETCH = 500
+MIN_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
+_SHORTEST_LEASE_MS = 1_000
 
 
 class Prefetch:
@@ -30,12 +32,8 @@ class Prefetch:
         self._done += done
         passed = now - self._since
         if passed >= _WINDOW_MS:
-            self.ahead = min(self._done * _AHEAD_MS // passed, MAX_NUMBER)
+            self.ahead = min(self._done * _AHEAD_MS // passed, MAX_PREFETCH)
             self._since, self._done = now, 0
-
-
-MIN_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
-_SHORTEST_LEASE_MS = 1_000
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +50,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def places(self) -> int:
         """Table entries: for the most jobs a process can have, and as many ends being reported."""
-        return 2 * (self.slots + (MAX_NUMBER if self.prefetch is None else self.prefetch))
+        return 2 * (self.slots + (MAX_PREFETCH if self.prefetch is None else self.prefetch))
 
     def with_queues(self, known: Sequence[str]) -> Assignment:
         """Return a checked copy, with these queues if it names none.  Raises InvalidRequest."""

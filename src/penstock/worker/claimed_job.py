@@ -12,6 +12,10 @@ import msgspec
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff
 
+LATE_START_MS = 20  # a shorter wait is not worth an act
+_starting = threading.Lock()  # decides once whether a job with a time limit begins
+Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, progress
+
 
 class Handler(Protocol):
     @property
@@ -34,11 +38,6 @@ class Handler(Protocol):
         to the job; any other result completes it.
         """
         ...
-
-
-LATE_START_MS = 20  # a shorter wait is not worth an act
-
-_starting = threading.Lock()  # decides once whether a job with a time limit begins
 
 
 class RunsIn(Enum):
@@ -92,9 +91,6 @@ class JobAct(msgspec.Struct, frozen=True, kw_only=True):
     progress: str | None = None  # extend: as JSON text
     is_start: bool = False  # extend: handling begins only now, and the time limit counts from now
     queue: str | None = None  # complete: where the message is; the act may go with a claim from it
-
-
-Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, progress
 
 
 def _ignore(job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:

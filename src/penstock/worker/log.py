@@ -11,6 +11,7 @@ from penstock.worker.claimed_job import ClaimedJob, JobAct, StopReason
 from penstock.worker.outcomes import NOT_COMMITTED
 
 _log = logging.getLogger("penstock.worker.jobs")
+_outage_log = logging.getLogger("penstock.worker")
 
 # Routine events are logged at DEBUG; failures, and jobs given back, at INFO or above.
 _EVENTS: dict[Verb, tuple[int, str]] = {
@@ -23,6 +24,7 @@ _EVENTS: dict[Verb, tuple[int, str]] = {
     Verb.SNOOZE: (logging.DEBUG, "snoozed"),
     Verb.RELEASE: (logging.INFO, "given back"),
 }
+Report = Callable[[str | None], None]  # why the store does not answer; None: it answers again
 
 
 class JobLog:
@@ -75,11 +77,6 @@ def _write(
     _log.log(
         level, "job %s %s%s", event, line, f": {text}" if text else "", extra={"fields": fields}
     )
-
-
-_outage_log = logging.getLogger("penstock.worker")
-
-Report = Callable[[str | None], None]  # why the store does not answer; None: it answers again
 
 
 def log_outage(error: str | None) -> None:

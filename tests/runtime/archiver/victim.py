@@ -21,8 +21,8 @@ from penstock.outbound import lake_files
 from penstock.runtime.archiver import archiver as archiving
 from penstock.runtime.archiver import snapshots
 from penstock.settings import Settings
-from penstock.wiring.archive_commands import LakeWriters, open_lake_writers
 from penstock.wiring.broker import Broker, open_broker
+from penstock.wiring.lake_writers import LakeWriters, open_lake_writers
 
 T = TypeVar("T")
 _FILE = ("add", "keep", "discard")

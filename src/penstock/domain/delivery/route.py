@@ -23,6 +23,14 @@ from penstock.domain.limits import SECOND
 _SEPARATOR = re.compile(rb"[/\\]")
 _DOTS = frozenset({b".", b".."})
 _MAX_DECODINGS = 4
+DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for queued requests
+Headers = list[tuple[str, str]]
+_MARK = re.compile(r"\$(\d{1,2})")
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
+    r"(?::(?P<port>\d{1,5}|\$\d{1,2}))?(?P<path>/.*)?"
+)
+_REFERENCE = re.compile(r"<([^<>]+)>")
 
 
 def check_uri(uri: str) -> str:
@@ -49,18 +57,6 @@ def has_dot_segment(uri: str) -> bool:
             return False
         path = decoded
     return True  # encoded more times than any client would by accident
-
-
-DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for queued requests
-
-Headers = list[tuple[str, str]]
-
-_MARK = re.compile(r"\$(\d{1,2})")
-_URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
-    r"(?::(?P<port>\d{1,5}|\$\d{1,2}))?(?P<path>/.*)?"
-)
-_REFERENCE = re.compile(r"<([^<>]+)>")
 
 
 class HeaderMode(StrEnum):

@@ -16,6 +16,11 @@ from penstock.domain.queue.fair_share import check_weights
 from penstock.domain.queue.group_limit import MAX_ADMITTED
 from penstock.domain.queue.rate import Rate, check_rate
 
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
+MAX_WAIT_MS = HOUR  # of a claim, whatever a node's own limit is
+MAX_TEXTS = 50  # labels, and as many annotations
+MAX_ANNOTATION_CHARS = 64 * 1024  # in total: every transaction reads a queue's settings
+
 
 class Counts(msgspec.Struct):
     """Also used as a delta while a transaction runs, hence not frozen."""
@@ -44,13 +49,6 @@ class Counts(msgspec.Struct):
     def add(self, other: Counts) -> None:
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
-
-MAX_WAIT_MS = HOUR  # of a claim, whatever a node's own limit is
-MAX_TEXTS = 50  # labels, and as many annotations
-MAX_ANNOTATION_CHARS = 64 * 1024  # in total: every transaction reads a queue's settings
 
 
 class Ordering(StrEnum):

@@ -28,6 +28,12 @@ MAX_MISSED = 1_000  # firings that one look may find; the next look finds the re
 LATE_MS = MINUTE  # after that a firing counts as missed, not just late
 SCHEDULE = "penstock.schedule"  # attributes of each sent message
 FIRE_AT = "penstock.fire_at"
+# Labels of a worker.
+APPLICATION = "penstock.application"
+DECLARES = "penstock.recurring"
+RETIRED = "recurring_retired"  # a kind of fact
+# A worker declares before it registers; until then, other workers must not retire its declarations.
+YOUNG_MS = MINUTE
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unknown_fields=True):
@@ -271,15 +277,6 @@ def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
 def _to_text(instant: int) -> str:
     moment = moment_of(instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-# Labels of a worker.
-APPLICATION = "penstock.application"
-DECLARES = "penstock.recurring"
-
-RETIRED = "recurring_retired"  # a kind of fact
-# A worker declares before it registers; until then, other workers must not retire its declarations.
-YOUNG_MS = MINUTE
 
 
 def owner_labels(owner: str, declared: Iterable[str]) -> dict[str, str]:

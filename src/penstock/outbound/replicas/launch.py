@@ -15,6 +15,8 @@ from penstock.ports.fleet_registry import FLEET, REPLICA
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PS_TIMEOUT_S = 10.0
+_STDERR = 2
+_REPLICA_VARIABLE = "PENSTOCK_REPLICA"
 
 
 def start_time(pid: int) -> str | None:
@@ -89,10 +91,6 @@ def _start_time_by_ps(pid: int) -> str | None:
         return None
     state, _, started = listed.stdout.strip().partition(" ")
     return None if not state or state.startswith("Z") else started.strip()
-
-
-_STDERR = 2
-_REPLICA_VARIABLE = "PENSTOCK_REPLICA"
 
 
 class Launch:

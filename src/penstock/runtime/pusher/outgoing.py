@@ -21,6 +21,8 @@ from penstock.services.circuits.circuits import Reported
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone
 # Hop-by-hop headers, and those that every connection sets itself.
 _NOT_PASSED_ON = OF_THE_CONNECTION | {"x-queue"}
+_MAX_CHARS = 4_000  # kept of an endpoint's answer
+SHORTEST_MS = SECOND  # between two attempts if the endpoint sends Retry-After
 
 
 def request_of(
@@ -56,9 +58,6 @@ def _timeout_ms(delivery: Delivery) -> int | None:
     return min(int(text), DAY) if is_number else None
 
 
-_MAX_CHARS = 4_000  # kept of an endpoint's answer
-
-
 class InFlight(msgspec.Struct):
     message: Message
     delivery: Delivery
@@ -89,9 +88,6 @@ def act_on(
         # A late act is fine: if another node has claimed the message, the store rejects it.
         is_late_ok=verb in (Verb.COMPLETE, Verb.EXTEND),
     )
-
-
-SHORTEST_MS = SECOND  # between two attempts if the endpoint sends Retry-After
 
 
 class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,6 +30,11 @@ _overrides_decoder = msgspec.json.Decoder(dict[str, BreakerOverrides])
 
 ByRoute = dict[str, BreakerOverrides]
 ChangeOverrides = Callable[[BreakerOverrides], BreakerOverrides]
+SETTINGS = "circuit_breaker"
+DEFAULTS = BreakerSettings()
+_decoder = msgspec.json.Decoder(BreakerSettings)
+Change = Callable[[BreakerSettings], BreakerSettings]
+SettingsOf = Callable[[str], BreakerSettings]  # by hash of the circuit
 
 
 class Overrides:
@@ -84,15 +89,6 @@ class Overrides:
 
 def _read_overrides(found: Document | Latest | None) -> ByRoute:
     return {} if found is None or found.text is None else _overrides_decoder.decode(found.text)
-
-
-SETTINGS = "circuit_breaker"
-DEFAULTS = BreakerSettings()
-
-_decoder = msgspec.json.Decoder(BreakerSettings)
-
-Change = Callable[[BreakerSettings], BreakerSettings]
-SettingsOf = Callable[[str], BreakerSettings]  # by hash of the circuit
 
 
 class Breaker:

@@ -22,6 +22,7 @@ _ID = [c.name for c in HISTORY.columns].index("id")
 _FINISHED_AT = [c.name for c in HISTORY.columns].index("finished_at")
 _SIZE = [c.name for c in HISTORY.columns].index("size")
 _BOOLEANS = [at for at, column in enumerate(SNAPSHOTS.columns) if column.type is Type.BOOL]
+_PAST = ("attempts", "failures", "crashes", "lease_no", "first_leased_at", "last_error")
 
 
 class SqlArchive:
@@ -167,9 +168,6 @@ def _with_booleans(row: Row) -> list[Any]:
     for at in _BOOLEANS:
         values[at] = bool(values[at])
     return values
-
-
-_PAST = ("attempts", "failures", "crashes", "lease_no", "first_leased_at", "last_error")
 
 
 class SqlRestoring:

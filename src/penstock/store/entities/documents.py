@@ -10,6 +10,8 @@ from penstock.domain.document import Document, Latest
 from penstock.domain.fact import Fact, FactFilter
 from penstock.store.verbs.transaction_state import TransactionState
 
+_LAST = 2**62
+
 
 class SqlDocuments:
     def __init__(self, transaction: TransactionState) -> None:
@@ -67,9 +69,6 @@ class SqlDuties:
 
     def leave(self, name: str, *, holder: str) -> None:
         self._db.run("duties.leave", {"name": name, "holder": holder})
-
-
-_LAST = 2**62
 
 
 class SqlFacts:

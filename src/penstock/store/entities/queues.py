@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from penstock.domain.access.api_key import ApiKey, Role
-from penstock.domain.errors import QueueExists
+from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import PURGED, Content, Message
 from penstock.domain.message.selection import Pick
@@ -98,6 +98,12 @@ class SqlQueues:
 
     def find(self, name: str) -> Queue | None:
         return self._transaction.queue_named(name)
+
+    def named(self, name: str) -> Queue:
+        found = self.find(name)
+        if found is None:
+            raise QueueNotFound(name)
+        return found
 
     def find_to_change(self, name: str) -> Queue | None:
         self._limit_changes.stop_if_needed()

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
-from penstock.store.callers.postgres_caller import PostgresCallerTransactions, StoreLocation
+from penstock.store.callers.postgres_caller import StoreLocation
+from penstock.store.callers.postgres_transactions import PostgresCallerTransactions
 from penstock.store.commit.session import SqlSession
 from penstock.store.database import Collision, Database
 from penstock.store.maintenance import migrate as migrations

@@ -26,6 +26,9 @@ from penstock.worker.processes.frames import (
 from penstock.worker.processes.job_table import EntryState, JobTable, TableEntry
 from penstock.worker.processes.process_exit import ProcessExit, wait_for
 
+WORK = "work"
+SANDBOX = "sandbox"
+
 
 def acts_for(
     entries: Sequence[TableEntry],
@@ -58,10 +61,6 @@ def _text(entry: TableEntry, exit: ProcessExit, now: int, worker_id: str, *, bes
         f"handler {entry.kind}, {seconds:.1f} s running"
     )
     return f"{text}, beside {beside} other jobs" if beside else text
-
-
-WORK = "work"
-SANDBOX = "sandbox"
 
 
 def command(kind: str) -> list[str]:

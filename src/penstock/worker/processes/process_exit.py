@@ -21,6 +21,8 @@ RETIRED = 79  # the process reached a limit of its assignment and will be replac
 
 _KILLED = "by an operator, or by the system because memory ran out"
 _CODES = {LOOP_FAILED: " (its event loop failed)"}
+_MIB = 1024**2
+_STATM = Path("/proc/self/statm")
 
 
 class ProcessExit(msgspec.Struct, frozen=True):
@@ -53,10 +55,6 @@ def wait_for(process: subprocess.Popen[bytes]) -> ProcessExit | None:
     process.returncode = os.waitstatus_to_exitcode(status)  # keeps Popen from waiting itself
     unit = 1024 if sys.platform == "darwin" else 1  # macOS reports bytes
     return ProcessExit(process.returncode, usage.ru_maxrss // unit)
-
-
-_MIB = 1024**2
-_STATM = Path("/proc/self/statm")
 
 
 def reason_to_retire(assignment: Assignment, *, jobs: int, memory_bytes: int) -> str | None:

@@ -22,6 +22,12 @@ from penstock.worker.error_text import error_text
 from penstock.worker.processes.frames import WaitingForStore, Wire
 
 _DEFAULT_NAME = "app"
+T = TypeVar("T")
+# Retrying would fail the same way.
+FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
+_PAUSES_S = (0.2, 5.0)  # the first delay, and the longest
+_MAX_NAMED = 10
+_MAX_FETCHED = 1_000
 
 
 def load_app(place: str, *, url: str | None = None, key: str | None = None) -> Application:
@@ -46,15 +52,6 @@ def load_app(place: str, *, url: str | None = None, key: str | None = None) -> A
     if url is not None:
         found.use(url, key=key)
     return found
-
-
-T = TypeVar("T")
-
-# Retrying would fail the same way.
-FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
-_PAUSES_S = (0.2, 5.0)  # the first delay, and the longest
-_MAX_NAMED = 10
-_MAX_FETCHED = 1_000
 
 
 def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 _log = logging.getLogger("penstock.worker")
 
 T = TypeVar("T")
+_CLEANING_UP_S = 1.0
 
 
 def run_until(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> None:
@@ -42,9 +43,6 @@ def run_here(awaitable: Awaitable[T]) -> T:
 
 async def result_of(awaitable: Awaitable[T]) -> T:
     return await awaitable
-
-
-_CLEANING_UP_S = 1.0
 
 
 class LoopThread:
