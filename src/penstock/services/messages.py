@@ -64,6 +64,9 @@ class MessageService:
         self._clock = clock
         self._dice = dice
         self._limits = limits
+        # Drafts and acts that are checked go to the store as they are.
+        self.send, self.send_in, self.send_in_async = store.send, store.send_in, store.send_in_async
+        self.act, self.act_in, self.act_in_async = store.act, store.act_in, store.act_in_async
 
     def draft(self, queue: Queue, draft: Draft) -> NewMessage:
         """Check a draft and give it an id; raises InvalidRequest or TooLarge."""
@@ -120,19 +123,6 @@ class MessageService:
             self._directory.forget(name)
             return QueueNotFound(name)
         return error
-
-    def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
-        return self._store.send(new)
-
-    def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        """Send in the caller's own transaction: if and only if it commits."""
-        return self._store.send_in(tx, new)
-
-    async def send_in_async(
-        self, tx: object, new: Sequence[NewMessage]
-    ) -> list[Sent | PenstockError]:
-        """The same, for a transaction that belongs to an event loop."""
-        return await self._store.send_in_async(tx, new)
 
     def claim(
         self,
@@ -247,19 +237,6 @@ class MessageService:
             progress=progress,
             is_start=is_start,
         )
-
-    def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
-        return self._store.act(acts)
-
-    def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
-        """Act in the caller's own transaction: acts take effect if and only if it commits."""
-        return self._store.act_in(tx, acts)
-
-    async def act_in_async(
-        self, tx: object, acts: Sequence[LeaseAct]
-    ) -> list[Acted | PenstockError]:
-        """The same, for a transaction that belongs to an event loop."""
-        return await self._store.act_in_async(tx, acts)
 
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:
         """Give back messages that were claimed for a client that has disconnected."""

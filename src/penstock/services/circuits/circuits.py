@@ -200,10 +200,6 @@ class CircuitService:
 
     # ---- reading
 
-    def state_of(self, uri: str) -> Work[CircuitState]:
-        """Raises RouteNotFound."""
-        return self.status(self._routes.match(uri).hash)
-
     def status(self, one: str) -> Work[CircuitState]:
         """The state of a circuit; an unknown one is closed."""
 
