@@ -19,8 +19,7 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import NUL
-from penstock.domain.message.draft import Draft
-from penstock.domain.message.ids import ID_CHARS
+from penstock.domain.message.draft import ID_CHARS, Draft
 from penstock.domain.queue.queue import check_name
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")

@@ -16,9 +16,9 @@ from yarl import URL
 
 from penstock.domain.errors import QueueUnknown
 from penstock.domain.scaling.fleet_sources import PrometheusSource
-from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import HttpSource, Session
+from penstock.ports.scaling import LoadSource
 
 _MAX_CHARS = 300
 _MAX = 10.0**15
@@ -39,7 +39,7 @@ class _Answer(msgspec.Struct):
     error: str = ""
 
 
-class PrometheusLoad:
+class PrometheusLoad(LoadSource):
     def __init__(self, name: str, spec: PrometheusSource) -> None:
         """Sends nothing yet."""
         self._spec = spec
@@ -67,13 +67,6 @@ class PrometheusLoad:
             )
 
         return self._http.ask(query, self._headers())
-
-    def pressure(self, *, now: int) -> Pressure | None:
-        """None: no metric is configured for it."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
 
     async def _number(self, session: Session, query: str | None, queue: str) -> float | None:
         """None: no query is set, or it returns nothing."""

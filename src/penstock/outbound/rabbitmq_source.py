@@ -21,6 +21,7 @@ from penstock.domain.scaling.fleet_sources import RabbitSource as Spec
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.outbound.http_source import HttpSource, Session
+from penstock.ports.scaling import LoadSource
 
 T = TypeVar("T")
 
@@ -70,7 +71,7 @@ class _Node(msgspec.Struct):
     disk_free: int | str | None = None
 
 
-class RabbitLoad:
+class RabbitLoad(LoadSource):
     def __init__(self, name: str, spec: Spec) -> None:
         """`name` appears in error messages.  Sends nothing yet."""
         self._spec = spec
@@ -93,9 +94,6 @@ class RabbitLoad:
         if isinstance(known, SourceUnavailable):
             raise known
         return known
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
 
     def _read_pressure(self) -> Pressure | SourceUnavailable | None:
         try:

@@ -16,9 +16,9 @@ from penstock.domain.errors import FleetsRefused, QueueUnknown, SourceUnavailabl
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.scaling.counter_rates import Measured, measure
 from penstock.domain.scaling.fleet_sources import RedisSource
-from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import read_secret
+from penstock.ports.scaling import LoadSource
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ _CELERYS_LEASED = "unacked"
 _MAX_COUNTED = 1_000
 
 
-class RedisLoad:
+class RedisLoad(LoadSource):
     def __init__(self, name: str, spec: RedisSource) -> None:
         """Sends nothing yet; raises FleetsRefused if the library is not installed."""
         try:
@@ -49,13 +49,6 @@ class RedisLoad:
         if self._spec.type == "list":
             return self._query(lambda client: self._list(client, queue))
         return self._query(lambda client: self._stream(client, queue, now))
-
-    def pressure(self, *, now: int) -> Pressure | None:
-        """None: Redis's own settings decide what it does when it is full."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
 
     def _list(self, client: Any, queue: str) -> Sample:
         spec, pipeline = self._spec, client.pipeline(transaction=False)

@@ -19,10 +19,10 @@ from yarl import URL
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import QueueUnknown
 from penstock.domain.scaling.fleet_sources import SqsSource
-from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import HttpSource, Session
 from penstock.ports.clock import Clock
+from penstock.ports.scaling import LoadSource
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _READY = "ApproximateNumberOfMessages"
@@ -86,7 +86,7 @@ class _Refused(msgspec.Struct):
     message: str = ""
 
 
-class SqsLoad:
+class SqsLoad(LoadSource):
     def __init__(self, name: str, spec: SqsSource, *, wall: Clock | None = None) -> None:
         """Sends nothing yet.  `wall`: the time to sign with; the caller's `now` if None."""
         endpoint = spec.endpoint or f"https://sqs.{spec.region}.amazonaws.com"
@@ -112,13 +112,6 @@ class SqsLoad:
             return Sample(ready=self._number(found, _READY), leased=self._number(found, _LEASED))
 
         return self._http.ask(query, {})
-
-    def pressure(self, *, now: int) -> Pressure | None:
-        """None: SQS has no limit that could be reached."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
 
     async def _url(self, session: Session, queue: str, who: Credentials, now: int) -> str:
         if "://" in queue:

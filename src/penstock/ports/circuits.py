@@ -1,4 +1,4 @@
-"""Protocols of a store: circuits, cluster duties and documents."""
+"""Protocols of a store: circuits, deliveries, cluster duties and documents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol
 from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, RequestOutcome
 from penstock.domain.circuit.outcome_window import Batch, OutcomeWindows
 from penstock.domain.document import Document, Latest
+from penstock.domain.queue.queue import Queue
 
 
 class CircuitStore(Protocol):
@@ -148,4 +149,18 @@ class DocumentStore(Protocol):
     def put(self, name: str, text: str, *, now: int) -> Document: ...
     def remove(self, name: str, *, now: int) -> int:
         """Remove it; returns its new version; 0: it did not exist."""
+        ...
+
+
+class DeliveryStore(Protocol):
+    def queues_with_ready(self) -> list[int]:
+        """Numbers of all queues with ready messages that are neither paused nor held."""
+        ...
+
+    def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
+        """The queues that exist, in any order."""
+        ...
+
+    def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:
+        """Make first messages that wait after a failure due now; returns the queues with one."""
         ...

@@ -12,7 +12,6 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from penstock.domain.access.api_key import ApiKey
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.draft import NewMessage
@@ -25,15 +24,11 @@ from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
 from penstock.domain.store.finding import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
-from penstock.ports.circuits import CircuitStore, DocumentStore, DutyStore
-from penstock.ports.deliveries import DeliveryStore
-from penstock.ports.logins import LoginStore
-from penstock.ports.minute_counters import MinuteCounterStore
-from penstock.ports.overview import OverviewStore
-from penstock.ports.registry import FactStore, WorkerStore
-from penstock.ports.tags import TaggedMessages
+from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
+from penstock.ports.overview import MinuteCounterStore, OverviewStore
+from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
 from penstock.ports.ticket import Ticket
-from penstock.ports.topics import TopicStore
+from penstock.ports.topics import TaggedMessages, TopicStore
 
 T = TypeVar("T")
 
@@ -296,12 +291,6 @@ class ScheduleStore(Protocol):
     def next_at(self, *, now: int) -> int | None:
         """When the next schedule that is not due yet falls due."""
         ...
-
-
-class KeyStore(Protocol):
-    def add(self, key: ApiKey) -> None: ...
-    def all(self) -> list[ApiKey]: ...
-    def revoke(self, key_id: str, *, now: int) -> bool: ...
 
 
 class Session(Protocol):

@@ -26,9 +26,9 @@ from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
+from penstock.ports.archive import TableReader
 from penstock.ports.clock import Clock
 from penstock.ports.store import Sent, Session, Store
-from penstock.ports.tables import TableReader
 from penstock.ports.ticket import Ticket
 
 LakeMessage = Mapping[str, Any]  # a row of a snapshot, by the names of its columns

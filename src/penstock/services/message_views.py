@@ -8,10 +8,9 @@ from contextlib import suppress
 import msgspec
 
 from penstock.domain.errors import MessageNotFound, QueueNotFound
-from penstock.domain.message.answer_size import count_fitting
 from penstock.domain.message.history import Ending, HistoryFilter
 from penstock.domain.message.lifecycle import Content, Message
-from penstock.domain.message.selection import place_of
+from penstock.domain.message.selection import count_fitting, place_of
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
 

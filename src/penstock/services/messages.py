@@ -12,14 +12,15 @@ from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.claim_key import MAX_KEY_CHARS
 from penstock.domain.message.draft import (
+    ID_DIGITS,
     Draft,
     NewMessage,
     check_delay,
     check_instant,
     is_label,
     send,
+    uuid7,
 )
-from penstock.domain.message.ids import ID_DIGITS, uuid7
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import place_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.errors import InvalidRequest, MoveNotFound, QueueNotFound, TargetNotFound
 from penstock.domain.message import move_task as move
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, uuid7
 from penstock.domain.message.move_task import MoveState, MoveTask
 from penstock.domain.queue.queue import Queue, check_name
 from penstock.ports.clock import Clock, Dice

@@ -7,15 +7,14 @@ import msgspec
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import Limits
 from penstock.domain.message import lifecycle, notification
-from penstock.domain.message.answer_size import count_fitting
-from penstock.domain.message.draft import Draft, check_delay, check_instant
+from penstock.domain.message.draft import ID_DIGITS, Draft, check_delay, check_instant, uuid7
 from penstock.domain.message.history import HistoryFilter, check_filter
-from penstock.domain.message.ids import ID_DIGITS, uuid7
 from penstock.domain.message.lifecycle import QUEUED, Message, State
 from penstock.domain.message.notification import Change
+from penstock.domain.message.selection import count_fitting
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.tags import Tagged
+from penstock.ports.topics import Tagged
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.message_views import EndedPage
 from penstock.services.messages import MessageService, MessageView

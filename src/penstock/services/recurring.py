@@ -15,8 +15,7 @@ from penstock.domain.errors import (
 )
 from penstock.domain.limits import Limits
 from penstock.domain.message import lifecycle
-from penstock.domain.message.draft import NewMessage, is_label, send
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, NewMessage, is_label, send, uuid7
 from penstock.domain.message.lifecycle import LIVE
 from penstock.domain.schedule import schedule as schedules
 from penstock.domain.schedule.schedule import RETIRED, CatchUp, Overlap, Rhythm, Schedule, Template

@@ -16,7 +16,7 @@ from penstock.domain.errors import (
     WorkerNotFound,
 )
 from penstock.domain.limits import MINUTE, Limits
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, uuid7
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.topic import node_queue_names

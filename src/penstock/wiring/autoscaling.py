@@ -32,7 +32,7 @@ from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.domain.worker import Worker, is_alive
 from penstock.outbound.fleet_factory import FleetFactory
 from penstock.ports.clock import Clock
-from penstock.ports.fleet_registry import FLEET, REPLICA, FleetMember
+from penstock.ports.scaling import FLEET, REPLICA, FleetMember
 from penstock.ports.store import Session, Store
 from penstock.ports.ticket import Ticket
 from penstock.runtime.autoscaler.autoscaler import Autoscaler

@@ -15,7 +15,7 @@ from penstock.outbound.secret_file import read_secret_file
 from penstock.outbound.table_files import TableFiles
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Store
-from penstock.ports.wakeups import Wakeups
+from penstock.ports.ticket import Wakeups
 from penstock.runtime.circuit_duties import circuit_duties
 from penstock.runtime.duties import (
     ClockWatch,

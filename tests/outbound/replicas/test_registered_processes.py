@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker, Worker
-from penstock.ports.fleet_registry import FLEET, REPLICA
+from penstock.ports.scaling import FLEET, REPLICA
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import read_ledger, soon_gone
 from tests.store.driver import StoreDriver

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import ClaimNotRepeatable
 from penstock.domain.limits import MINUTE
-from penstock.domain.message.deadline import is_overdue
+from penstock.domain.message.lease import is_overdue
 from penstock.domain.message.lifecycle import Message, State
 
 KEPT_MS = 5 * MINUTE  # from the first claim with that key

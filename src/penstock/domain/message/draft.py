@@ -13,9 +13,21 @@ from penstock.domain.message import transfer
 from penstock.domain.message.lifecycle import NEXT_ORDER, Content, Message, State
 from penstock.domain.queue.queue import DedupUntil, Queue
 
+ID_DIGITS = 19  # random hexadecimal digits that an id takes
+ID_CHARS = 36
+
+# The first digit of the fourth group also encodes the UUID variant: 10xx in binary.
+_VARIANT = {digit: "89ab"[int(digit, 16) & 0b11] for digit in "0123456789abcdef"}
 MAX_PRIORITY = 1_000_000
 MAX_TIMEOUT_MS = 366 * DAY
 _text = msgspec.json.Decoder(str)
+
+
+def uuid7(now: int, digits: str) -> str:
+    """An id from an instant and 19 random hexadecimal digits."""
+    stamp = f"{now & 0xFFFF_FFFF_FFFF:012x}"
+    variant = _VARIANT[digits[3]]
+    return f"{stamp[:8]}-{stamp[8:]}-7{digits[:3]}-{variant}{digits[4:7]}-{digits[7:]}"
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -8,19 +8,35 @@ import hashlib
 import hmac
 import struct
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from penstock.domain.errors import LeaseLost
 from penstock.domain.message import lifecycle
-from penstock.domain.message.deadline import is_overdue
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import Queue
+
+if TYPE_CHECKING:
+    from penstock.domain.message.lifecycle import Message
 
 _PLAIN = struct.Struct(">QIIQ")
 _MAC_BYTES = 16
 _RECEIPT_BYTES = _PLAIN.size + _MAC_BYTES
+
+
+def deadline(message: Message) -> int | None:
+    """When the running attempt has taken too long."""
+    if message.timeout_ms is None:
+        return None
+    started_at = message.leased_at if message.started_at is None else message.started_at
+    return None if started_at is None else started_at + message.timeout_ms
+
+
+def is_overdue(message: Message, *, now: int) -> bool:
+    end = deadline(message)
+    return end is not None and end <= now
 
 
 class Verb(StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -13,6 +14,17 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 
 SHOWN = (State.READY, State.WAITING, State.LEASED, State.DEAD)
+
+
+def count_fitting(sizes: Iterable[int], max_bytes: int) -> int:
+    """Count the messages that fit, in order; the first always does, or it would block the rest."""
+    total = count = 0
+    for size in sizes:
+        total += size
+        if count and total > max_bytes:
+            break
+        count += 1
+    return count
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from penstock.domain.scaling.fleet import Processes
-from penstock.ports.fleet_registry import FLEET, REPLICA
+from penstock.ports.scaling import FLEET, REPLICA
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PS_TIMEOUT_S = 10.0

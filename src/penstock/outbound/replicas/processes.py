@@ -40,7 +40,7 @@ from penstock.outbound.replicas.launch import Launch, orphans, send, start_time
 from penstock.outbound.replicas.ledger import Ledger, LedgerState, Started
 from penstock.outbound.replicas.registered import RegisteredReplicas, others
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetMember, FleetRegistry
+from penstock.ports.scaling import FleetMember, FleetRegistry
 
 _log = logging.getLogger("penstock.fleets")
 

@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from penstock.domain.limits import DAY, MINUTE
 from penstock.pipeline.demo.columns import texts
-from penstock.pipeline.demo.random_numbers import Ints
-from penstock.pipeline.demo.scenario import CANCELLED, DEAD, DONE, QUEUES, DemoMessages
+from penstock.pipeline.demo.scenario import CANCELLED, DEAD, DONE, QUEUES, DemoMessages, Ints
 
 _A_DAY = DAY // MINUTE
 

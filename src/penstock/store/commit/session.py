@@ -16,15 +16,14 @@ from penstock.domain.store.store_time import MAX_CARRY_MS
 from penstock.ports.store import Claim, Claimed, Sent
 from penstock.store.commit.ticket import StoreTicket
 from penstock.store.database import Database
+from penstock.store.entities.access import SqlKeys, SqlLogins
 from penstock.store.entities.archive import SqlArchive, SqlRestoring
-from penstock.store.entities.circuits import SqlCircuits
-from penstock.store.entities.deliveries import SqlDeliveries
+from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
 from penstock.store.entities.documents import SqlDocuments, SqlDuties, SqlFacts
 from penstock.store.entities.history import SqlHistory, SqlMaintenance
-from penstock.store.entities.logins import SqlLogins
 from penstock.store.entities.moves import SqlMoves
 from penstock.store.entities.overview import SqlOverview, SqlSamples
-from penstock.store.entities.queues import SqlKeys, SqlMessages, SqlQueues
+from penstock.store.entities.queues import SqlMessages, SqlQueues
 from penstock.store.entities.schedules import SqlSchedules
 from penstock.store.entities.tags import SqlTagged
 from penstock.store.entities.topics import SqlTopics

@@ -8,8 +8,8 @@ from typing import Any
 
 from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark, Place
-from penstock.domain.message.answer_size import count_fitting
 from penstock.domain.message.lifecycle import Message
+from penstock.domain.message.selection import count_fitting
 from penstock.ports.archive import LakePage, LakeRow, Look, Snapshot
 from penstock.store.database import QueryResult, Row
 from penstock.store.verbs.transaction_state import TransactionState, json_list

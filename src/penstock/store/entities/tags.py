@@ -11,7 +11,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import LIVE, QUEUED, Content, Message, State
-from penstock.ports.tags import Rewrite, Tagged
+from penstock.ports.topics import Rewrite, Tagged
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.lock_order import NO_LOCK, LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
