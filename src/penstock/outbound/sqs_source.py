@@ -47,7 +47,7 @@ def signed_headers(
     service: str,
     now: int,
 ) -> dict[str, str]:
-    """`headers` plus the signature's own, for a POST without a query."""
+    """AWS signature version 4: `headers` plus the signature's own, for a POST without a query."""
     moment = moment_of(now)
     date, at = moment.strftime("%Y%m%d"), moment.strftime("%Y%m%dT%H%M%SZ")
     port = "" if url.is_default_port() else f":{url.port}"

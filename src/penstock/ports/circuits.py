@@ -153,6 +153,8 @@ class DocumentStore(Protocol):
 
 
 class DeliveryStore(Protocol):
+    """Queues and messages, for the pusher."""
+
     def queues_with_ready(self) -> list[int]:
         """Numbers of all queues with ready messages that are neither paused nor held."""
         ...

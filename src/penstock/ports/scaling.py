@@ -29,6 +29,11 @@ class FleetMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetRegistry(Protocol):
+    """The workers of a fleet, as replica managers see them.
+
+    A worker belongs to a fleet by its label `fleet`, wherever it runs and however it was started.
+    """
+
     def members(self, fleet: str) -> list[FleetMember]:
         """Raises StoreUnavailable."""
         ...

@@ -52,6 +52,8 @@ class Chain(Generic[A, B]):
 
 
 class Wakeups(Protocol):
+    """Hints that a queue may have something to claim.  A lost one only costs time."""
+
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         """Call back with {queue_no: how many became ready} after commits, from any thread."""
         ...

@@ -97,6 +97,8 @@ class Tagged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaggedMessages(Protocol):
+    """Messages by tag: find, change while queued, cancel."""
+
     def find(self, wanted: Tagged) -> list[Message]: ...
 
     def contents(self, messages: Sequence[Message]) -> dict[int, Content]:

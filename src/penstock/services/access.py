@@ -185,6 +185,8 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 class LoginService:
+    """Console logins: opens one with a key, looks it up, ends it."""
+
     def __init__(
         self, store: Store, keyring: Keyring, clock: Clock, dice: Dice, *, valid_ms: int
     ) -> None:

@@ -116,6 +116,8 @@ def _names(session: Session, queue_nos: Iterable[int]) -> set[str]:
 
 
 class FactService:
+    """Searches facts: the history of everything but messages."""
+
     def __init__(self, store: Store, limits: Limits) -> None:
         self._store = store
         self._limits = limits

@@ -130,6 +130,8 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 class Graphs:
+    """Graphs of the counters of a queue, or of all queues together."""
+
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock

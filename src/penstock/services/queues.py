@@ -257,6 +257,8 @@ T = TypeVar("T")
 
 
 class ProtocolQueue:
+    """The queue behind a protocol that has only one queue; created on first use."""
+
     def __init__(
         self, queues: QueueService, messages: MessageService, *, name: str, settings: QueueSettings
     ) -> None:

@@ -132,6 +132,8 @@ class RouteService:
 
 
 class DeliveryService:
+    """Sends deliveries; each needs a matching route and a queue for deliveries."""
+
     def __init__(
         self,
         messages: MessageService,

@@ -263,6 +263,8 @@ def _note(session: Session, kind: str, worker: Worker, *, at: int) -> None:
 
 
 class TaskLeases:
+    """Each beat of a worker extends the leases that it holds."""
+
     def __init__(
         self,
         workers: WorkerService,

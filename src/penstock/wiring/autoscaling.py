@@ -54,6 +54,8 @@ FOLDER = "fleets"  # in the data folder: the ledgers of started processes
 
 
 class StoreFleetRegistry:
+    """The workers of a fleet, read from the store's registry of workers."""
+
     def __init__(self, workers: WorkerService, store: Store, clock: Clock) -> None:
         self._workers = workers
         self._store = store
@@ -97,7 +99,14 @@ def _answer(ticket: Ticket[T]) -> T:
 
 
 class OwnLoad:
-    """Safe to share between threads; fleets of the same queue share its rates."""
+    """The load of the store's own queues, for the autoscaler: from counters and one index lookup.
+
+    A rate is how much a counter has grown since the last reading, per second.  Done and dead
+    messages count as consumed; an attempt that failed and will be retried has not made the backlog
+    shorter.
+
+    Safe to share between threads; fleets of the same queue share its rates.
+    """
 
     def __init__(self, store: Store, *, timeout_s: float = TIMEOUT_S) -> None:
         self._store = store

@@ -18,6 +18,8 @@ Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, pro
 
 
 class Handler(Protocol):
+    """What a worker calls to run a job of one kind."""
+
     @property
     def kind(self) -> str: ...
     @property

@@ -34,7 +34,14 @@ _REFERENCE = re.compile(r"<([^<>]+)>")
 
 
 def check_uri(uri: str) -> str:
-    """Return a path with its query, or raise InvalidUri."""
+    r"""Return a path with its query, or raise InvalidUri if it cannot be sent safely.
+
+    A route's pattern takes a dot segment (`..`) literally, but a backend resolves it:
+    `/orders/../admin` matches a route for `/orders/(.*)`.  Such URIs are refused before any pattern
+    is matched.  Segments are decoded as backends decode them: `%2e` is a dot, `%2f`, `\` and `%5c`
+    separate segments, parameters after `;` do not belong to a segment, and double encoding is
+    decoded twice.
+    """
     if "#" in uri:
         raise InvalidUri(
             f"uri {uri[:200]!r} has a fragment, which is never sent: write a literal # as %23"

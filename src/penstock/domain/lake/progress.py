@@ -119,7 +119,17 @@ class _Pending(msgspec.Struct, Generic[AnyCut]):
 
 
 class FinalCuts(Generic[AnyCut]):
-    """Waits for two looks at a time: the oldest, and then the latest."""
+    """Finds the number up to which all rows are visible, although numbers precede commits.
+
+    On a store with several writers, a row may become visible after one with a greater number: its
+    transaction took its number earlier and committed later.  A reader that continues from the
+    greatest number seen would never see it.  So a look reads the greatest numbers, and then the
+    transactions that are writing.  When all of these have ended, no row can appear below the
+    numbers of that look.  With a single writer there are no such transactions, and every look is
+    final at once.
+
+    Waits for two looks at a time: the oldest, and then the latest.
+    """
 
     def __init__(self) -> None:
         self._pending: list[_Pending[AnyCut]] = []

@@ -24,7 +24,10 @@ _text = msgspec.json.Decoder(str)
 
 
 def uuid7(now: int, digits: str) -> str:
-    """An id from an instant and 19 random hexadecimal digits."""
+    """A message id: UUID version 7, so that ids sort by the time of sending.
+
+    An id from an instant and 19 random hexadecimal digits.
+    """
     stamp = f"{now & 0xFFFF_FFFF_FFFF:012x}"
     variant = _VARIANT[digits[3]]
     return f"{stamp[:8]}-{stamp[8:]}-7{digits[:3]}-{variant}{digits[4:7]}-{digits[7:]}"

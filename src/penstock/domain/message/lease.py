@@ -1,4 +1,9 @@
-"""Acts of a lease holder as data, and the receipt that proves a lease to other programs."""
+"""Acts of a lease holder as data, and the receipt that proves a lease to other programs.
+
+A lease expires when its holder is silent for too long, a deadline when the attempt takes too long;
+neither shortens the other.  Only a holder that still extends its lease can time out: one that is
+silent counts as gone, and its message is redelivered.
+"""
 
 from __future__ import annotations
 

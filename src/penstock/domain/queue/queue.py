@@ -23,7 +23,10 @@ MAX_ANNOTATION_CHARS = 64 * 1024  # in total: every transaction reads a queue's 
 
 
 class Counts(msgspec.Struct):
-    """Also used as a delta while a transaction runs, hence not frozen."""
+    """Counters of a queue.  At every commit: sent = waiting + ready + leased + totals of endings.
+
+    Also used as a delta while a transaction runs, hence not frozen.
+    """
 
     waiting: int = 0
     ready: int = 0

@@ -4,6 +4,13 @@
     advance(schedule, plan) ──▶ the schedule after that
 
 Pure: `now` comes in as a value.
+
+Versions of an application run side by side during a deployment, and the old one still declares what
+the new one has dropped.  Each worker registers with its application's name and a digest of its
+declarations: while a worker of the same application with another digest is alive, nothing is
+retired.  So declarations do not flap, and in the end those of the remaining version stay.
+
+Work without an owner was created by an operator and is never retired.
 """
 
 from __future__ import annotations

@@ -79,6 +79,12 @@ class Pulse(msgspec.Struct, frozen=True):
 
 
 class PartTrouble(msgspec.Struct, frozen=True):
+    """A part of a node, a thread or a task, that does not do its work.
+
+    A part is in trouble if it has failed and is not running, or if it is stuck: it has had work for
+    too long without finishing any.
+    """
+
     part: str
     state: Literal["failed", "stuck"]
     text: str

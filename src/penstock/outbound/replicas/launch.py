@@ -1,4 +1,8 @@
-"""Processes of this machine: starts those of a fleet, finds and signals running ones."""
+"""Processes of this machine: starts those of a fleet, finds and signals running ones.
+
+A process is identified by pid and start time.  A pid alone is not enough: it is reused, and a
+signal would hit an unrelated process.
+"""
 
 from __future__ import annotations
 

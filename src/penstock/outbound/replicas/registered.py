@@ -85,6 +85,12 @@ def _ask_registry(ask: Callable[[], T]) -> T:
 
 
 class ExternalReplicas:
+    """Workers that another system starts and stops, such as KEDA, which queries the wanted number.
+
+    This manager starts nothing.  It counts workers in the registry by their label `fleet`; if
+    workers do not register, it assumes that the wanted number runs.
+    """
+
     def __init__(
         self, fleet: str, spec: External, *, registry: FleetRegistry, before: Callable[[str], int]
     ) -> None:

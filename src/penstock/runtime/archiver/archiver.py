@@ -1,7 +1,7 @@
 """Writes history, attempts, facts and counters to the lake, each row exactly once.
 
-domain/lake/progress.py explains why that survives a kill at any point, domain/lake/progress.py
-how far it is safe to read.  Reads are short pages, each in its own transaction.
+domain/lake/progress.py explains why that survives a kill at any point, and how far it is safe to
+read.  Reads are short pages, each in its own transaction.
 """
 
 from __future__ import annotations

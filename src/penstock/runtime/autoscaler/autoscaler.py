@@ -44,6 +44,8 @@ _PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # the parts that an obser
 
 
 class Leadership:
+    """Leader election: only the autoscaler that holds the group's lease in the store acts."""
+
     def __init__(self, scaling: ScalingService, *, holder: str, is_dry: bool) -> None:
         self._scaling = scaling
         self._holder = holder

@@ -27,12 +27,26 @@ from penstock.ports.scaling import LoadSource, ReplicaManager
 
 T = TypeVar("T")
 
+_log = logging.getLogger("penstock.scaling")
+SOURCE = "source"  # the parts that may fail
+PRESSURE = "pressure"
+REPLICAS = "replicas"
+COUNT = "count"  # the number of replicas flaps
+ANSWERS = "answers"  # they do not arrive in time
+SCALING = "scaling"  # a decision could not be carried out
+
 
 class Background(Protocol):
     def begin(self, name: str, what: Callable[[], T]) -> Future[T]: ...
 
 
 class BackgroundThreads:
+    """Runs each call in a thread of its own.
+
+    There is no pool, in which calls that hang would block all others.  There is at most one thread
+    per fleet, and it ends with the process.
+    """
+
     def begin(self, name: str, what: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
         thread = threading.Thread(
@@ -47,16 +61,6 @@ def _run(what: Callable[[], T], future: Future[T]) -> None:
         future.set_result(what())
     except BaseException as error:
         future.set_exception(error)
-
-
-SOURCE = "source"  # the parts that may fail
-PRESSURE = "pressure"
-REPLICAS = "replicas"
-COUNT = "count"  # the number of replicas flaps
-ANSWERS = "answers"  # they do not arrive in time
-SCALING = "scaling"  # a decision could not be carried out
-
-_log = logging.getLogger("penstock.scaling")
 
 
 class PartFailure(msgspec.Struct, frozen=True):

@@ -59,6 +59,8 @@ def _timeout_ms(delivery: Delivery) -> int | None:
 
 
 class InFlight(msgspec.Struct):
+    """A push request in flight."""
+
     message: Message
     delivery: Delivery
     route: DeliveryRoute
@@ -91,6 +93,8 @@ def act_on(
 
 
 class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a failed delivery waits, and with it the rest of its queue."""
+
     retry_ms: int = 10 * SECOND  # for routes without intervals
     honours_retry_after: bool = False
     max_retry_after_ms: int = HOUR

@@ -199,6 +199,8 @@ class SettingsView(msgspec.Struct, frozen=True):
 
 
 class CircuitSettingsService:
+    """The settings of single circuits: read, change, list."""
+
     def __init__(self, store: Store, routes: RouteService, breaker: Breaker) -> None:
         self._store = store
         self._routes = routes

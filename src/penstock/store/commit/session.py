@@ -22,7 +22,7 @@ from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
 from penstock.store.entities.documents import SqlDocuments, SqlDuties, SqlFacts
 from penstock.store.entities.history import SqlHistory, SqlMaintenance
 from penstock.store.entities.moves import SqlMoves
-from penstock.store.entities.overview import SqlOverview, SqlSamples
+from penstock.store.entities.overview import SqlMinuteCounters, SqlOverview
 from penstock.store.entities.queues import SqlMessages, SqlQueues
 from penstock.store.entities.schedules import SqlSchedules
 from penstock.store.entities.tags import SqlTagged
@@ -127,7 +127,7 @@ class SqlSession:
         self.maintenance = SqlMaintenance(self.transaction, claims)
         self.tagged = SqlTagged(self.transaction, changes, claims)
         self.topics = SqlTopics(self.transaction, changes, self._sends)
-        self.minute_counters = SqlSamples(self.transaction)
+        self.minute_counters = SqlMinuteCounters(self.transaction)
         self.overview = SqlOverview(self.transaction, self.queues)
         self._high_water = 0
         self._keeps_time = keeps_time

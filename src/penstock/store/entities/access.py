@@ -2,57 +2,31 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from penstock.domain.access.api_key import ApiKey, Role
 from penstock.domain.access.login import Login
-from penstock.store.verbs.transaction_state import TransactionState
+from penstock.store.database import Row
+from penstock.store.entities.entity import SqlEntity, params_of
+
+_ADDED = ("key_id", "name", "secret_hash", "created_at", "signed_with")
 
 
-class SqlKeys:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
-
+class SqlKeys(SqlEntity):
     def add(self, key: ApiKey) -> None:
-        params = {
-            "key_id": key.key_id,
-            "name": key.name,
-            "secret_hash": key.secret_hash,
-            "roles": " ".join(key.roles),
-            "queues": " ".join(key.queues),
-            "created_at": key.created_at,
-            "signed_with": key.signed_with,
-        }
-        self._db.run("keys.add", params)
+        lists = {"roles": " ".join(key.roles), "queues": " ".join(key.queues)}
+        self._db.run("keys.add", params_of(key, _ADDED) | lists)
 
     def all(self) -> list[ApiKey]:
-        return [
-            ApiKey(
-                key_id=row[0],
-                name=row[1],
-                secret_hash=row[2],
-                roles=tuple(Role(role) for role in row[3].split()),
-                queues=tuple(row[4].split()),
-                created_at=row[5],
-                revoked_at=row[6],
-                signed_with=row[7],
-            )
-            for row in self._db.rows("keys.all")
-        ]
+        return list(map(_key_of, self._db.rows("keys.all")))
 
     def revoke(self, key_id: str, *, now: int) -> bool:
         return self._db.run("keys.revoke", {"key_id": key_id, "now": now}) == 1
 
 
-class SqlLogins:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
-
+class SqlLogins(SqlEntity):
     def add(self, login: Login) -> None:
-        params = {
-            "token_hash": login.token_hash,
-            "key_id": login.key_id,
-            "until_at": login.until_at,
-        }
-        self._db.run("logins.add", params)
+        self._db.run("logins.add", msgspec.structs.asdict(login))
 
     def find(self, token_hash: str) -> Login | None:
         rows = self._db.rows("logins.find", {"token_hash": token_hash})
@@ -63,3 +37,10 @@ class SqlLogins:
 
     def prune(self, *, now: int) -> int:
         return self._db.run("logins.prune", {"now": now})
+
+
+def _key_of(row: Row) -> ApiKey:
+    values = dict(zip(ApiKey.__struct_fields__, row, strict=True))
+    values["roles"] = tuple(map(Role, values["roles"].split()))
+    values["queues"] = tuple(values["queues"].split())
+    return ApiKey(**values)

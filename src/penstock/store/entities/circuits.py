@@ -15,10 +15,12 @@ from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, Re
 from penstock.domain.circuit.outcome_window import Batch, OutcomeWindow, OutcomeWindows, to_know
 from penstock.domain.queue.queue import Queue
 from penstock.store.database import QueryResult, Row
+from penstock.store.entities.entity import SqlEntity, params_of, reader
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 _OUTCOMES = (RequestOutcome.SUCCESS, RequestOutcome.FAILURE)  # by the number that is stored
-_SAVED = ("fail_ratio", "opened_at", "reopened", "generation", "probe_until")
+_SAVED = Circuit.__struct_fields__[1:]  # without its pattern
+_circuit_of = reader(Circuit)
 _Key = tuple[int, int]  # number of the circuit, number of the outcome
 
 
@@ -29,9 +31,9 @@ class CircuitRow(msgspec.Struct):
     sizes: list[int]
 
 
-class SqlCircuits:
+class SqlCircuits(SqlEntity):
     def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
+        super().__init__(transaction)
         self._rows: dict[str, CircuitRow] = {}  # by hash, as last read
 
     def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
@@ -206,13 +208,8 @@ class SqlCircuits:
     def _row(self, circuit_hash: str, circuit: Circuit) -> dict[str, Any]:
         row = self._rows[circuit_hash]
         successes, failures = row.sizes
-        return {name: getattr(circuit, name) for name in _SAVED} | {
-            "circuit_no": row.no,
-            "state": circuit.state.value,
-            "is_forced": int(circuit.is_forced),
-            "successes": successes,
-            "failures": failures,
-        }
+        counts = {"circuit_no": row.no, "successes": successes, "failures": failures}
+        return params_of(circuit, _SAVED) | counts
 
     def _select(self, which: str, params: dict[str, Any]) -> dict[str, Circuit]:
         conditions = self._db.text(f"circuits.{which}")
@@ -226,24 +223,8 @@ def _some(key: _Key, names: Iterable[str]) -> dict[str, Any]:
     return {"circuit_no": no, "is_failure": number, "request_ids": json_list(sorted(names))}
 
 
-def _circuit_of(row: Row) -> Circuit:
-    pattern, state, fail_ratio, opened_at, reopened, is_forced, generation, probe_until = row
-    return Circuit(
-        pattern=pattern,
-        state=CircuitState(state),
-        fail_ratio=fail_ratio,
-        opened_at=opened_at,
-        reopened=reopened,
-        is_forced=bool(is_forced),
-        generation=generation,
-        probe_until=probe_until,
-    )
-
-
-class SqlDeliveries:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
+class SqlDeliveries(SqlEntity):
+    """Queries of the pusher."""
 
     def queues_with_ready(self) -> list[int]:
         return [no for (no,) in self._db.rows("deliveries.queues_with_ready")]

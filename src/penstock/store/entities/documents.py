@@ -8,15 +8,12 @@ import msgspec
 
 from penstock.domain.document import Document, Latest
 from penstock.domain.fact import Fact, FactFilter
-from penstock.store.verbs.transaction_state import TransactionState
+from penstock.store.entities.entity import SqlEntity
 
 _LAST = 2**62
 
 
-class SqlDocuments:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
-
+class SqlDocuments(SqlEntity):
     def find(self, name: str) -> Document | None:
         rows = self._db.rows("documents.find", {"name": name})
         return Document(*rows[0]) if rows else None
@@ -40,10 +37,7 @@ class SqlDocuments:
         return int(rows[0][0]) if rows else 0
 
 
-class SqlDuties:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
-
+class SqlDuties(SqlEntity):
     def take(self, name: str, *, for_ms: int, now: int, holder: str = "") -> int | None:
         params = {"name": name, "until_at": now + for_ms, "holder": holder, "now": now}
         rows = self._db.rows("duties.take", params)
@@ -71,9 +65,8 @@ class SqlDuties:
         self._db.run("duties.leave", {"name": name, "holder": holder})
 
 
-class SqlFacts:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
+class SqlFacts(SqlEntity):
+    """Facts: added, searched, pruned by age; never changed."""
 
     def add(self, kind: str, subject: str, *, at: int, data: Mapping[str, object]) -> None:
         text = msgspec.json.encode(data).decode()

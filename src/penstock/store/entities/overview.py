@@ -12,17 +12,18 @@ from penstock.domain.queue.problem import (
     HangingRoute,
     OldTransaction,
     QueueSnapshot,
-    TransactionKind,
 )
+from penstock.store.entities.entity import SqlEntity, reader
 from penstock.store.entities.queues import SqlQueues
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
+_transaction = reader(OldTransaction)
 
-class SqlOverview:
+
+class SqlOverview(SqlEntity):
     def __init__(self, transaction: TransactionState, queues: SqlQueues) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._queues = queues
-        self._db = transaction.db
 
     def marks(self) -> dict[int, int]:
         return {no: int(mark) for no, mark in self._db.rows("overview.marks")}
@@ -53,14 +54,10 @@ class SqlOverview:
 
     def transactions(self, *, limit: int) -> list[OldTransaction]:
         rows = self._db.rows("overview.transactions", {"limit": limit})
-        return [OldTransaction(TransactionKind(kind), *rest) for kind, *rest in rows]
+        return list(map(_transaction, rows))
 
 
-class SqlSamples:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
-
+class SqlMinuteCounters(SqlEntity):
     def add(self, samples: Sequence[MinuteCounters], *, at: int, is_for_lake: bool) -> None:
         if samples:
             more = (at, int(is_for_lake))

@@ -14,6 +14,7 @@ from penstock.domain.message.selection import Pick
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, QueueStretch
 from penstock.store.database import Database, Row
+from penstock.store.entities.entity import SqlEntity, params_of
 from penstock.store.limits.limit_changes import LimitChanges
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.dedup_claims import NO_END
@@ -27,18 +28,8 @@ _LABELS = ("kind", "tag", "group", "entity_id")
 
 
 def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
-    after1, after2, after3, after4 = wanted.after or FIRST
-    params: dict[str, Any] = {
-        "queue_no": wanted.queue_no,
-        "limit": wanted.limit,
-        "length": length,
-        "after1": after1,
-        "after2": after2,
-        "after3": after3,
-        "after4": after4,
-        "sent_from": pick.sent_from,
-        "sent_before": pick.sent_before,
-    }
+    params = _browse_params(wanted) | params_of(pick, ("sent_from", "sent_before"))
+    params["length"] = length
     begin = db.text(f"selection.begin_{wanted.state}")
     order = db.text(f"selection.order_{wanted.state}")
     end = db.rows("selection.end", params, begin=begin, order=order)
@@ -50,16 +41,20 @@ def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> Qu
     return QueueStretch(list(map(message_of, rows)), _place(end[0]) if end else None)
 
 
+def _browse_params(wanted: Browse) -> dict[str, Any]:
+    after = {f"after{i}": number for i, number in enumerate(wanted.after or FIRST, start=1)}
+    return params_of(wanted, ("queue_no", "limit")) | after
+
+
 def _place(numbers: Row) -> tuple[int, int, int, int]:
     first, second, third, fourth = (*numbers, 0, 0, 0)[:4]
     return int(first), int(second), int(third), int(fourth)
 
 
-class SqlQueues:
+class SqlQueues(SqlEntity):
     def __init__(self, transaction: TransactionState) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._limit_changes = LimitChanges(transaction)
-        self._db = transaction.db
 
     def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue:
         params = {"name": name, "settings": _text(settings), "now": now}
@@ -193,16 +188,15 @@ class SqlQueues:
         return [Claimable(no, is_ready == 1, due_at) for no, is_ready, due_at in rows]
 
 
-class SqlMessages:
+class SqlMessages(SqlEntity):
     def __init__(
         self, transaction: TransactionState, changes: MessageChanges, claims: Claims
     ) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._changes = changes
         self._claims = claims
         self._lock_order = LockOrder(transaction)
         self._transfers = Transfers(transaction, changes)
-        self._db = transaction.db
 
     def find(self, message_id: str) -> Message | None:
         rows = self._db.rows("messages.by_id", {"id": message_id})
@@ -216,15 +210,7 @@ class SqlMessages:
         return self._claims.contents([message]).get(message.message_no)
 
     def browse(self, wanted: Browse) -> list[Message]:
-        after1, after2, after3, after4 = wanted.after or FIRST
-        params = {
-            "queue_no": wanted.queue_no,
-            "limit": wanted.limit,
-            "after1": after1,
-            "after2": after2,
-            "after3": after3,
-            "after4": after4,
-        }
+        params = _browse_params(wanted)
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
 
     def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:

@@ -39,7 +39,14 @@ def acts_for(
     overdue: Collection[str] = (),
     at_shutdown: bool = False,
 ) -> list[JobAct]:
-    """`overdue`: receipts of the jobs it was killed for; `at_shutdown`: no job is to blame."""
+    """What to do with the jobs of a crashed worker process.
+
+    Any job that ran in the process itself may be the cause.  All of them are reported as crashed
+    and run in a sandbox from then on, which shows which one is to blame.  The others are given
+    back.
+
+    `overdue`: receipts of the jobs it was killed for; `at_shutdown`: no job is to blame.
+    """
     suspects = [entry for entry in entries if entry.state is EntryState.RUNNING]
     acts = []
     for entry in entries:

@@ -1,4 +1,10 @@
-"""An event loop in a thread of its own, started when it is first needed."""
+"""An event loop in a thread of its own, started when it is first needed.
+
+No job can end a loop.  asyncio raises the SystemExit or KeyboardInterrupt of any task or callback
+out of the loop's run method, after it has stored the exception in its task.  The loop itself is
+intact: once it runs again, the exception reaches the code that awaits the task, and fails that job
+alone.
+"""
 
 from __future__ import annotations
 
