@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bench.apart import ApartError, call_apart, serve
 from bench.clients import client_of
 from bench.clients.base import Client, Connection, Endpoint
-from bench.driver import Outcome, Run
+from bench.cpu import cpu_seconds
+from bench.driver import Loop, Outcome, Run
 from bench.loads import Load
-from bench.loops import LOOPS, SendLoop
+from bench.loops import LOOPS, Handler, PacedSender, SendLoop
 
 WARM_UP = 0.3
 # What was under way when time was up ends within this, before its connection is cut.
@@ -32,6 +34,7 @@ class Job:
     load: Load
     connections: int
     seconds: float
+    server_pids: Sequence[int] = ()
 
 
 def run_apart(job: Job) -> Outcome:
@@ -73,19 +76,34 @@ async def _fill(client: Client, job: Job) -> Outcome:
 
 
 async def _measure(client: Client, job: Job) -> Outcome:
-    run = Run(seconds=job.seconds, warm_up=min(WARM_UP, job.seconds / 2))
-    connections = await connect(client, job.connections, run, job.load.batch)
-    loop_type = LOOPS[job.load.kind]
+    run = Run(
+        seconds=job.seconds,
+        warm_up=min(WARM_UP, job.seconds / 2),
+        server_cpu=partial(cpu_seconds, *job.server_pids),
+    )
+    waits = job.load.kind == "handoff"
+    count = job.load.connections or job.connections
+    connections = await connect(client, count, run, job.load.batch, waits=waits)
     gc.collect()
     gc.disable()
-    outcome = await run.measure([loop_type(c, run, job.load.batch) for c in connections])
+    outcome = await run.measure(_loops(connections, run, job.load))
     gc.enable()
     await close(connections)
     return outcome
 
 
-async def connect(client: Client, count: int, run: Run, batch: int) -> list[Connection]:
-    return [await client.connect(run.fail, batch) for _ in range(count)]
+def _loops(connections: Sequence[Connection], run: Run, load: Load) -> Sequence[Loop]:
+    if load.kind != "handoff":
+        return [LOOPS[load.kind](c, run, load.batch) for c in connections]
+    assert load.pace is not None
+    sender = PacedSender(connections[0], run, pace=load.pace)
+    return [*(Handler(c, run, sender) for c in connections[1:]), sender]
+
+
+async def connect(
+    client: Client, count: int, run: Run, batch: int, *, waits: bool = False
+) -> list[Connection]:
+    return [await client.connect(run.fail, batch, waits=waits) for _ in range(count)]
 
 
 async def close(connections: list[Connection]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["send", "consume", "cycle"]
+Kind = Literal["send", "consume", "cycle", "handoff"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class Load:
     kind: Kind
     batch: int
     says: str
+    connections: int | None = None  # instead of the run's number
+    pace: float | None = None  # sends per second, instead of as many as possible
 
 
 LOADS = (
@@ -25,7 +27,16 @@ LOADS = (
     Load("send10", "send", 10, "ten messages per request"),
     Load("consume", "consume", 1, "claim one, complete one"),
     Load("consume10", "consume", 10, "claim ten, complete ten"),
+    Load("send1", "send", 1, "one message per request, on one connection", connections=1),
     Load("cycle", "cycle", 1, "send one, claim one, complete one, on each connection"),
+    Load(
+        "handoff",
+        "handoff",
+        1,
+        "500 sends a second on one connection; 8 wait for them: time from send to handler",
+        connections=9,
+        pace=500,
+    ),
 )
 
 BY_NAME = {load.name: load for load in LOADS}

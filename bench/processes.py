@@ -56,6 +56,10 @@ class Server:
         return time.monotonic() - started
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 

@@ -86,6 +86,8 @@ class Runner:
         try:
             endpoint = peer.start(folder)
             for load in self._plan.loads:
+                if load.pace and peer.is_embedded:
+                    continue  # nothing waits there
                 job = Job(
                     client=peer.client,
                     endpoint=endpoint,
@@ -93,6 +95,7 @@ class Runner:
                     load=load,
                     connections=min(self._plan.connections, peer.most_connections),
                     seconds=self._plan.seconds,
+                    server_pids=peer.pids,
                 )
                 self._record(peer, load, run_apart(job))
         except StartError as error:
@@ -105,6 +108,9 @@ class Runner:
     def _record(self, peer: Peer, load: Load, outcome: Outcome) -> None:
         self.results.add(peer.name, load.name, outcome)
         figure = f"invalid: {outcome.error}" if outcome.error else f"{outcome.rate:,.0f}/s"
-        notes = f" (generator at {outcome.cpu_share:.0%} of a core)"
+        notes = (
+            f", {outcome.p50_ms:.2f} / {outcome.p99_ms:.2f} ms, {outcome.cpu_us:.0f} µs of CPU each"
+            f" (generator at {outcome.cpu_share:.0%} of a core)"
+        )
         drained = " (drained)" if outcome.is_drained else ""
         self._say(f"  {peer.name:24} {load.name:10} {figure}{notes}{drained}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bench.driver import Outcome
 from bench.loads import Load
@@ -57,14 +58,36 @@ def rate_text(rates: Sequence[float]) -> str:
 def render(
     results: Results, peers: Sequence[Peer], loads: Sequence[Load], *, title: str, ours: str
 ) -> str:
+    """Three tables: rates with their ratio to ours, latencies, and CPU per message."""
     base = {load.name: cell(results.outcomes.get((ours, load.name), [])).rate for load in loads}
+    unpaced = [load for load in loads if load.pace is None]
+    tables = [
+        _table(results, peers, unpaced, title, partial(_text, base=base)),
+        _table(results, peers, loads, f"{title}: p50 / p99 ms", _latency_text),
+        _table(results, peers, loads, f"{title}: server CPU µs per message", _cpu_text),
+    ]
+    notes = "\n".join(f"{peer.name}: {peer.note}" for peer in peers)
+    return "\n\n".join([*(text for text in tables if text), notes])
+
+
+def _table(
+    results: Results,
+    peers: Sequence[Peer],
+    loads: Sequence[Load],
+    title: str,
+    text_of: Callable[[Sequence[Outcome], Peer, Load], str],
+) -> str:
+    if not loads:
+        return ""
     rows = [[title, *(load.name for load in loads)]]
     for peer in peers:
-        if any((peer.name, load.name) in results.outcomes for load in loads):
-            rows.append([peer.name, *(_text(results, peer, load, base) for load in loads)])
+        found = [results.outcomes.get((peer.name, load.name), []) for load in loads]
+        if any(found):
+            texts = [text_of(one, peer, load) for one, load in zip(found, loads, strict=True)]
         else:
-            rows.append([peer.name, *("missing" for _ in loads)])
-    return "\n".join([aligned(rows), "", *(f"{peer.name}: {peer.note}" for peer in peers)])
+            texts = ["missing"] * len(loads)
+        rows.append([peer.name, *texts])
+    return aligned(rows)
 
 
 def footnotes(results: Results, loads: Sequence[Load]) -> str:
@@ -91,9 +114,26 @@ def _spread_text(share: float | None) -> str:
     return "" if share is None else f" ±{share:.0%}"
 
 
-def _text(results: Results, peer: Peer, load: Load, base: Mapping[str, float | None]) -> str:
-    outcomes = results.outcomes.get((peer.name, load.name), [])
+def _text(
+    outcomes: Sequence[Outcome], peer: Peer, load: Load, *, base: Mapping[str, float | None]
+) -> str:
     return cell(outcomes, is_embedded=peer.is_embedded).text(base[load.name])
+
+
+def _latency_text(outcomes: Sequence[Outcome], peer: Peer, load: Load) -> str:
+    if cell(outcomes).rate is None:
+        return "invalid"
+    p50 = statistics.median(outcome.p50_ms for outcome in outcomes)
+    p99 = statistics.median(outcome.p99_ms for outcome in outcomes)
+    return f"{p50:.2f} / {p99:.2f}"
+
+
+def _cpu_text(outcomes: Sequence[Outcome], peer: Peer, load: Load) -> str:
+    if peer.is_embedded:
+        return "-"  # it runs in the generator
+    if cell(outcomes).rate is None:
+        return "invalid"
+    return f"{statistics.median(outcome.cpu_us for outcome in outcomes):,.0f}"
 
 
 def _invalid(results: Results) -> list[str]:

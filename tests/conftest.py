@@ -1,6 +1,7 @@
 """Fixtures for every test. What only some tests need belongs in a conftest.py beside them."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from tests.support.postgres import PostgresCluster
 from tests.support.rabbitmq import RabbitNode
 from tests.support.shares import Shares
 from tests.support.tiers import is_quick, is_quick_place
+
+# Without bytecode files, every process that a test starts compiles all modules: 0.5 s of CPU each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # No deadline: examples are slow on a busy machine. In CI a run can be repeated exactly.
 settings.register_profile("here", deadline=None)

@@ -27,7 +27,9 @@ class AmqpClient:
     async def drop_queue(self) -> None:
         await self._once(frames.delete(self._queue), frames.DELETE_OK)
 
-    async def connect(self, on_error: OnError, batch: int) -> AmqpConnection:
+    async def connect(
+        self, on_error: OnError, batch: int, *, waits: bool = False
+    ) -> AmqpConnection:
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
             lambda: AmqpConnection(self._queue, on_error), self._host, self._port

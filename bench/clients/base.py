@@ -41,5 +41,8 @@ class Client(Protocol):
 
     async def drop_queue(self) -> None: ...
 
-    async def connect(self, on_error: OnError, batch: int) -> Connection:
-        """A connection that will be asked for `batch` messages at a time."""
+    async def connect(self, on_error: OnError, batch: int, *, waits: bool = False) -> Connection:
+        """A connection that will be asked for `batch` messages at a time.
+
+        `waits`: `receive` waits some seconds for a message, as the peer's workers do.
+        """

@@ -9,6 +9,7 @@ from bench.clients.line import LineConnection, open_line
 from bench.payload import BODY
 
 RUN_SECONDS = 120
+WAIT_S = 20
 
 
 class BeanstalkClient:
@@ -24,18 +25,21 @@ class BeanstalkClient:
     async def drop_queue(self) -> None:
         """A tube cannot be dropped; what a load leaves behind stays until the server stops."""
 
-    async def connect(self, on_error: OnError, batch: int) -> BeanstalkConnection:
+    async def connect(
+        self, on_error: OnError, batch: int, *, waits: bool = False
+    ) -> BeanstalkConnection:
         line = await open_line(self._host, self._port, on_error)
         raw = b"use %b\r\nwatch %b\r\nignore default\r\n" % (self._tube, self._tube)
         answer = await line.ask(raw, lines=3)
         if answer != b"USING %b\r\nWATCHING 2\r\nWATCHING 1\r\n" % self._tube:
             raise RuntimeError(f"unexpected answer: {answer!r}")
-        return BeanstalkConnection(line)
+        return BeanstalkConnection(line, wait_s=WAIT_S if waits else 0)
 
 
 class BeanstalkConnection:
-    def __init__(self, line: LineConnection) -> None:
+    def __init__(self, line: LineConnection, *, wait_s: int) -> None:
         self._line = line
+        self._reserve = b"reserve-with-timeout %d\r\n" % wait_s
 
     def send(self, count: int, then: Done) -> None:
         self._expect(put(count), count, b"INSERTED ", then)
@@ -50,7 +54,7 @@ class BeanstalkConnection:
             then([job.split(b" ")[1] for job in jobs])
             return True
 
-        self._line.request(b"reserve-with-timeout 0\r\n" * count, take)
+        self._line.request(self._reserve * count, take)
 
     def ack(self, receipts: Receipts, then: Done) -> None:
         raw = b"".join([b"delete %b\r\n" % receipt for receipt in receipts])

@@ -70,7 +70,9 @@ class EmbeddedClient:
     async def drop_queue(self) -> None:
         """The folder goes with the run."""
 
-    async def connect(self, on_error: OnError, batch: int) -> EmbeddedConnection:
+    async def connect(
+        self, on_error: OnError, batch: int, *, waits: bool = False
+    ) -> EmbeddedConnection:
         return EmbeddedConnection(self.library, on_error)
 
     def library(self) -> Library:

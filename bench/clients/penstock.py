@@ -11,6 +11,7 @@ from bench.payload import BODY
 
 OK = (b"200",)
 MADE = (b"201",)
+WAIT_MS = 20_000
 RECEIPT = b'"receipt":"'
 
 
@@ -31,14 +32,19 @@ class PenstockClient:
         raw = request_bytes("DELETE", f"/v1/queues/{self.queue}?force=true")
         await ask(self.host, self.port, raw, (b"204",))
 
-    async def connect(self, on_error: OnError, batch: int) -> PenstockConnection:
+    async def connect(
+        self, on_error: OnError, batch: int, *, waits: bool = False
+    ) -> PenstockConnection:
         http = await open_http(self.host, self.port, on_error)
-        return PenstockConnection(http, self.queue, on_error)
+        return PenstockConnection(http, self.queue, on_error, wait_ms=WAIT_MS if waits else 0)
 
 
 class PenstockConnection:
-    def __init__(self, http: HttpConnection, queue: str, on_error: OnError) -> None:
+    def __init__(
+        self, http: HttpConnection, queue: str, on_error: OnError, *, wait_ms: int = 0
+    ) -> None:
         self._http = http
+        self._wait_ms = wait_ms
         self._queue = queue
         self._on_error = on_error
         self._done: Receipts = ()
@@ -69,9 +75,9 @@ class PenstockConnection:
                 then(receipts)
 
         if done:
-            self._http.request(next_request(self._queue, count, done), OK, claimed)
+            self._http.request(next_request(self._queue, count, done, self._wait_ms), OK, claimed)
         else:
-            self._http.request(claim_request(self._queue, count), OK, claimed)
+            self._http.request(claim_request(self._queue, count, self._wait_ms), OK, claimed)
 
     def ack(self, receipts: Receipts, then: Done) -> None:
         """As a worker does it: what is done is completed with the next claim, in one request."""
@@ -104,11 +110,12 @@ def batch_request(queue: str, count: int, delay_ms: int = 0) -> bytes:
 
 
 @cache
-def claim_request(queue: str, count: int) -> bytes:
-    body = b'{"limit":%d,"wait_ms":0}' % count
+def claim_request(queue: str, count: int, wait_ms: int = 0) -> bytes:
+    body = b'{"limit":%d,"wait_ms":%d}' % (count, wait_ms)
     return request_bytes("POST", f"/v1/queues/{queue}/claims", body)
 
 
-def next_request(queue: str, count: int, done: Receipts) -> bytes:
-    body = b'{"limit":%d,"wait_ms":0,"complete":["%b"]}' % (count, b'","'.join(done))
+def next_request(queue: str, count: int, done: Receipts, wait_ms: int = 0) -> bytes:
+    receipts = b'","'.join(done)
+    body = b'{"limit":%d,"wait_ms":%d,"complete":["%b"]}' % (count, wait_ms, receipts)
     return request_bytes("POST", f"/v1/queues/{queue}/claims", body)

@@ -30,6 +30,7 @@ UPDATE {0} SET visible_at = now() + interval '30 seconds'
                ORDER BY visible_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
 RETURNING id, body
 """
+POLL_SECONDS = 0.005  # of a worker that found nothing
 DELETE = "DELETE FROM {0} WHERE id = ANY($1::bigint[])"
 
 
@@ -46,12 +47,14 @@ class SkipLockedClient:
     async def drop_queue(self) -> None:
         await self._run(f"DROP TABLE {self._table}")
 
-    async def connect(self, on_error: OnError, batch: int) -> SkipLockedConnection:
+    async def connect(
+        self, on_error: OnError, batch: int, *, waits: bool = False
+    ) -> SkipLockedConnection:
         connection = await asyncpg.connect(self._url)
         statements = [
             await connection.prepare(text.format(self._table)) for text in (INSERT, CLAIM, DELETE)
         ]
-        return SkipLockedConnection(connection, statements, on_error)
+        return SkipLockedConnection(connection, statements, on_error, waits=waits)
 
     async def _run(self, text: str) -> None:
         connection = await asyncpg.connect(self._url)
@@ -60,7 +63,10 @@ class SkipLockedClient:
 
 
 class SkipLockedConnection:
-    def __init__(self, connection: Any, statements: list[Any], on_error: OnError) -> None:
+    def __init__(
+        self, connection: Any, statements: list[Any], on_error: OnError, *, waits: bool = False
+    ) -> None:
+        self._waits = waits
         self._connection = connection
         self._insert, self._claim, self._delete = statements
         self._on_error = on_error
@@ -78,6 +84,8 @@ class SkipLockedConnection:
     def receive(self, count: int, then: Got) -> None:
         async def work() -> None:
             rows = await self._claim.fetch(count)
+            if not rows and self._waits:
+                await asyncio.sleep(POLL_SECONDS)
             then([row[0] for row in rows])
 
         self._start(work())

@@ -15,6 +15,7 @@ from bench.clients.http import HttpConnection, ask, open_http
 from bench.payload import BODY
 
 OK = (b"200",)
+WAIT_S = 20
 CREDENTIAL = "bench/20250101/us-east-1/sqs/aws4_request"
 # Python's own JSON has a space there, that of others has none.
 RECEIPTS = (b'"ReceiptHandle":"', b'"ReceiptHandle": "')
@@ -48,13 +49,16 @@ class SqsClient:
     async def drop_queue(self) -> None:
         await ask(self._host, self._port, call(self._target, "DeleteQueue"), OK)
 
-    async def connect(self, on_error: OnError, batch: int) -> SqsConnection:
+    async def connect(self, on_error: OnError, batch: int, *, waits: bool = False) -> SqsConnection:
         http = await open_http(self._host, self._port, on_error)
-        return SqsConnection(http, self._target, on_error)
+        return SqsConnection(http, self._target, on_error, wait_s=WAIT_S if waits else 0)
 
 
 class SqsConnection:
-    def __init__(self, http: HttpConnection, target: Target, on_error: OnError) -> None:
+    def __init__(
+        self, http: HttpConnection, target: Target, on_error: OnError, *, wait_s: int = 0
+    ) -> None:
+        self._wait_s = wait_s
         self._http = http
         self._target = target
         self._on_error = on_error
@@ -70,7 +74,7 @@ class SqsConnection:
             else:
                 then(handles)
 
-        self._http.request(receive_request(self._target, count), OK, received)
+        self._http.request(receive_request(self._target, count, self._wait_s), OK, received)
 
     def ack(self, receipts: Receipts, then: Done) -> None:
         raw = delete_request(self._target, receipts)
@@ -107,8 +111,9 @@ def send_request(target: Target, count: int) -> bytes:
 
 
 @cache
-def receive_request(target: Target, count: int) -> bytes:
-    return call(target, "ReceiveMessage", b',"MaxNumberOfMessages":%d' % count)
+def receive_request(target: Target, count: int, wait_s: int = 0) -> bytes:
+    waiting = b',"WaitTimeSeconds":%d' % wait_s if wait_s else b""
+    return call(target, "ReceiveMessage", b',"MaxNumberOfMessages":%d%b' % (count, waiting))
 
 
 def delete_request(target: Target, handles: Receipts) -> bytes:

@@ -14,6 +14,7 @@ from bench.clients.line import LineConnection, open_line
 from bench.payload import BODY
 
 GROUP = "workers"
+WAIT_MS = "20000"
 LINES_BEFORE_ENTRIES = 5
 LINES_PER_ENTRY = 8
 
@@ -32,9 +33,12 @@ class StreamsClient:
     async def drop_queue(self) -> None:
         await self._ask(command("UNLINK", self._stream), b":1")
 
-    async def connect(self, on_error: OnError, batch: int) -> StreamsConnection:
+    async def connect(
+        self, on_error: OnError, batch: int, *, waits: bool = False
+    ) -> StreamsConnection:
         line = await open_line(self._host, self._port, on_error)
-        return StreamsConnection(line, self._stream, f"c{next(self._numbers)}")
+        consumer = f"c{next(self._numbers)}"
+        return StreamsConnection(line, self._stream, consumer, waits=waits)
 
     async def _ask(self, raw: bytes, expected: bytes) -> None:
         line = await open_line(self._host, self._port, print)
@@ -45,7 +49,10 @@ class StreamsClient:
 
 
 class StreamsConnection:
-    def __init__(self, line: LineConnection, stream: str, consumer: str) -> None:
+    def __init__(
+        self, line: LineConnection, stream: str, consumer: str, *, waits: bool = False
+    ) -> None:
+        self._waits = waits
         self._line = line
         self._stream = stream
         self._consumer = consumer
@@ -77,7 +84,7 @@ class StreamsConnection:
             then(lines[LINES_BEFORE_ENTRIES + 2 :: LINES_PER_ENTRY])
             return True
 
-        self._line.request(read(self._stream, self._consumer, count), take)
+        self._line.request(read(self._stream, self._consumer, count, self._waits), take)
 
     def ack(self, receipts: Receipts, then: Done) -> None:
         expected = b":%d\r\n:%d\r\n" % (len(receipts), len(receipts))
@@ -120,7 +127,6 @@ def add(stream: str, count: int) -> bytes:
 
 
 @cache
-def read(stream: str, consumer: str, count: int) -> bytes:
-    return command(
-        "XREADGROUP", "GROUP", GROUP, consumer, "COUNT", str(count), "STREAMS", stream, ">"
-    )
+def read(stream: str, consumer: str, count: int, waits: bool = False) -> bytes:
+    limits = ["COUNT", str(count), *(["BLOCK", WAIT_MS] if waits else [])]
+    return command("XREADGROUP", "GROUP", GROUP, consumer, *limits, "STREAMS", stream, ">")

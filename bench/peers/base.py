@@ -42,6 +42,10 @@ class Peer:
         while self._servers:
             self._servers.pop().stop()
 
+    @property
+    def pids(self) -> list[int]:
+        return [server.pid for server in self._servers]
+
     def _keep(self, server: Server) -> Server:
         self._servers.append(server)
         return server

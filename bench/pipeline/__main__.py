@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench.pipeline.cpu import cpu_seconds
+from bench.cpu import cpu_seconds
 from bench.pipeline.engine import ENGINES
 from penstock.domain.limits import DAY
 

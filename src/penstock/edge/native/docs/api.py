@@ -1,7 +1,12 @@
-"""Serve `/v1/openapi.json` for programs and `/docs` for people.  Neither requires a key."""
+"""Serve `/v1/openapi.json` for programs and `/docs` for people.  Neither requires a key.
+
+Both are made when they are first requested, in a thread: that takes half as long as the rest of a
+server's start, and most servers are never asked.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 
@@ -18,6 +23,12 @@ from penstock.edge.server.router import HttpRoute
 _HOST = re.compile(rb"[A-Za-z0-9.:\[\]_-]{1,255}")
 
 
+class DocsPages(msgspec.Struct):
+    openapi: bytes
+    with_key: str
+    without_key: str
+
+
 class DocsApi:
     def __init__(
         self,
@@ -30,10 +41,8 @@ class DocsApi:
         self._is_key_needed = is_key_needed
         self._home = home.encode()
         self._scheme = scheme
-        operations = [route.operation for route in (*routes, *self.routes()) if route.operation]
-        described = document(operations)
-        self._json = msgspec.json.encode(described)
-        self._pages = {needed: render(described, with_key=needed) for needed in (False, True)}
+        self._operations = [r.operation for r in (*routes, *self.routes()) if r.operation]
+        self._made: asyncio.Task[DocsPages] | None = None
         self._headers = (
             (b"content-security-policy", policy().encode()),
             (b"x-content-type-options", b"nosniff"),
@@ -48,12 +57,14 @@ class DocsApi:
         ]
 
     async def openapi(self, request: Request, respond: Respond) -> Response:
-        return Response(200, self._json)
+        return Response(200, (await self._pages()).openapi)
 
     async def page(self, request: Request, respond: Respond) -> Response:
         host = request.headers.get(b"host", b"")
         name = host.decode() if _HOST.fullmatch(host) else "localhost"
-        page = self._pages[self._is_key_needed()].replace(BASE, f"{self._scheme}://{name}")
+        pages = await self._pages()
+        page = pages.with_key if self._is_key_needed() else pages.without_key
+        page = page.replace(BASE, f"{self._scheme}://{name}")
         return Response(
             200,
             page.encode(),
@@ -63,3 +74,17 @@ class DocsApi:
 
     async def home(self, request: Request, respond: Respond) -> Response:
         return Response(302, headers=((b"location", self._home),))
+
+    async def _pages(self) -> DocsPages:
+        if self._made is None:
+            self._made = asyncio.create_task(asyncio.to_thread(self._make))
+        # Shielded: a client that disconnects must not cancel it for the others.
+        return await asyncio.shield(self._made)
+
+    def _make(self) -> DocsPages:
+        described = document(self._operations)
+        return DocsPages(
+            openapi=msgspec.json.encode(described),
+            with_key=render(described, with_key=True),
+            without_key=render(described, with_key=False),
+        )

@@ -8,7 +8,7 @@ from pathlib import Path
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def cpu_seconds(root: int) -> float:
+def cpu_seconds(*roots: int) -> float:
     """Also of children that have ended and were waited for."""
     parents: dict[int, int] = {}
     used: dict[int, float] = {}
@@ -21,7 +21,7 @@ def cpu_seconds(root: int) -> float:
             continue
         parents[int(entry.name)] = int(fields[1])
         used[int(entry.name)] = sum(map(int, fields[11:15])) / _TICKS
-    family, size = {root}, 0
+    family, size = set(roots), 0
     while size != len(family):
         size = len(family)
         family |= {pid for pid, parent in parents.items() if parent in family}
