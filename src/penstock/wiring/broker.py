@@ -34,7 +34,7 @@ from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
-from penstock.services.circuits.insight import CircuitInsight
+from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
@@ -100,7 +100,7 @@ class Broker:
         self.queues = QueueService(store, clock, self.directory)
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
         self.selection = SelectionService(store, clock, settings.limits, self.messages)
-        self.circuit_insight = CircuitInsight(store)
+        self.circuit_details = CircuitDetails(store)
         folder = settings.insights_folder
         self.tables = Tables(TableFiles(folder), folder=str(folder))
         self.moves = MoveService(store, clock, dice)

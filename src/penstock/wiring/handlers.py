@@ -52,7 +52,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         RecurringOperations(b.recurring),
         DeliveryOperations(b.deliveries, b.clock),
         RouteOperations(b.routes),
-        CircuitOperations(circuits, b.circuit_insight),
+        CircuitOperations(circuits, b.circuit_details),
         CircuitSettingsOperations(circuits.breaker, circuits.own_settings),
         JobCircuitOperations(circuits, b.routes, b.job_routes, settings.limits),
         ScalingOperations(b.scaling, b.facts, b.clock),

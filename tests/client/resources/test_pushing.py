@@ -64,7 +64,7 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
         {
             **RouteOperations(broker.routes).handlers(),
             **DeliveryOperations(sending, broker.clock).handlers(),
-            **CircuitOperations(circuits, broker.circuit_insight).handlers(),
+            **CircuitOperations(circuits, broker.circuit_details).handlers(),
             **CircuitSettingsOperations(circuits.breaker, circuits.own_settings).handlers(),
             **jobs.handlers(),
         }

@@ -116,8 +116,9 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
         case Verb.COMPLETE:
             done = lifecycle.complete(message, lease_no=no, is_late_ok=is_late_ok)
             return done if act.text is None else replace(done, reason=act.text)
-        case Verb.FAIL:
-            return lifecycle.fail(
+        case Verb.FAIL | Verb.TIME_OUT:
+            end = lifecycle.fail if act.verb is Verb.FAIL else lifecycle.time_out
+            return end(
                 message,
                 queue,
                 lease_no=no,
@@ -149,16 +150,6 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
             return lifecycle.bury(message, reason=act.text, lease_no=no)
         case Verb.CANCEL:
             return lifecycle.cancel(message, reason=act.text, lease_no=no)
-        case Verb.TIME_OUT:
-            return lifecycle.time_out(
-                message,
-                queue,
-                lease_no=no,
-                now=now,
-                dice=act.dice,
-                error=act.text,
-                retry_in_ms=act.delay_ms,
-            )
         case Verb.CRASH:
             return lifecycle.crash(message, queue, lease_no=no, now=now, error=act.text)
 
