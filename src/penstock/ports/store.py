@@ -296,38 +296,27 @@ class ScheduleStore(Protocol):
 class Session(Protocol):
     """The entities of a store within one transaction or one read-only view."""
 
-    @property
-    def queues(self) -> QueueStore: ...
-    @property
-    def messages(self) -> MessageStore: ...
-    @property
-    def history(self) -> HistoryStore: ...
-    @property
-    def keys(self) -> KeyStore: ...
-    @property
-    def logins(self) -> LoginStore: ...
-    @property
-    def moves(self) -> MoveStore: ...
-    @property
-    def workers(self) -> WorkerStore: ...
-    @property
-    def facts(self) -> FactStore: ...
-    @property
-    def schedules(self) -> ScheduleStore: ...
-    @property
-    def circuits(self) -> CircuitStore: ...
-    @property
-    def duties(self) -> DutyStore: ...
-    @property
-    def documents(self) -> DocumentStore: ...
-    @property
-    def deliveries(self) -> DeliveryStore: ...
-    @property
-    def archive(self) -> ArchiveStore: ...
-    @property
-    def restoring(self) -> RestoreStore: ...
-    @property
-    def maintenance(self) -> Maintenance: ...
+    queues: QueueStore
+    messages: MessageStore
+    history: HistoryStore
+    keys: KeyStore
+    logins: LoginStore
+    moves: MoveStore
+    workers: WorkerStore
+    facts: FactStore
+    schedules: ScheduleStore
+    circuits: CircuitStore
+    duties: DutyStore
+    documents: DocumentStore
+    deliveries: DeliveryStore
+    archive: ArchiveStore
+    restoring: RestoreStore
+    maintenance: Maintenance
+    tagged: TaggedMessages
+    topics: TopicStore
+    minute_counters: MinuteCounterStore
+    overview: OverviewStore
+
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
     ) -> list[Sent | PenstockError]:
@@ -337,23 +326,10 @@ class Session(Protocol):
         """
         ...
 
-    @property
-    def tagged(self) -> TaggedMessages: ...
-    @property
-    def topics(self) -> TopicStore: ...
-    @property
-    def minute_counters(self) -> MinuteCounterStore: ...
-    @property
-    def overview(self) -> OverviewStore: ...
-
 
 class Store(Protocol):
-    @property
-    def backend(self) -> str: ...
-    @property
-    def secret(self) -> bytes:
-        """Signs receipts; the same for all nodes of this store."""
-        ...
+    backend: str
+    secret: bytes  # signs receipts; the same for all nodes of this store
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]: ...
     def claim(self, wanted: Claim) -> Ticket[Claimed]: ...

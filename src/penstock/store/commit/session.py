@@ -13,7 +13,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import FORGETTABLE, LeaseAct
 from penstock.domain.store.store_time import MAX_CARRY_MS
-from penstock.ports.store import Claim, Claimed, Sent
+from penstock.ports.store import Claim, Claimed, Sent, Session
 from penstock.store.commit.ticket import StoreTicket
 from penstock.store.database import Database
 from penstock.store.entities.access import SqlKeys, SqlLogins
@@ -99,7 +99,7 @@ class StoreRequest:
                 return ()
 
 
-class SqlSession:
+class SqlSession(Session):
     def __init__(self, db: Database, *, stripe: int = 0, keeps_time: bool = True) -> None:
         self.db = db
         self.transaction = TransactionState(db, stripe=stripe)
