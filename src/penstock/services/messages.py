@@ -125,7 +125,18 @@ class MessageService:
             return QueueNotFound(name)
         return error
 
-    def claim(self, queue: Queue, **options: Unpack[ClaimOptions]) -> Ticket[Claimed]:
+    def claim(
+        self,
+        queue: Queue,
+        *,
+        limit: int = 1,
+        lease_ms: int | None = None,
+        claimed_by: str | None = None,
+        in_a_row: bool = False,
+        claim_key: str | None = None,
+        finishing: Sequence[LeaseAct] = (),
+        kinds: tuple[str, ...] | None = None,
+    ) -> Ticket[Claimed]:
         """Claim due messages.
 
         `in_a_row`: in a queue ordered by group, all ready messages of a group, not only the first.
@@ -134,27 +145,33 @@ class MessageService:
         `finishing`: acts that are applied first, in the same transaction.
         `kinds`: only messages of these kinds, in order, however many others are ahead of them.
         """
-        limits, kinds = self._limits, options.get("kinds")
-        if kinds is not None:
-            options["kinds"] = self._checked_kinds(kinds, options.get("in_a_row", False))
-        wanted = Claim(
-            queue_no=queue.queue_no,
-            now=self._clock.now(),
-            max_bytes=limits.max_answer_bytes,
-            **options,
-        )
-        if not 1 <= wanted.limit <= limits.max_claim:
+        limits = self._limits
+        if not 1 <= limit <= limits.max_claim:
             raise InvalidRequest(f"limit must be from 1 to {limits.max_claim}")
-        if wanted.lease_ms is not None and not 0 <= wanted.lease_ms <= limits.max_lease_ms:
+        if lease_ms is not None and not 0 <= lease_ms <= limits.max_lease_ms:
             raise InvalidRequest(f"lease_ms must be from 0 to {limits.max_lease_ms}")
-        if wanted.claimed_by is not None and not is_label(wanted.claimed_by, limits):
+        if claimed_by is not None and not is_label(claimed_by, limits):
             raise InvalidRequest(
                 f"claimed_by has 1 to {limits.max_label_chars} characters, none of them NUL"
             )
-        key = wanted.claim_key
-        if key is not None and not (0 < len(key) <= MAX_KEY_CHARS and NUL not in key):
+        if claim_key is not None and not (
+            0 < len(claim_key) <= MAX_KEY_CHARS and NUL not in claim_key
+        ):
             raise InvalidRequest(f"claim_key has 1 to {MAX_KEY_CHARS} characters, none of them NUL")
-        return self._store.claim(wanted)
+        return self._store.claim(
+            Claim(
+                queue_no=queue.queue_no,
+                now=self._clock.now(),
+                limit=limit,
+                lease_ms=lease_ms,
+                claimed_by=claimed_by,
+                in_a_row=in_a_row,
+                claim_key=claim_key,
+                finishing=finishing,
+                kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
+                max_bytes=limits.max_answer_bytes,
+            )
+        )
 
     def claim_from(self, name: str, **options: Unpack[ClaimOptions]) -> Steps[Claimed]:
         """Claim from the queue of this name; raises QueueNotFound."""
