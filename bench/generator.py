@@ -22,7 +22,7 @@ WARM_UP = 0.3
 # What was under way when time was up ends within this, before its connection is cut.
 SETTLE = 0.2
 PATIENCE = 120.0
-MOST_FILLED = 400_000
+MAX_FILLED = 400_000
 FILLERS = 16
 
 
@@ -68,7 +68,7 @@ async def perform(job: Job) -> Outcome:
 
 async def _fill(client: Client, job: Job) -> Outcome:
     """Makes a backlog for as long as it will be consumed; in big batches, so that it is enough."""
-    run = Run(seconds=job.seconds + WARM_UP, warm_up=0.0, most=MOST_FILLED)
+    run = Run(seconds=job.seconds + WARM_UP, warm_up=0.0, most=MAX_FILLED)
     connections = await connect(client, min(FILLERS, job.connections), run, client.fill_batch)
     outcome = await run.measure([SendLoop(c, run, client.fill_batch) for c in connections])
     await close(connections)

@@ -19,7 +19,7 @@ FILLERS = 16
 # Several, because one that waits for its answers could not keep up with the consumers.
 FEEDERS = 4
 FEED = 100
-MOST_EMPTY = 0.02
+MAX_EMPTY = 0.02
 
 
 async def fill(
@@ -55,7 +55,7 @@ async def consume(
     outcome = await run.measure(loops)
     await close([*opened, *feeding])
     asked, empty = sum(loop.asked for loop in loops), sum(loop.empty for loop in loops)
-    if not outcome.error and empty > MOST_EMPTY * asked:
+    if not outcome.error and empty > MAX_EMPTY * asked:
         outcome = Outcome.invalid(f"{empty} of {asked} claims found nothing: the feeder was late")
     return dataclasses.asdict(outcome)
 

@@ -9,8 +9,7 @@ import msgspec
 
 from penstock.domain.access.api_key import ApiKey, Role, hash_secret
 from penstock.domain.limits import DEFAULT_LIMITS, MINUTE, Limits
-from penstock.domain.message.draft import Draft, NewMessage, send
-from penstock.domain.message.ids import uuid7
+from penstock.domain.message.draft import Draft, NewMessage, send, uuid7
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.retry import Fixed

@@ -82,7 +82,7 @@ class FakeReplicas:
             raise self.error
         self.running = wanted
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         self.tended += 1
         if self.failing is not None:
             raise self.failing

@@ -17,7 +17,7 @@ from bench.peers.base import HOST, Peer
 from bench.processes import Server
 from bench.workspace import free_port, free_ports, is_listening
 
-MOST_SERVICES = 128
+MAX_SERVICES = 128
 
 
 class LookAlike(Peer):
@@ -52,7 +52,7 @@ class LocalWebServices(LookAlike):
     name = package = "local-web-services"
 
     def start(self, folder: Path) -> Endpoint:
-        first = free_ports(MOST_SERVICES)  # every service has a port of its own
+        first = free_ports(MAX_SERVICES)  # every service has a port of its own
         (folder / "main.tf").touch()  # it serves a Terraform project: an empty one will do
         command = [str(self._programs / "ldk"), "dev", "--mode", "terraform", "--no-persist"]
         command += ["--port", str(first)]

@@ -95,7 +95,7 @@ def test_a_planted_draw_is_found(tmp_path, leak):
 
 
 def test_comparing_secrets_does_not_draw_randomness(tmp_path):
-    package = plant(tmp_path, "services/keys.py", "import secrets\nsecrets.compare_digest(a, b)")
+    package = plant(tmp_path, "services/access.py", "import secrets\nsecrets.compare_digest(a, b)")
 
     assert draws(package) == []
 

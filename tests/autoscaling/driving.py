@@ -13,17 +13,16 @@ from penstock.domain.scaling.fleet_run import CircuitsState
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
 from penstock.outbound.fleet_factory import FleetFactory
 from penstock.outbound.http_sender import HttpSender
+from penstock.outbound.replicas.launch import start_time
 from penstock.outbound.replicas.ledger import LedgerState
-from penstock.outbound.replicas.process_table import birth
 from penstock.runtime.autoscaler.autoscaler import Autoscaler
-from penstock.runtime.autoscaler.background import BackgroundThreads
+from penstock.runtime.autoscaler.fleet_access import BackgroundThreads
 from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.runtime.loop import DutyLoop
 from penstock.services.scaling import ScalingService
 from penstock.settings.fleets import parse_fleets
+from penstock.wiring.autoscaling import OwnLoad, StoreFleetRegistry
 from penstock.wiring.broker import Broker
-from penstock.wiring.fleet_registry import StoreFleetRegistry
-from penstock.wiring.own_load import OwnLoad
 
 
 class Text:
@@ -96,4 +95,4 @@ class Driven:
         if not path.exists():
             return []
         book = msgspec.json.decode(path.read_bytes(), type=LedgerState)
-        return [one.pid for one in book.started if birth(one.pid) == one.birth]
+        return [one.pid for one in book.started if start_time(one.pid) == one.start_time]

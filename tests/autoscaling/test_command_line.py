@@ -17,8 +17,8 @@ import pytest
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.scaling.fleet_status import FleetStatus
+from penstock.outbound.replicas.launch import start_time
 from penstock.outbound.replicas.ledger import LedgerState
-from penstock.outbound.replicas.process_table import birth
 from penstock.wiring.autoscaling import FOLDER
 from penstock.wiring.broker import Broker
 from tests.autoscaling import shop
@@ -92,7 +92,7 @@ def pids(ledger: Path) -> list[int]:
     if not ledger.exists():
         return []
     book = msgspec.json.decode(ledger.read_bytes(), type=LedgerState)
-    return [one.pid for one in book.started if birth(one.pid) == one.birth]
+    return [one.pid for one in book.started if start_time(one.pid) == one.start_time]
 
 
 def status(broker: Broker) -> FleetStatus | None:

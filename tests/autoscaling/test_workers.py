@@ -61,7 +61,7 @@ def test_a_busy_worker_that_is_stopped_finishes_its_job(app, autoscale, tmp_path
     eventually(lambda: autoscaler.is_at_rest("mailers"), within_s=PATIENCE_S)
 
     assert _lines(seen)[1:] == ["end"]
-    [ending] = autoscaler.broker.insight.history(HistoryFilter(id=job.id)).result()
+    [ending] = autoscaler.broker.history.history(HistoryFilter(id=job.id)).result()
     assert (ending.attempts, str(ending.outcome)) == (1, "done")
 
 

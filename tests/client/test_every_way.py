@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from penstock import Penstock
-from penstock.domain.queue.counts import Counts
-from penstock.runtime.recurring import Recurrer
+from penstock.domain.queue.queue import Counts
+from penstock.runtime.duties import ScheduleDuty
 from penstock.wiring.broker import Broker
 from tests.client.driver import WorkerDriver
 from tests.clocks import ManualClock
@@ -70,7 +70,7 @@ def test_an_application_of_five_queues_does_everything_once(
     while driver.run_due():
         pass
     clock.advance(hours=1)
-    Recurrer(broker.recurring).tick(clock.now())
+    ScheduleDuty(broker.recurring).tick(clock.now())
     while driver.run_due():
         pass
 

@@ -9,7 +9,7 @@ import pytest
 from penstock import Penstock
 from penstock.client.remote.server import Remote
 from penstock.domain.errors import InvalidRequest
-from penstock.runtime.recurring import Recurrer
+from penstock.runtime.duties import ScheduleDuty
 from tests.client.jobs.driver import JobDriver
 from tests.edge.api import a_name
 from tests.edge.live import LiveServer
@@ -33,7 +33,7 @@ def test_a_worker_declares_recurring_jobs_and_each_firing_is_one_job(app, name, 
     assert driver.claim() == [], "to declare it again changes nothing"
 
     clock.advance(hours=1)
-    Recurrer(broker.recurring).tick(clock.now())
+    ScheduleDuty(broker.recurring).tick(clock.now())
 
     [work] = driver.claim()
     assert work.body == '{"days":7}'
@@ -51,7 +51,7 @@ def test_a_firing_of_a_unique_job_is_the_one_that_is_there_already(app, name, cl
     by_hand = report.enqueue(7)
 
     clock.advance(hours=1)
-    Recurrer(broker.recurring).tick(clock.now())
+    ScheduleDuty(broker.recurring).tick(clock.now())
 
     assert [work.id for work in driver.claim()] == [by_hand.id]
     assert broker.recurring.get(name).result().last_id == by_hand.id

@@ -24,7 +24,7 @@ from tests.edge.live import LiveServer
 from tests.support import chromium
 
 FOLDER = Path("docs/pictures")
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 SETTLING_MS = 2_500  # for graphs and the next live update
 
 
@@ -63,7 +63,7 @@ def main(folder: Path) -> int:
             browser.close()
     for path, size in sizes:
         print(f"{path} {size:,} bytes")
-    return int(any(size > MOST_BYTES for _, size in sizes))
+    return int(any(size > MAX_BYTES for _, size in sizes))
 
 
 def _served(data: Path) -> tuple[LiveServer, Story, dict[str, str]]:

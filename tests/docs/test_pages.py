@@ -10,8 +10,8 @@ import pytest
 
 from tests.docs.snippets import ROOT
 
-MOST_CHARACTERS = 140
-MOST_LINES_BEFORE_THE_TOUR = 100
+MAX_CHARACTERS = 140
+MAX_LINES_BEFORE_THE_TOUR = 100
 GENERATED = {"cli.md", "configuration.md"}  # at least in part
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 INDEX = ROOT / "docs" / "README.md"
@@ -61,7 +61,7 @@ def test_lines_of_prose_are_short(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     words = [re.sub(r"`[^`]{80,}`", "`code`", line) for line in prose(text)]
 
-    assert [line for line in words if len(line) > MOST_CHARACTERS] == []
+    assert [line for line in words if len(line) > MAX_CHARACTERS] == []
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
@@ -75,7 +75,7 @@ def test_the_front_page_names_no_product_that_few_know() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
 
     assert [product for product in PRODUCTS if product in text] == []
-    assert len(text.partition("\n## What you get\n")[0].splitlines()) <= MOST_LINES_BEFORE_THE_TOUR
+    assert len(text.partition("\n## What you get\n")[0].splitlines()) <= MAX_LINES_BEFORE_THE_TOUR
 
 
 def broken_links(page: Path, text: str) -> Iterator[str]:

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from penstock.domain.access.api_key import Role, Scope
-from penstock.edge.server.bounds import MAX_HEADER_BYTES, MAX_HEADERS, MOST_PIPELINED
-from penstock.edge.server.traffic import MOST_BUFFERED_BYTES
-from penstock.outbound.secret_file import LEAST_BYTES
+from penstock.edge.server.bounds import MAX_HEADER_BYTES, MAX_HEADERS, MAX_UNANSWERED
+from penstock.edge.server.traffic import MAX_BUFFERED_BYTES
+from penstock.outbound.secret_file import MIN_BYTES
 from penstock.settings.catalogue import catalogue
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
@@ -50,11 +50,11 @@ def test_limits_that_cannot_be_set_are_those_of_the_code() -> None:
     limits = read_section("Limits")
 
     assert f"| {MAX_HEADER_BYTES // 1024} KiB and {MAX_HEADERS} lines" in limits
-    assert f"| {MOST_PIPELINED:,} |" in limits
-    assert f"| {MOST_BUFFERED_BYTES // 1024 // 1024} MiB |" in limits
+    assert f"| {MAX_UNANSWERED:,} |" in limits
+    assert f"| {MAX_BUFFERED_BYTES // 1024 // 1024} MiB |" in limits
 
 
 def test_the_command_makes_a_secret_that_is_long_enough() -> None:
     [digits] = re.findall(r"openssl rand -hex (\d+)", PAGE)
 
-    assert 2 * int(digits) >= LEAST_BYTES
+    assert 2 * int(digits) >= MIN_BYTES

@@ -11,7 +11,7 @@ from functools import partial
 
 from yarl import URL
 
-from penstock.outbound.aws_signature import Credentials, signed_headers
+from penstock.outbound.sqs_source import Credentials, signed_headers
 from tests.faults.checker import Rules
 from tests.faults.conftest import MakeServer
 from tests.faults.consumers import claim

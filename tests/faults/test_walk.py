@@ -18,7 +18,7 @@ from tests.faults.wire import Answer, Wire
 
 QUEUE = "faults-walk"
 LEASE_MS = 400
-MOST_CALLS = figure(20, 400)
+MAX_CALLS = figure(20, 400)
 PAST_THE_LAST = 3  # rounds without a failure: then there are no more calls to fail
 HEALED_S = 5.0
 
@@ -44,7 +44,7 @@ def test_every_call_to_the_disk_may_fail_once_and_only_its_own_request_suffers(
     history, wire = History(), Wire(server.port)
     assert wire.call("PUT", f"/v1/queues/{QUEUE}", {"max_attempts": None}).outcome is Outcome.OK
     failed, unhurt, number = [], 0, 0
-    while unhurt < PAST_THE_LAST and number < MOST_CALLS:
+    while unhurt < PAST_THE_LAST and number < MAX_CALLS:
         number += 1
         server.tell(set={"fail_in": number, "failed": ""})
         answers = one_round(wire, history, number)

@@ -16,8 +16,7 @@ from penstock.domain.errors import QueueUnknown, SourceUnavailable
 from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet_sources import SqsSource
 from penstock.domain.scaling.recommendation import Sample
-from penstock.outbound.aws_signature import Credentials, signed_headers
-from penstock.outbound.sqs_source import SqsLoad
+from penstock.outbound.sqs_source import Credentials, SqsLoad, signed_headers
 from tests.clocks import NOON
 from tests.edge.api import a_name
 from tests.edge.conftest import some_settings

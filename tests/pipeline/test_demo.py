@@ -13,7 +13,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.demo.make import make
-from penstock.pipeline.demo.story import MAX_ATTEMPTS, QUEUES, messages_of_days
+from penstock.pipeline.demo.scenario import MAX_ATTEMPTS, QUEUES, messages_of_days
 from penstock.pipeline.registry import computed_tables
 from tests.pipeline.rows import midnight
 from tests.pipeline.workbench import Workbench

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from penstock.domain.limits import HOUR, MINUTE, SECOND
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
-from penstock.pipeline.replays.fleet import Arrival, Crew, backtest
+from penstock.pipeline.replays.fleet import Arrival, SimulatedFleet, backtest
 
 FLEET = Fleet(queue="mail", max=10, replicas=External())
 PROFILE = Profile(samples_needed=1)
@@ -92,7 +92,7 @@ def test_a_backlog_that_is_never_cleared_counts_as_long_as_it_lasts():
 
 
 def test_a_stopped_worker_finishes_its_messages():
-    crew = Crew(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
+    crew = SimulatedFleet(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
     crew.grow(1, start_ms=0)
     crew.advance(1_000)
     crew.shrink(1)
@@ -102,7 +102,7 @@ def test_a_stopped_worker_finishes_its_messages():
 
 
 def test_idle_workers_are_stopped_before_busy_ones():
-    crew = Crew(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
+    crew = SimulatedFleet(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
     crew.grow(2, start_ms=0)
     crew.advance(1_000)
     crew.shrink(1)

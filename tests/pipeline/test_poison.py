@@ -21,11 +21,11 @@ from penstock.pipeline.schemas import conform
 from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NOON, at, computed, frame, midnight, pairs
 
-Given = tuple[dict[str, Any], ...]
+ClaimResult = tuple[dict[str, Any], ...]
 
 
 def tables(
-    spark: Any, history: Given = (), attempts: Given = (), facts: Given = ()
+    spark: Any, history: ClaimResult = (), attempts: ClaimResult = (), facts: ClaimResult = ()
 ) -> dict[str, DataFrame]:
     return {
         "history": frame(spark, HISTORY, *history),
@@ -34,7 +34,7 @@ def tables(
     }
 
 
-def times(count: int, **row: Any) -> Given:
+def times(count: int, **row: Any) -> ClaimResult:
     return tuple({"ended_at": NOON + n, **row} for n in range(count))
 
 
@@ -103,7 +103,7 @@ def test_a_message_that_has_not_ended_is_found_without_its_kind(spark):
 
 def test_a_kind_is_poison_if_too_many_of_its_messages_fail(spark):
     fails = {"failures": 2, "attempts": 3, "last_error": "no"}
-    history: Given = (
+    history: ClaimResult = (
         *[{"kind": "bad", **fails}] * 2,
         {"kind": "bad", "outcome": "dead", "failures": 3, "last_error": "other"},
         {"kind": "bad"},
@@ -145,7 +145,7 @@ def test_a_kind_is_poison_if_too_many_of_its_messages_fail(spark):
 
 
 def test_a_kind_that_crashes_workers_is_poison_however_few_they_are(spark):
-    history: Given = (*[{"kind": "k"}] * 20, {"kind": "k", "crashes": 2})
+    history: ClaimResult = (*[{"kind": "k"}] * 20, {"kind": "k", "crashes": 2})
 
     assert pairs(poison_kinds(tables(spark, history), PipelineSettings()), "is_poison") == [(True,)]
 

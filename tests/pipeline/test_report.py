@@ -11,7 +11,15 @@ from penstock.pipeline.jobs.scaling_backtest import SCALING_BACKTEST
 from penstock.pipeline.jobs.slo import SLO
 from penstock.pipeline.report import svg
 from penstock.pipeline.report.contents import circuit_stretches, report
-from penstock.pipeline.report.plots import Band, Spot, TimelineBar, ValueAt, bands, frontier, lines
+from penstock.pipeline.report.plots import (
+    Band,
+    PlotPoint,
+    TimelineBar,
+    ValueAt,
+    bands,
+    frontier,
+    lines,
+)
 from penstock.pipeline.report.svg import Box, Scale
 from penstock.pipeline.report.tables import percentile_of
 from penstock.pipeline.runner import DaySpan
@@ -61,9 +69,9 @@ def test_a_band_has_a_line_and_two_shades():
 
 def test_the_frontier_is_joined_and_the_recommended_one_is_ringed():
     spots = [
-        Spot(x=1, y=100, name="a", label="a", is_on_frontier=True),
-        Spot(x=2, y=10, name="b", label="b", is_on_frontier=True, is_recommended=True),
-        Spot(x=3, y=50, name="now", label="c", is_now=True),
+        PlotPoint(x=1, y=100, name="a", label="a", is_on_frontier=True),
+        PlotPoint(x=2, y=10, name="b", label="b", is_on_frontier=True, is_recommended=True),
+        PlotPoint(x=3, y=50, name="now", label="c", is_now=True),
     ]
 
     drawn = frontier(spots, x_label="cost", y_label="age", label="x")

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import BACKLOG, HISTORY
-from penstock.pipeline import rolling
+from penstock.pipeline import minute_sums
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.rollups import ROLLUPS, rollups
 from penstock.pipeline.schemas import conform
@@ -173,12 +173,12 @@ def test_adding_up_in_many_chunks_gives_the_same_result(spark, monkeypatch):
         ),
     )
 
-    monkeypatch.setattr(rolling, "CHUNK", 10)
-    parts = list(rolling.partials(narrow.to_batches(max_chunksize=7)))
+    monkeypatch.setattr(minute_sums, "CHUNK", 10)
+    parts = list(minute_sums.partials(narrow.to_batches(max_chunksize=7)))
     by_name = [("dimension", "ascending"), ("name", "ascending"), ("minute", "ascending")]
     in_order = pa.Table.from_batches(parts).sort_by(by_name)
     found = pa.Table.from_batches(
-        list(rolling.merge_partials(in_order.to_batches(max_chunksize=3)))
+        list(minute_sums.merge_partials(in_order.to_batches(max_chunksize=3)))
     )
 
     assert len(parts) > 4

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.domain.limits import DAY, SECOND
 from penstock.domain.store.store_time import MAX_CARRY_MS
-from penstock.runtime.clock_watch import ClockWatch
+from penstock.runtime.duties import ClockWatch
 from tests.clocks import NOON, ManualClock
 
 

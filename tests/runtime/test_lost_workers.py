@@ -17,9 +17,9 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.topic import Dispatch, node_queue_name
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from penstock.outbound.dice import SystemDice
-from penstock.runtime import lost_workers
+from penstock.runtime import worker_duties
 from penstock.runtime.duties import Pruner
-from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.worker_duties import WorkerReaper
 from penstock.services import workers as services
 from penstock.services.bus import Bus
 from penstock.services.directory import Directory
@@ -210,9 +210,9 @@ def test_a_claim_in_progress_when_its_worker_was_lost_comes_back_too(driver, mai
 def test_many_leases_come_back_in_chunks(
     driver, mail, workers, reaper, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(services, "MOST_HELD", 2)
-    monkeypatch.setattr(lost_workers, "MOST_HELD", 2)
-    monkeypatch.setattr(lost_workers, "_CHUNKS_PER_TICK", 2)
+    monkeypatch.setattr(services, "MAX_HELD", 2)
+    monkeypatch.setattr(worker_duties, "MAX_HELD", 2)
+    monkeypatch.setattr(worker_duties, "_CHUNKS_PER_TICK", 2)
     worker = register(workers)
     driver.send_many(mail, 5)
     driver.claim(mail, 5, claimed_by=worker.id)
@@ -227,7 +227,7 @@ def test_many_leases_come_back_in_chunks(
 def test_however_many_workers_are_lost_at_once_all_that_they_held_comes_back(
     driver, mail, workers, reaper, monkeypatch
 ):
-    monkeypatch.setattr(services, "_MOST_LOST", 2)
+    monkeypatch.setattr(services, "_MAX_LOST", 2)
     driver.send_many(mail, 5)
     for _ in range(5):
         driver.claim(mail, claimed_by=register(workers).id)

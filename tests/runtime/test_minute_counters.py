@@ -12,7 +12,7 @@ from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.minute_counters import ALL, MinuteCounters
 from penstock.domain.queue.queue import Queue
 from penstock.runtime.minute_counters import Sampler
-from penstock.services.graphs import Graph, Graphs
+from penstock.services.overview import Graph, Graphs
 from tests.runtime.archiver.driver import ArchiverDriver
 from tests.store.driver import StoreDriver
 

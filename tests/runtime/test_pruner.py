@@ -31,7 +31,7 @@ def pruner(store_driver: StoreDriver) -> Pruner:
 
 
 def days(store_driver: StoreDriver) -> list[int]:
-    return store_driver.read(lambda s: s.tidying.old_days(before_day=2**31))
+    return store_driver.read(lambda s: s.maintenance.old_days(before_day=2**31))
 
 
 def finish_one(store_driver: StoreDriver, queue: Queue) -> str:
@@ -60,7 +60,8 @@ def test_claims_that_can_not_be_repeated_any_more_are_forgotten(
     pruner.tick(store_driver.now)
 
     assert (
-        store_driver.write(lambda s: s.tidying.forget_claims(now=store_driver.now, limit=10)) == 0
+        store_driver.write(lambda s: s.maintenance.forget_claims(now=store_driver.now, limit=10))
+        == 0
     )
 
 

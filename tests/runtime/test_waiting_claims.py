@@ -15,7 +15,7 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.store import Claimable, Claimed
 from penstock.ports.ticket import Ticket
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import ClaimOptions
 from penstock.wiring.broker import Broker, open_broker
 from tests.clocks import ManualClock
@@ -48,7 +48,7 @@ class Scene:
     ) -> None:
         self._broker = broker
         self._queue = queue
-        self.room = WaitingRoom(broker.messages, broker.clock, most=most, poll_ms=poll_ms)
+        self.room = WaitingClaims(broker.messages, broker.clock, most=most, poll_ms=poll_ms)
 
     async def waiting(
         self, count: int, **options: Unpack[ClaimOptions]

@@ -163,7 +163,7 @@ def test_the_permit_of_a_request_follows_from_the_state_of_its_circuit(
     if state is HALF:
         driver.half_open()
 
-    assert driver.circuits.state_of("/pay/1?x=2").result() is state
+    assert driver.circuits.status(driver.routes.match("/pay/1?x=2").hash).result() is state
     assert driver.ask(other).permit is permit
     assert driver.ask(other).permit is permit
     assert driver.is_held(other) is (state is OPEN)
@@ -171,7 +171,7 @@ def test_the_permit_of_a_request_follows_from_the_state_of_its_circuit(
 
 def test_a_request_that_no_route_matches_is_refused(driver):
     with pytest.raises(RouteNotFound):
-        driver.circuits.state_of("/unknown")
+        driver.routes.match("/unknown")
 
 
 def test_circuits_of_other_routes_are_not_touched(driver, queue, other):
@@ -268,7 +268,7 @@ BROKEN = {
     "unhold": ("queues", "unhold"),
     "line": ("circuits", "take_for_release"),
     "samples": ("circuits", "rotate"),
-    "close": ("circuits", "line_up_and_forget"),
+    "close": ("circuits", "queue_for_release_and_forget"),
     "save": ("circuits", "save"),
     "facts": ("facts", "add"),
 }

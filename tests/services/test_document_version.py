@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.services.document_version import DocumentVersion
+from penstock.services.documents import DocumentVersion
 
 
 def test_every_other_version_of_the_store_is_news_once():

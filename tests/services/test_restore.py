@@ -12,7 +12,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import Range
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.services.restore import Restored, RestoreService
+from penstock.services.lake import Restored, RestoreService
 from tests.factories import an_id, some_settings
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver

@@ -87,7 +87,7 @@ def held(driver: StoreDriver, one: str = HASH) -> list[HeldQueue]:
 def release(driver: StoreDriver, *hashes: str) -> None:
     def do(session: Session) -> None:
         found = session.circuits.to_change(hashes)
-        session.circuits.line_up_and_forget(hashes)
+        session.circuits.queue_for_release_and_forget(hashes)
         session.circuits.save({one: circuits.close(it) for one, it in found.items()})
 
     driver.write(do)

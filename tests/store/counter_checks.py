@@ -10,7 +10,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
 from penstock.store.commit.session import SqlSession
-from penstock.store.maintenance.limit_checks import wrong_limits
+from penstock.store.maintenance.checks import wrong_limits
 from tests.store.driver import StoreDriver
 
 AT_REST_OR_LIVE = (State.WAITING, State.READY, State.LEASED, State.DEAD)

@@ -17,8 +17,7 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import Message, State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue
+from penstock.domain.queue.queue import Counts, Queue
 from penstock.ports.store import Acted, Browse, Claim, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Ticket
 from tests.clocks import ManualClock

@@ -178,13 +178,13 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(queue=QUEUES, limit=st.sampled_from([1, MANY]))
     def bring_back(self, queue: int, limit: int) -> None:
         no = self.queues[queue].queue_no
-        found = self.write(lambda s: s.tidying.bring_back(no, now=self.now, limit=limit))
+        found = self.write(lambda s: s.maintenance.bring_back(no, now=self.now, limit=limit))
         assert found == self.model.bring_back(no, now=self.now, limit=limit)
 
     @rule(queue=QUEUES)
     def expire(self, queue: int) -> None:
         no = self.queues[queue].queue_no
-        found = self.write(lambda s: s.tidying.expire(no, now=self.now, limit=MANY))
+        found = self.write(lambda s: s.maintenance.expire(no, now=self.now, limit=MANY))
         assert found == self.model.expire(no, now=self.now)
 
     @rule(queue=QUEUES, is_paused=st.booleans())

@@ -14,15 +14,14 @@ from msgspec.structs import replace
 from penstock.domain.errors import LeaseLost, PenstockError, QueueFull
 from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
-from penstock.domain.message.claim_key import KEPT_MS, Given, repeat
+from penstock.domain.message.claim_key import KEPT_MS, ClaimResult, repeat
 from penstock.domain.message.dedup import frees_key
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.history import FAILURES, OUTCOME_OF, Attempt, AttemptOutcome, attempt
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import LIVE, NEXT_ORDER, PURGED, Message, State
-from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.group_limit import HELD_BACK
-from penstock.domain.queue.queue import DedupScope, Queue
+from penstock.domain.queue.queue import Counts, DedupScope, Queue
 from penstock.ports.store import Claim, Sent
 from tests.store.limits_model import LimitsModel
 
@@ -64,7 +63,7 @@ class Model(LimitsModel):
         self.attempts: dict[str, list[Attempt]] = {}
         self._totals: dict[int, Counts] = {}
         self._keys: dict[tuple[int, bool, str | None, str], tuple[str, int]] = {}
-        self._given: dict[tuple[int, str | None], tuple[Given, int]] = {}
+        self._given: dict[tuple[int, str | None], tuple[ClaimResult, int]] = {}
         self._last_no = 0
 
     def keep(self, queue: Queue, *, now: int) -> None:
@@ -249,7 +248,7 @@ class Model(LimitsModel):
             self.messages |= {m.id: m for m in again}
             ids = [m.id for m in again]
         if ids:
-            self._given[key] = (Given.of([self.messages[i] for i in ids]), until_at)
+            self._given[key] = (ClaimResult.of([self.messages[i] for i in ids]), until_at)
         return ids
 
     def _lease_ms(self, claim: Claim) -> int:

@@ -33,16 +33,16 @@ WAYS = {
     " (circuit_no=? AND is_failure=? AND request_id=?)",
     "circuits.oldest_samples": "circuit_sample USING COVERING INDEX circuit_sample_by_time"
     " (circuit_no=? AND is_failure=?)",
-    "samples.steps": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1"
+    "minute_counters.steps": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1"
     " (queue_no=? AND minute_at>? AND minute_at<?)",
-    "samples.before": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1"
+    "minute_counters.before": "minute_counter USING INDEX sqlite_autoindex_minute_counter_1"
     " (queue_no=? AND minute_at<?)",
-    "samples.first_at": "minute_counter USING COVERING INDEX sqlite_autoindex_minute_counter_1"
-    " (queue_no=?)",
-    "samples.oldest": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "samples.thin": "minute_counter USING INDEX minute_counter_by_time"
+    "minute_counters.first_at": "minute_counter USING COVERING INDEX"
+    " sqlite_autoindex_minute_counter_1 (queue_no=?)",
+    "minute_counters.oldest": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "minute_counters.thin": "minute_counter USING INDEX minute_counter_by_time"
     " (minute_at>? AND minute_at<?)",
-    "samples.forget": "minute_counter USING INDEX minute_counter_by_time (minute_at<?)",
+    "minute_counters.forget": "minute_counter USING INDEX minute_counter_by_time (minute_at<?)",
     "overview.suspects": "m USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "circuits.to_change": "circuit USING INDEX sqlite_autoindex_circuit_1 (hash=?)",
 }

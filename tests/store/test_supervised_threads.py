@@ -51,7 +51,7 @@ def sends_again(driver, mail) -> bool:
 @pytest.fixture
 def long_pause(monkeypatch):
     """A part that has failed does not restart until the test is over."""
-    monkeypatch.setattr("penstock.supervision.restarts.FIRST_PAUSE_S", 0.3)
+    monkeypatch.setattr("penstock.supervision.threads.FIRST_PAUSE_S", 0.3)
 
 
 def assert_logged(caplog: pytest.LogCaptureFixture, part: str) -> None:

@@ -49,8 +49,8 @@ def explain(backend, driver, request):
     [
         ("tag1", "live"),
         ("tag2", "live"),
-        ("tag1", "tag2", "in_line"),
-        ("tag2", "queue_no", "in_line"),
+        ("tag1", "tag2", "queued"),
+        ("tag2", "queue_no", "queued"),
         ("tag1", "leased"),
     ],
 )

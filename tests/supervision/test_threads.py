@@ -8,8 +8,7 @@ import pytest
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.supervision.health import Health, NodePart
-from penstock.supervision.tasks import start_supervised
-from penstock.supervision.threads import SupervisedThread, start_logged
+from penstock.supervision.threads import SupervisedThread, start_logged, start_supervised
 from tests.clocks import NOON
 from tests.support.waiting import eventually
 
@@ -61,7 +60,7 @@ def test_a_thread_that_raises_runs_again(health, caplog, error):
 
 
 def test_while_it_does_not_run_the_health_of_the_node_names_it(health, monkeypatch):
-    monkeypatch.setattr("penstock.supervision.restarts.FIRST_PAUSE_S", 3_600.0)
+    monkeypatch.setattr("penstock.supervision.threads.FIRST_PAUSE_S", 3_600.0)
     thread = SupervisedThread("a-reader", Body(1), health=health)
 
     thread.start()
@@ -74,7 +73,7 @@ def test_while_it_does_not_run_the_health_of_the_node_names_it(health, monkeypat
 
 
 def test_a_failure_that_repeats_is_logged_once(health, caplog, monkeypatch):
-    monkeypatch.setattr("penstock.supervision.restarts.LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr("penstock.supervision.threads.LONGEST_PAUSE_S", 0.0)
     body = Body(5)
     thread = SupervisedThread("a-mover", body, health=health)
 

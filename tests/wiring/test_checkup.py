@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.store.finding import Grade
 from penstock.settings import Settings
 from penstock.settings.values import AuthSettings
-from penstock.wiring.checkup import examine
+from penstock.wiring.maintenance import examine
 
 
 @pytest.mark.parametrize(

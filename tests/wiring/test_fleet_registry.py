@@ -9,9 +9,9 @@ import pytest
 from penstock.domain.limits import Limits
 from penstock.domain.worker import NewWorker, Worker
 from penstock.outbound.dice import SystemDice
-from penstock.ports.fleet_registry import FleetMember
+from penstock.ports.scaling import FleetMember
 from penstock.services.workers import WorkerService
-from penstock.wiring.fleet_registry import StoreFleetRegistry
+from penstock.wiring.autoscaling import StoreFleetRegistry
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.errors import QueueUnknown, SourceUnavailable, StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.domain.scaling.recommendation import Sample, Staged
-from penstock.wiring.own_load import OwnLoad
+from penstock.wiring.autoscaling import OwnLoad
 from tests.clocks import NOON
 from tests.store.driver import StoreDriver
 

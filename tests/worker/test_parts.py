@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.message.lease import Verb
 from penstock.worker.application import RegistryStatus
+from penstock.worker.assignment import MAX_PREFETCH, Prefetch
 from penstock.worker.beats import Beats
-from penstock.worker.outage import OutageReporter
-from penstock.worker.prefetch import MOST, Prefetch
+from penstock.worker.log import OutageReporter
+from penstock.worker.processes.child import acts_for
 from penstock.worker.processes.job_table import EntryState, JobTable, TableEntry
-from penstock.worker.processes.leftovers import acts_for
 from penstock.worker.processes.process_exit import LOOP_FAILED, ProcessExit
 
 # ---- prefetch
@@ -30,7 +30,7 @@ def test_no_more_is_claimed_ahead_than_the_table_can_take():
     for now in range(0, 100, 10):
         pace.note(10_000, now=now)
 
-    assert pace.ahead == MOST
+    assert pace.ahead == MAX_PREFETCH
 
 
 # ---- the job table
@@ -219,7 +219,7 @@ def test_jobs_that_are_acquitted_have_not_crashed():
         table.note(place, receipt=str(place), id="", kind="")
         table.begin(place, now=1, deadline=None, is_sandboxed=False)
 
-    table.acquit_all_but([1])
+    table.clear_all_but([1])
 
     acts = acts_for(table.entries(), ProcessExit(LOOP_FAILED, 0), now=2, worker_id="w")
     assert [act.verb for act in acts] == [Verb.RELEASE, Verb.CRASH, Verb.RELEASE]

@@ -12,7 +12,7 @@ from penstock.domain.errors import InvalidRequest, LeaseLost, StoreUnavailable
 from penstock.domain.message.lifecycle import State
 from penstock.worker.handling import run
 from penstock.worker.lease_keeper import NOTICE_MS
-from penstock.worker.processes.leftovers import acts_for
+from penstock.worker.processes.child import acts_for
 from penstock.worker.processes.process_exit import ProcessExit
 from tests.worker.driver import LEASE_MS, LuckyDice
 
@@ -146,7 +146,7 @@ def test_a_job_that_an_operator_cancels_is_stopped_within_four_seconds(
     driver.end(held)  # a handler that cannot be stopped ends by itself
     driver.turn()
     assert held.place == -1, "its place is free again"
-    [ending] = app.backend.broker.insight.past(sent.id).result().endings
+    [ending] = app.backend.broker.history.past(sent.id).result().endings
     assert (ending.outcome, ending.reason, ending.leased_by) == (State.CANCELLED, "no", "ada")
 
 

@@ -31,7 +31,7 @@ def test_a_worker_that_cannot_report_its_exit_ends_all_the_same(
         Assignment(queues=("mail",), slots=1), source, app.handlers, clock, LuckyDice()
     )
     worker.step()
-    assert worker.pump.holds_any
+    assert worker.pump.has_jobs
 
     source.error = StoreUnavailable("gone")
     worker.drain(1_000)

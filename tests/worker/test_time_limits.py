@@ -100,7 +100,7 @@ def test_a_job_that_does_not_stop_at_its_time_limit_is_flagged_before_its_lease_
     driver.turn()
     driver.turn()
 
-    assert not driver.pump.holds_any
+    assert not driver.pump.has_jobs
     dead = driver.message(sent.id)
     assert dead is not None
     assert (dead.state, dead.reason, dead.attempts) == (State.DEAD, "timed_out", 1)

@@ -167,5 +167,5 @@ def test_a_running_async_job_that_is_cancelled_may_clean_up_and_gives_its_slot_t
 
     assert cleaned.wait(30)
     assert after.wait(30)
-    [ending] = app.backend.broker.insight.past(sent.id).result().endings
+    [ending] = app.backend.broker.history.past(sent.id).result().endings
     assert (ending.outcome, ending.reason) == (State.CANCELLED, "no")

@@ -23,8 +23,8 @@ from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue import counts as domain_counts
 from penstock.domain.queue import minute_counters
+from penstock.domain.queue import queue as domain_counts
 
 MAX_EVENTS = 100_000
 

@@ -33,8 +33,8 @@ from penstock.api.operation import (
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import PenstockError, QueueFull
 from penstock.domain.message import lifecycle
-from penstock.domain.message.deadline import deadline
 from penstock.domain.message.history import Ending
+from penstock.domain.message.lease import deadline
 from penstock.domain.message.lifecycle import Content, State
 from penstock.domain.queue.queue import DedupUntil
 

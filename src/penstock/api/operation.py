@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from penstock.domain import errors
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.described import about as about
 from penstock.domain.errors import PenstockError
 
 Answer = TypeVar("Answer")
@@ -184,11 +185,6 @@ PATH_PARAMETERS = {
     "topic": PathParameter("The name of the topic.", _TOPIC_NAME, "orders", errors.TopicNotFound),
     "worker": PathParameter("The id of the worker.", _TEXT),
 }
-
-
-def about(text: str) -> Meta:
-    """Describe a field."""
-    return Meta(description=text)
 
 
 def one_of(*names: str) -> Meta:

@@ -19,8 +19,8 @@ from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.queue import problem
-from penstock.domain.queue.problem import Glance, Problem, TransactionKind
-from penstock.domain.store import damage as domain_damage
+from penstock.domain.queue.problem import Problem, QueueSnapshot, TransactionKind
+from penstock.domain.store import finding as domain_finding
 
 
 class Stats(AnswerRecord, frozen=True):
@@ -47,15 +47,15 @@ class QueueProblems(AnswerRecord, frozen=True):
     ]
 
     @classmethod
-    def of(cls, glance: Glance, problems: Sequence[Problem], instant: ToInstant) -> Self:
-        oldest_at = glance.oldest_ready_at
+    def of(cls, snapshot: QueueSnapshot, problems: Sequence[Problem], instant: ToInstant) -> Self:
+        oldest_at = snapshot.oldest_ready_at
         return cls(
-            queue=glance.queue.name,
+            queue=snapshot.queue.name,
             problems=list(problems),
-            counts=Counts.of(glance.counts),
+            counts=Counts.of(snapshot.counts),
             oldest_ready_at=None if oldest_at is None else instant(oldest_at),
-            is_paused=glance.queue.is_paused,
-            held_by=glance.queue.held_by,
+            is_paused=snapshot.queue.is_paused,
+            held_by=snapshot.queue.held_by,
         )
 
 
@@ -117,7 +117,7 @@ class Damage(AnswerRecord, frozen=True):
     ]
 
     @classmethod
-    def of(cls, damage: domain_damage.Damage) -> Self:
+    def of(cls, damage: domain_finding.Damage) -> Self:
         pages = [
             DamagedPage(
                 page=page.page_no,

@@ -26,7 +26,6 @@ from penstock.api.operation import (
 )
 from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import QueueExists, QueueNotEmpty
-from penstock.domain.queue import counts as domain_counts
 from penstock.domain.queue import queue as domain_queue
 from penstock.domain.queue.queue import QueueSettings
 
@@ -40,7 +39,7 @@ class Counts(AnswerRecord, frozen=True):
     dead: Annotated[int, about("The number of dead messages, which wait for a redrive.")]
 
     @classmethod
-    def of(cls, counts: domain_counts.Counts) -> Self:
+    def of(cls, counts: domain_queue.Counts) -> Self:
         return cls(
             waiting=counts.waiting, ready=counts.ready, leased=counts.leased, dead=counts.dead
         )
@@ -58,7 +57,7 @@ class Totals(AnswerRecord, frozen=True):
     claimed: Annotated[int, about("The number of messages returned by claims.")]
 
     @classmethod
-    def of(cls, counts: domain_counts.Counts) -> Self:
+    def of(cls, counts: domain_queue.Counts) -> Self:
         return cls(
             sent=counts.sent_total,
             done=counts.done_total,
@@ -93,7 +92,7 @@ class Queue(AnswerRecord, frozen=True):
     def of(
         cls,
         queue: domain_queue.Queue,
-        counts: domain_counts.Counts,
+        counts: domain_queue.Counts,
         instant: ToInstant,
         *,
         oldest_ready_at: int | UnsetType | None = UNSET,

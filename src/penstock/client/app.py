@@ -42,7 +42,7 @@ from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import check_name
-from penstock.domain.schedule import ownership
+from penstock.domain.schedule.schedule import owner_labels
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.settings import Settings, check_given, load
@@ -303,7 +303,7 @@ class Penstock(BusMixin, Application):
         if owner is None:
             return ChannelRegistry(channel, about)
         declared = frozenset(recurrence.name for recurrence in self.recurring.declared)
-        labels = about.labels | ownership.labels(owner, declared)
+        labels = about.labels | owner_labels(owner, declared)
         registry = ChannelRegistry(channel, msgspec.structs.replace(about, labels=labels))
         retire = RecurringClient(channel).retire
         return RetiringRegistry(registry, lambda: retire(owner, declared), owner=owner)

@@ -19,14 +19,13 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import NUL
-from penstock.domain.message.draft import Draft
-from penstock.domain.message.ids import ID_CHARS
+from penstock.domain.message.draft import ID_CHARS, Draft
 from penstock.domain.queue.queue import check_name
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")
 _BETWEEN = "."
 OF_NODE = "--"
-_MOST_STICKY = 80 - len(OF_NODE) - ID_CHARS
+_MAX_STICKY = 80 - len(OF_NODE) - ID_CHARS
 
 MAX_PATTERNS = 50
 MAX_PATTERN_CHARS = 256
@@ -107,15 +106,15 @@ def node_queue_name(queue: str, node: str) -> str:
 
 def node_queue_names(queues: Iterable[str], node: str) -> list[str]:
     """The same for several queues, without those whose names would be too long."""
-    return [node_queue_name(queue, node) for queue in queues if len(queue) <= _MOST_STICKY]
+    return [node_queue_name(queue, node) for queue in queues if len(queue) <= _MAX_STICKY]
 
 
 def check_dispatch(queue: str, dispatch: Dispatch) -> None:
     """Check that a worker's id fits behind the queue name of a sticky subscription."""
-    if dispatch is Dispatch.STICKY and len(queue) > _MOST_STICKY:
+    if dispatch is Dispatch.STICKY and len(queue) > _MAX_STICKY:
         raise InvalidRequest(
             "the names of a topic and a sticky subscription have "
-            f"{_MOST_STICKY - 1} characters together"
+            f"{_MAX_STICKY - 1} characters together"
         )
 
 

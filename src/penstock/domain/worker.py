@@ -18,10 +18,10 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
 from penstock.domain.datetimes import moment_of
+from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest, WorkerGone, WrongState
 from penstock.domain.limits import MINUTE, NUL, SECOND, Limits
 from penstock.domain.message.draft import is_label
@@ -30,10 +30,10 @@ from penstock.domain.queue.queue import check_name
 VALID_MS = 3 * MINUTE  # how long a worker counts as alive after its last beat
 BEAT_MS = 15 * SECOND
 
-MOST_QUEUES = 1_000
-MOST_KINDS = 100  # as many as one claim may ask for
-MOST_SLOTS = 100_000
-MOST_LABELS = 50
+MAX_QUEUES = 1_000
+MAX_KINDS = 100  # as many as one claim may ask for
+MAX_SLOTS = 100_000
+MAX_LABELS = 50
 
 # Kinds of facts.
 REGISTERED = "worker_registered"
@@ -55,15 +55,13 @@ PRESENT = frozenset({WorkerState.ACTIVE, WorkerState.DRAINING})
 class NewWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a worker reports about itself when it registers."""
 
-    name: Annotated[str | None, Meta(description="Its name, which other workers may share.")] = None
-    host: Annotated[str | None, Meta(description="The machine it runs on.")] = None
-    pid: Annotated[int | None, Meta(description="The id of its process.")] = None
-    queues: Annotated[
-        tuple[str, ...], Meta(description="The queues it claims from; empty: any.")
-    ] = ()
-    kinds: Annotated[tuple[str, ...], Meta(description="The kinds it handles; empty: all.")] = ()
-    slots: Annotated[int, Meta(description="How many messages it handles at a time.")] = 1
-    labels: Annotated[dict[str, str], Meta(description="Its labels.")] = {}
+    name: Annotated[str | None, about("Its name, which other workers may share.")] = None
+    host: Annotated[str | None, about("The machine it runs on.")] = None
+    pid: Annotated[int | None, about("The id of its process.")] = None
+    queues: Annotated[tuple[str, ...], about("The queues it claims from; empty: any.")] = ()
+    kinds: Annotated[tuple[str, ...], about("The kinds it handles; empty: all.")] = ()
+    slots: Annotated[int, about("How many messages it handles at a time.")] = 1
+    labels: Annotated[dict[str, str], about("Its labels.")] = {}
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -158,10 +156,10 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
             raise InvalidRequest("name and host must have printable characters only")
     for queue in about.queues:
         check_name(queue)
-    if len(about.queues) > MOST_QUEUES or len(about.kinds) > MOST_KINDS:
-        raise InvalidRequest(f"a worker names at most {MOST_QUEUES} queues and {MOST_KINDS} kinds")
-    if not 1 <= about.slots <= MOST_SLOTS:
-        raise InvalidRequest(f"slots must be from 1 to {MOST_SLOTS}")
+    if len(about.queues) > MAX_QUEUES or len(about.kinds) > MAX_KINDS:
+        raise InvalidRequest(f"a worker names at most {MAX_QUEUES} queues and {MAX_KINDS} kinds")
+    if not 1 <= about.slots <= MAX_SLOTS:
+        raise InvalidRequest(f"slots must be from 1 to {MAX_SLOTS}")
     if about.pid is not None and not 0 <= about.pid < 2**31:
         raise InvalidRequest("pid must be a process id")
     _check_labels(about.labels, limits)
@@ -169,8 +167,8 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
 
 
 def _check_labels(labels: dict[str, str], limits: Limits) -> None:
-    if len(labels) > MOST_LABELS:
-        raise InvalidRequest(f"a worker has at most {MOST_LABELS} labels")
+    if len(labels) > MAX_LABELS:
+        raise InvalidRequest(f"a worker has at most {MAX_LABELS} labels")
     for name, text in labels.items():
         if not is_label(name, limits) or len(text) > limits.max_label_chars or NUL in text:
             most = limits.max_label_chars

@@ -17,13 +17,13 @@ from penstock.edge.native.operations.overview import HealthApi, MetricsApi
 from penstock.edge.native.operations.sends import SendApi
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.api import SqsApi
-from penstock.runtime.waiting_claims import WaitingRoom
-from penstock.services.protocol_queue import ProtocolQueue
+from penstock.runtime.waiting_claims import WaitingClaims
+from penstock.services.queues import ProtocolQueue
 from penstock.wiring.broker import Broker
 from penstock.wiring.handlers import handlers_of
 
 
-def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+def routes(broker: Broker, room: WaitingClaims) -> list[HttpRoute]:
     """All routes of the server."""
     limits = broker.settings.limits
     scheme = "https" if broker.settings.server.tls_cert else "http"
@@ -36,9 +36,9 @@ def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
         *_task_routes(broker, room),
         *_push_routes(broker),
         *MetricsApi(
-            broker.insight, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
+            broker.history, room, broker.circuits, broker.pushed, broker.scaling, broker.watch
         ).routes(),
-        *HealthApi(broker.insight, broker.health).routes(),
+        *HealthApi(broker.history, broker.health).routes(),
         *LiveApi(
             broker.watch,
             most_listeners=limits.max_listeners,
@@ -66,7 +66,7 @@ def routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
     return found
 
 
-def _aweq_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+def _aweq_routes(broker: Broker, room: WaitingClaims) -> list[HttpRoute]:
     settings = broker.settings
     if not settings.aweq.enabled:
         return []
@@ -98,7 +98,7 @@ def accepts_encoded(broker: Broker, target: bytes) -> bool:
     return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")
 
 
-def _task_routes(broker: Broker, room: WaitingRoom) -> list[HttpRoute]:
+def _task_routes(broker: Broker, room: WaitingClaims) -> list[HttpRoute]:
     workers, tasks = broker.settings.workers, broker.settings.tasks
     grace_ms, limits = workers.grace_ms, broker.settings.limits
     queue = ProtocolQueue(

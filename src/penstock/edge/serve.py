@@ -20,7 +20,7 @@ from penstock.edge.server.app import App
 from penstock.edge.server.listener import HttpServer
 from penstock.edge.server.router import Router
 from penstock.edge.server.traffic import Traffic
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.settings import Settings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 
@@ -86,15 +86,15 @@ async def _serve_until_stopped(broker: Broker, on_ready: Callable[[str], None]) 
 async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], None]) -> None:
     """Serve until `stop` is set; calls `on_ready` with the URL once connections are accepted."""
     settings = broker.settings.server
-    room = WaitingRoom(
+    waiting = WaitingClaims(
         broker.messages,
         broker.clock,
         most=broker.settings.limits.max_waiting_claims,
         poll_ms=broker.settings.waking.poll_ms,
     )
-    broker.listen(room.heard)
+    broker.listen(waiting.heard)
     hosts = _hosts(settings.host)
-    app = App(Router(routes(broker, room)), broker.keyring, broker.logins, hosts=hosts)
+    app = App(Router(routes(broker, waiting)), broker.keyring, broker.logins, hosts=hosts)
     traffic = Traffic(
         app,
         refuse=app.refuse,
@@ -119,7 +119,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
 
     # Accept nothing new, end waiting claims without messages, finish running requests.
     app.is_closing = True
-    room.close()
+    waiting.close()
     workers.drain()
     broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # the store may hang
     await server.stop(drain_ms=settings.drain_ms)

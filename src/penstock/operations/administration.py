@@ -6,7 +6,7 @@ from penstock.api import administration
 from penstock.api.administration import Key, Setting
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.keys import KeyService
+from penstock.services.access import KeyService
 from penstock.settings import Settings
 from penstock.settings.catalogue import catalogue
 from penstock.settings.text import masked_value, render

@@ -32,18 +32,16 @@ from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.domain.errors import CircuitNotFound
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.circuits.breaker import Breaker
+from penstock.services.circuits.breaker import Breaker, ChangeOverrides, SettingsView
+from penstock.services.circuits.breaker import CircuitSettingsService as Settings
 from penstock.services.circuits.circuits import CircuitService, CircuitView
-from penstock.services.circuits.insight import MAX_HELD, CircuitInsight
-from penstock.services.circuits.overrides import Change
-from penstock.services.circuits.settings import CircuitSettingsService as Settings
-from penstock.services.circuits.settings import SettingsView
+from penstock.services.circuits.details import MAX_HELD, CircuitDetails
 
 
 class CircuitOperations:
-    def __init__(self, service: CircuitService, insight: CircuitInsight) -> None:
+    def __init__(self, service: CircuitService, details: CircuitDetails) -> None:
         self._circuits = service
-        self._insight = insight
+        self._details = details
 
     def handlers(self) -> Handlers:
         return {
@@ -65,7 +63,7 @@ class CircuitOperations:
             views = [self._circuits.view_of(check_route(route), found)]
         held, awaiting = sum(found.held.values()), found.awaiting_unhold
         if is_limited(call.caller):
-            own = yield from self._insight.held_among(partial(sees, call.caller))
+            own = yield from self._details.held_among(partial(sees, call.caller))
             views = _limited(views, own)
             held, awaiting = sum(map(len, own.values())), 0
         views.sort(key=lambda view: view.circuit.pattern)
@@ -75,12 +73,12 @@ class CircuitOperations:
     def get(self, call: Call[None, None]) -> Steps[Circuit]:
         found, held = yield from self._visible(call)
         if held is None:
-            held = yield from self._insight.held_queues(found.hash)
+            held = yield from self._details.held_queues(found.hash)
         return _circuit(found, call.instant, held_queues=[*held[:MAX_HELD]])
 
     def samples(self, call: Call[None, None]) -> Steps[Minutes]:
         yield from self._visible(call)
-        minutes = yield from self._insight.minutes(call.path["circuit"])
+        minutes = yield from self._details.minutes(call.path["circuit"])
         return Minutes(minutes=[Minute.copy_of(minute, call.instant) for minute in minutes])
 
     def close_all(self, call: Call[None, None]) -> Work[Closed]:
@@ -121,7 +119,7 @@ class CircuitOperations:
         found = yield from self._existing(call.path["circuit"])
         if not is_limited(call.caller):
             return found, None
-        own = yield from self._insight.held_among(partial(sees, call.caller))
+        own = yield from self._details.held_among(partial(sees, call.caller))
         views = _limited([found], own)
         if not views:
             raise CircuitNotFound(found.hash)
@@ -198,7 +196,9 @@ class CircuitSettingsOperations:
     def reset(self, call: Call[None, CircuitRoute]) -> Work[CircuitSettings]:
         return self._change(call, lambda _: NONE)
 
-    def _change(self, call: Call[Any, CircuitRoute], change: Change) -> Work[CircuitSettings]:
+    def _change(
+        self, call: Call[Any, CircuitRoute], change: ChangeOverrides
+    ) -> Work[CircuitSettings]:
         circuit, route = call.path["circuit"], call.query.route
         return self._settings.change(circuit, change, route=route).map(_settings)
 

@@ -19,8 +19,7 @@ from penstock.operations.call import Call, Handlers
 from penstock.operations.drafts import text_of
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import Computation, Steps
-from penstock.services.deliveries import DeliveryService
-from penstock.services.routes import RouteService
+from penstock.services.routes import DeliveryService, RouteService
 
 MAX_HEADERS = 100
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")

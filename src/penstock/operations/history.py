@@ -18,12 +18,11 @@ from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
 from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.facts import FactService
-from penstock.services.history import Insight
+from penstock.services.history import FactService, HistoryService
 
 
 class HistoryOperations:
-    def __init__(self, service: Insight) -> None:
+    def __init__(self, service: HistoryService) -> None:
         self._history = service
 
     def handlers(self) -> Handlers:

@@ -21,13 +21,13 @@ from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import Steps, Together, Work
 from penstock.services.message_views import Place
 from penstock.services.messages import MessageService, MessageView
-from penstock.services.selection import MAX_PICKED, Picking
+from penstock.services.selection import MAX_PICKED, SelectionService
 
 
 class MessageOperations:
-    def __init__(self, service: MessageService, picking: Picking) -> None:
+    def __init__(self, service: MessageService, selection: SelectionService) -> None:
         self._messages = service
-        self._picking = picking
+        self._selection = selection
 
     def handlers(self) -> Handlers:
         return {
@@ -52,7 +52,7 @@ class MessageOperations:
             sent_before=read_instant("sent_before", wanted.sent_before, default=MAX_INSTANT + 1),
         )
         after: Any = from_cursor(wanted.cursor, 4)
-        found = self._picking.page(call.path["queue"], pick, limit=wanted.limit, after=after)
+        found = self._selection.page(call.path["queue"], pick, limit=wanted.limit, after=after)
         return found.map(
             lambda page: Page(
                 [record_of(view, call.instant, call.json_value) for view in page.views],
@@ -132,7 +132,7 @@ _AT_ONCE = 200  # messages per transaction; other writes run in between
 
 
 class BulkOperations:
-    def __init__(self, service: MessageService, picking: Picking) -> None:
+    def __init__(self, service: MessageService, picking: SelectionService) -> None:
         self._messages = service
         self._picking = picking
 

@@ -23,15 +23,14 @@ from penstock.domain.datetimes import read_instant
 from penstock.domain.queue import problem
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services import graphs
-from penstock.services.graphs import Graphs
-from penstock.services.history import Insight
-from penstock.services.overview import OverviewService
+from penstock.services import overview as overviews
+from penstock.services.history import HistoryService
+from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueView
 from penstock.services.routes import RouteService
 
 
-class WaitingClaims(Protocol):
+class WaitingCounts(Protocol):
     """Claims on this node that are waiting for a message."""
 
     @property
@@ -43,15 +42,15 @@ class WaitingClaims(Protocol):
 class OverviewOperations:
     def __init__(
         self,
-        insight: Insight,
+        history: HistoryService,
         watch: OverviewService,
         drawing: Graphs,
         routes: RouteService,
-        claims: WaitingClaims,
+        claims: WaitingCounts,
         *,
         version: str,
     ) -> None:
-        self._insight = insight
+        self._history = history
         self._watch = watch
         self._graphs = drawing
         self._routes = routes
@@ -68,10 +67,10 @@ class OverviewOperations:
 
     def stats(self, call: Call[None, None]) -> Steps[Stats]:
         if is_limited(call.caller):
-            views = visible(call.caller, (yield from self._insight.all_queues()))
-            stats, waiting = self._insight.stats_of(views), waiting_for(self._claims, views)
+            views = visible(call.caller, (yield from self._history.all_queues()))
+            stats, waiting = self._history.stats_of(views), waiting_for(self._claims, views)
         else:
-            stats, waiting = (yield from self._insight.stats()), self._claims.waiting
+            stats, waiting = (yield from self._history.stats()), self._claims.waiting
         return Stats(
             version=self._version,
             backend=stats.backend,
@@ -85,9 +84,9 @@ class OverviewOperations:
     def problems(self, call: Call[None, ListProblems]) -> Steps[Problems]:
         limit, instant = call.query.limit, call.instant
         found = [
-            QueueProblems.of(wrong.glance, wrong.problems, instant)
+            QueueProblems.of(wrong.snapshot, wrong.problems, instant)
             for wrong in (yield from self._watch.problems())
-            if sees(call.caller, wrong.glance.queue.name)
+            if sees(call.caller, wrong.snapshot.queue.name)
         ]
         if (
             "*" not in call.caller.queues
@@ -95,7 +94,7 @@ class OverviewOperations:
             return Problems(problems=found[:limit], is_cut=len(found) > limit)
         hanging = yield from self._watch.hanging()
         old = yield from self._watch.old_transactions()
-        damage = self._watch.damage()
+        damage = self._history.damage()
         return Problems(
             problems=found[:limit],
             is_cut=len(found) > limit,
@@ -109,7 +108,7 @@ class OverviewOperations:
     def samples(self, call: Call[None, GetSamples]) -> Work[Graph]:
         begin, end = call.query.from_, call.query.to
 
-        def answer(graph: graphs.Graph) -> Graph:
+        def answer(graph: overviews.Graph) -> Graph:
             return Graph(
                 from_=call.instant(graph.from_at),
                 to=call.instant(graph.to_at),
@@ -134,5 +133,5 @@ def visible(caller: Caller, views: Iterable[QueueView]) -> list[QueueView]:
     return [view for view in views if sees(caller, view.queue.name)]
 
 
-def waiting_for(claims: WaitingClaims, views: Sequence[QueueView]) -> int:
+def waiting_for(claims: WaitingCounts, views: Sequence[QueueView]) -> int:
     return claims.waiting_for(view.queue.queue_no for view in views)

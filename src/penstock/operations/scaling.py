@@ -20,7 +20,7 @@ from penstock.operations.call import Call, Handlers
 from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.facts import FactService
+from penstock.services.history import FactService
 from penstock.services.scaling import ScalingService
 
 

@@ -8,7 +8,7 @@ from penstock.api import tables
 from penstock.api.tables import Days, InsightRows, Insights
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Computation, Steps
-from penstock.services.tables import Tables
+from penstock.services.lake import Tables
 
 _FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
 

@@ -15,8 +15,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.worker import NewWorker
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import WorkerService
+from penstock.services.workers import TaskLeases, WorkerService
 
 
 class WorkerOperations:

@@ -29,8 +29,7 @@ from penstock.domain.scaling.fleet_sources import (
 from penstock.outbound.alerts import EndpointAlerts, LoggedAlerts
 from penstock.outbound.clock import WallClock
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetRegistry
-from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
+from penstock.ports.scaling import Alerts, FleetRegistry, LoadSource, ReplicaManager
 from penstock.ports.sender import Sender
 
 
@@ -98,7 +97,7 @@ class FleetFactory:
 
                 return KubernetesReplicas(fleet.name, spec, registry=self._registry)
             case External() as spec:
-                from penstock.outbound.replicas.external import ExternalReplicas
+                from penstock.outbound.replicas.registered import ExternalReplicas
 
                 return ExternalReplicas(
                     fleet.name, spec, registry=self._registry, before=self._wanted_before

@@ -38,7 +38,7 @@ _READ_BYTES = 64 * 1024  # of a response; its connection is closed if there is m
 _READ_SECONDS = 5.0
 _EXCERPT_CHARS = 500
 _CLOSED_BY_PEER = (errno.ECONNRESET, errno.EPIPE)
-_MOST_REFUSALS = 1_000  # distinct addresses that are logged
+_MAX_REFUSALS = 1_000  # distinct addresses that are logged
 # Headers that the library would add; a delivery has only the headers its sender gave it.
 _NOT_OURS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -176,7 +176,7 @@ class HttpSender:
         """Log each address once: a delivery is retried every few seconds until it expires."""
         cause = getattr(error, "os_error", None)
         if isinstance(cause, Refused) and str(cause) not in self._refusals:
-            if len(self._refusals) < _MOST_REFUSALS:
+            if len(self._refusals) < _MAX_REFUSALS:
                 self._refusals.add(str(cause))
             _log.warning("%s", cause)
 

@@ -21,7 +21,7 @@ from penstock.domain.errors import SourceUnavailable
 T = TypeVar("T")
 Session = aiohttp.ClientSession
 
-_MOST_BYTES = 32 * 1024 * 1024
+_MAX_BYTES = 32 * 1024 * 1024
 
 
 class HttpSource:
@@ -51,8 +51,8 @@ class HttpSource:
         body = bytearray()
         async for part in answer.content.iter_any():
             body += part
-            if len(body) > _MOST_BYTES:
-                raise ValueError(f"the answer is longer than {_MOST_BYTES} bytes")
+            if len(body) > _MAX_BYTES:
+                raise ValueError(f"the answer is longer than {_MAX_BYTES} bytes")
         return bytes(body)
 
     def decode(self, body: bytes, kind: type[T]) -> T:

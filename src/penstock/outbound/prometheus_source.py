@@ -16,12 +16,12 @@ from yarl import URL
 
 from penstock.domain.errors import QueueUnknown
 from penstock.domain.scaling.fleet_sources import PrometheusSource
-from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import HttpSource, Session
+from penstock.ports.scaling import LoadSource
 
-_MOST_CHARS = 300
-_MOST = 10.0**15
+_MAX_CHARS = 300
+_MAX = 10.0**15
 
 
 class _Series(msgspec.Struct):
@@ -39,7 +39,7 @@ class _Answer(msgspec.Struct):
     error: str = ""
 
 
-class PrometheusLoad:
+class PrometheusLoad(LoadSource):
     def __init__(self, name: str, spec: PrometheusSource) -> None:
         """Sends nothing yet."""
         self._spec = spec
@@ -68,13 +68,6 @@ class PrometheusLoad:
 
         return self._http.ask(query, self._headers())
 
-    def pressure(self, *, now: int) -> Pressure | None:
-        """None: no metric is configured for it."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
-
     async def _number(self, session: Session, query: str | None, queue: str) -> float | None:
         """None: no query is set, or it returns nothing."""
         if query is None:
@@ -90,7 +83,7 @@ class PrometheusLoad:
                 raise self._http.trouble(f"it answered {answer.status}")
         found = self._http.decode(body, _Answer)
         if found.status == "error" or found.data is None:
-            raise self._http.trouble(f"query {query!r}: {found.error[:_MOST_CHARS]}")
+            raise self._http.trouble(f"query {query!r}: {found.error[:_MAX_CHARS]}")
         return self._only(found.data, query)
 
     def _only(self, data: _Data, query: str) -> float | None:
@@ -107,7 +100,7 @@ class PrometheusLoad:
                 f"query {query!r} returns {len(values)} series; add them up with sum(…)"
             )
         number = float(values[0])
-        if not math.isfinite(number) or abs(number) > _MOST:
+        if not math.isfinite(number) or abs(number) > _MAX:
             raise self._http.trouble(f"query {query!r} returns {values[0]}, which is not a count")
         return number
 

@@ -21,11 +21,12 @@ from penstock.domain.scaling.fleet_sources import RabbitSource as Spec
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample, Staged
 from penstock.outbound.http_source import HttpSource, Session
+from penstock.ports.scaling import LoadSource
 
 T = TypeVar("T")
 
 PAGE = 100  # queues in one request, as in autoscale-workload-rabbit
-_MOST_PAGES = 1_000
+_MAX_PAGES = 1_000
 _MB = 1024 * 1024
 _GUEST = "guest"  # RabbitMQ's default password
 # Includes the name: RabbitMQ returns an empty list if no requested column has a value.
@@ -70,7 +71,7 @@ class _Node(msgspec.Struct):
     disk_free: int | str | None = None
 
 
-class RabbitLoad:
+class RabbitLoad(LoadSource):
     def __init__(self, name: str, spec: Spec) -> None:
         """`name` appears in error messages.  Sends nothing yet."""
         self._spec = spec
@@ -93,9 +94,6 @@ class RabbitLoad:
         if isinstance(known, SourceUnavailable):
             raise known
         return known
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
 
     def _read_pressure(self) -> Pressure | SourceUnavailable | None:
         try:
@@ -124,7 +122,7 @@ class RabbitLoad:
             "columns": _STAGED,
         }
         found: list[_Queue] = []
-        for number in range(1, _MOST_PAGES + 1):
+        for number in range(1, _MAX_PAGES + 1):
             path = f"queues/{self._vhost}"
             page = await self._get(session, path, params | {"page": number}, _Page, missing=queue)
             found += page.items

@@ -16,18 +16,18 @@ from penstock.domain.errors import FleetsRefused, QueueUnknown, SourceUnavailabl
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.scaling.counter_rates import Measured, measure
 from penstock.domain.scaling.fleet_sources import RedisSource
-from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample
 from penstock.outbound.http_source import read_secret
+from penstock.ports.scaling import LoadSource
 
 T = TypeVar("T")
 
 _SEPARATOR = "\x06\x16"  # kombu's, between a queue's name and its priority step
 _CELERYS_LEASED = "unacked"
-_MOST_COUNTED = 1_000
+_MAX_COUNTED = 1_000
 
 
-class RedisLoad:
+class RedisLoad(LoadSource):
     def __init__(self, name: str, spec: RedisSource) -> None:
         """Sends nothing yet; raises FleetsRefused if the library is not installed."""
         try:
@@ -50,13 +50,6 @@ class RedisLoad:
             return self._query(lambda client: self._list(client, queue))
         return self._query(lambda client: self._stream(client, queue, now))
 
-    def pressure(self, *, now: int) -> Pressure | None:
-        """None: Redis's own settings decide what it does when it is full."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
-
     def _list(self, client: Any, queue: str) -> Sample:
         spec, pipeline = self._spec, client.pipeline(transaction=False)
         for step in spec.priority_steps or (0,):
@@ -74,7 +67,7 @@ class RedisLoad:
         first = client.xrange(queue, min=f"({after}", count=1)
         ready = group.get("lag")
         if ready is None:  # an older server, or entries were deleted: count up to a limit
-            ready = len(client.xrange(queue, min=f"({after}", count=_MOST_COUNTED))
+            ready = len(client.xrange(queue, min=f"({after}", count=_MAX_COUNTED))
         stream = client.xinfo_stream(queue)
         rates = self._rates(queue, group.get("entries-read"), stream.get("entries-added"), now)
         return Sample(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from penstock.domain.errors import InvalidRequest
 
-LEAST_BYTES = 32
+MIN_BYTES = 32
 
 
 def read_secret_file(path: str) -> bytes:
@@ -17,9 +17,9 @@ def read_secret_file(path: str) -> bytes:
         raise InvalidRequest(
             f"auth.secret_file {path!r} cannot be read: {error.strerror}"
         ) from error
-    if len(secret) < LEAST_BYTES:
+    if len(secret) < MIN_BYTES:
         raise InvalidRequest(
-            f"auth.secret_file {path!r} has {len(secret)} bytes, but needs at least {LEAST_BYTES}; "
+            f"auth.secret_file {path!r} has {len(secret)} bytes, but needs at least {MIN_BYTES}; "
             "create one with: openssl rand -hex 32"
         )
     return secret

@@ -6,25 +6,71 @@ accurate within a minute.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 from collections.abc import Mapping
+from urllib.parse import quote
 
 import aiohttp
 import msgspec
 from yarl import URL
 
+from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import QueueUnknown
 from penstock.domain.scaling.fleet_sources import SqsSource
-from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample
-from penstock.outbound.aws_signature import Credentials, signed_headers
 from penstock.outbound.http_source import HttpSource, Session
 from penstock.ports.clock import Clock
+from penstock.ports.scaling import LoadSource
 
+_ALGORITHM = "AWS4-HMAC-SHA256"
 _READY = "ApproximateNumberOfMessages"
 _LEASED = "ApproximateNumberOfMessagesNotVisible"
 _MISSING = ("QueueDoesNotExist", "NonExistentQueue")
-_MOST_CHARS = 300
+_MAX_CHARS = 300
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    access_key: str
+    secret_key: str
+    session_token: str | None = None
+
+
+def signed_headers(
+    url: URL,
+    payload: bytes,
+    headers: Mapping[str, str],
+    *,
+    who: Credentials,
+    region: str,
+    service: str,
+    now: int,
+) -> dict[str, str]:
+    """AWS signature version 4: `headers` plus the signature's own, for a POST without a query."""
+    moment = moment_of(now)
+    date, at = moment.strftime("%Y%m%d"), moment.strftime("%Y%m%dT%H%M%SZ")
+    port = "" if url.is_default_port() else f":{url.port}"
+    sent = {**headers, "Host": f"{url.host}{port}", "X-Amz-Date": at}
+    if who.session_token is not None:
+        sent["X-Amz-Security-Token"] = who.session_token
+    names = sorted(name.lower() for name in sent)
+    lines = sorted(f"{name.lower()}:{' '.join(value.split())}\n" for name, value in sent.items())
+    signed, path = ";".join(names), quote(url.raw_path, safe="/-_.~")
+    hashed = hashlib.sha256(payload).hexdigest()
+    canonical = f"POST\n{path}\n\n{''.join(lines)}\n{signed}\n{hashed}"
+    scope = f"{date}/{region}/{service}/aws4_request"
+    digest = hashlib.sha256(canonical.encode()).hexdigest()
+    key = f"AWS4{who.secret_key}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.digest(key, f"{_ALGORITHM}\n{at}\n{scope}\n{digest}".encode(), "sha256").hex()
+    credential = f"{who.access_key}/{scope}"
+    return {
+        **sent,
+        "Authorization": f"{_ALGORITHM} Credential={credential}, SignedHeaders={signed}, "
+        f"Signature={signature}",
+    }
 
 
 class _QueueUrl(msgspec.Struct, rename="pascal"):
@@ -40,7 +86,7 @@ class _Refused(msgspec.Struct):
     message: str = ""
 
 
-class SqsLoad:
+class SqsLoad(LoadSource):
     def __init__(self, name: str, spec: SqsSource, *, wall: Clock | None = None) -> None:
         """Sends nothing yet.  `wall`: the time to sign with; the caller's `now` if None."""
         endpoint = spec.endpoint or f"https://sqs.{spec.region}.amazonaws.com"
@@ -66,13 +112,6 @@ class SqsLoad:
             return Sample(ready=self._number(found, _READY), leased=self._number(found, _LEASED))
 
         return self._http.ask(query, {})
-
-    def pressure(self, *, now: int) -> Pressure | None:
-        """None: SQS has no limit that could be reached."""
-        return None
-
-    def close(self) -> None:
-        """Nothing to close: connections are not kept between queries."""
 
     async def _url(self, session: Session, queue: str, who: Credentials, now: int) -> str:
         if "://" in queue:
@@ -117,7 +156,7 @@ class SqsLoad:
             raise QueueUnknown(f"source {self._http.name}: SQS has no queue {queue!r}")
         text = f"it answered {answer.status}"
         if code or why.message:
-            text += f": {' '.join(filter(None, (code, why.message)))[:_MOST_CHARS]}"
+            text += f": {' '.join(filter(None, (code, why.message)))[:_MAX_CHARS]}"
         raise self._http.trouble(text)
 
     def _number(self, found: Mapping[str, str], name: str) -> int:

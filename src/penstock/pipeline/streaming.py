@@ -26,7 +26,7 @@ from penstock.domain.limits import MINUTE
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, backlog_samples, narrow, roll_up
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.rolling import PARTIAL, partials
+from penstock.pipeline.minute_sums import PARTIAL, partials
 from penstock.pipeline.schemas import DT, schema_of
 from penstock.pipeline.settings import PipelineSettings
 

@@ -1,4 +1,4 @@
-"""What the archiver needs: rows of a store by number, and a place for files."""
+"""What the archiver needs: rows of a store by number, and files; the pipeline's tables."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import msgspec
 
 from penstock.domain.lake.layout import LakeTable, Range
 from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
+from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
 from penstock.domain.message.lifecycle import Message
 
 LakeRow = tuple[Any, ...]  # in the order of the table's columns
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The greatest numbers, and the transactions that are writing (domain/lake/contiguous.py)."""
+    """The greatest numbers, and the transactions that are writing (domain/lake/progress.py)."""
 
     cut: Cut
     writers: frozenset[str]
@@ -133,3 +134,16 @@ class LakeSnapshot(Protocol):
     def file(self, table: LakeTable, rows: Range) -> LakeFileWriter: ...
     def keep(self) -> None: ...
     def discard(self) -> None: ...
+
+
+class TableReader(Protocol):
+    """Not for an event loop: it reads files."""
+
+    def readiness(self) -> GoldReadiness: ...
+    def tables(self) -> list[GoldTable]:
+        """By name."""
+        ...
+
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
+        """`from_day <= day <= to_day`; None: there is no such table."""
+        ...

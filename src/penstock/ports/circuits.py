@@ -1,4 +1,4 @@
-"""Protocols of a store: circuits, cluster duties and documents."""
+"""Protocols of a store: circuits, deliveries, cluster duties and documents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol
 from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, RequestOutcome
 from penstock.domain.circuit.outcome_window import Batch, OutcomeWindows
 from penstock.domain.document import Document, Latest
+from penstock.domain.queue.queue import Queue
 
 
 class CircuitStore(Protocol):
@@ -86,11 +87,11 @@ class CircuitStore(Protocol):
         """The longest held queue of each circuit, if any; it moves to the end."""
         ...
 
-    def line_up(self, hashes: Sequence[str]) -> None:
+    def queue_for_release(self, hashes: Sequence[str]) -> None:
         """Append their queues to those waiting for release."""
         ...
 
-    def line_up_and_forget(self, hashes: Sequence[str]) -> None:
+    def queue_for_release_and_forget(self, hashes: Sequence[str]) -> None:
         """The same, and forget their outcomes."""
         ...
 
@@ -148,4 +149,20 @@ class DocumentStore(Protocol):
     def put(self, name: str, text: str, *, now: int) -> Document: ...
     def remove(self, name: str, *, now: int) -> int:
         """Remove it; returns its new version; 0: it did not exist."""
+        ...
+
+
+class DeliveryStore(Protocol):
+    """Queues and messages, for the pusher."""
+
+    def queues_with_ready(self) -> list[int]:
+        """Numbers of all queues with ready messages that are neither paused nor held."""
+        ...
+
+    def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
+        """The queues that exist, in any order."""
+        ...
+
+    def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:
+        """Make first messages that wait after a failure due now; returns the queues with one."""
         ...

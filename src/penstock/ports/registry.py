@@ -1,10 +1,12 @@
-"""Protocols of a store: workers and facts."""
+"""Protocols of a store: workers, facts, API keys and console logins."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from penstock.domain.access.api_key import ApiKey
+from penstock.domain.access.login import Login
 from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.worker import Worker
@@ -52,4 +54,19 @@ class FactStore(Protocol):
     def search(self, wanted: FactFilter) -> list[Fact]: ...
     def forget(self, *, before_at: int, limit: int, upto_no: int = 2**62) -> int:
         """Remove old facts up to this number."""
+        ...
+
+
+class KeyStore(Protocol):
+    def add(self, key: ApiKey) -> None: ...
+    def all(self) -> list[ApiKey]: ...
+    def revoke(self, key_id: str, *, now: int) -> bool: ...
+
+
+class LoginStore(Protocol):
+    def add(self, login: Login) -> None: ...
+    def find(self, token_hash: str) -> Login | None: ...
+    def remove(self, token_hash: str) -> None: ...
+    def prune(self, *, now: int) -> int:
+        """Remove those that have expired; returns how many."""
         ...

@@ -6,10 +6,45 @@ each fleet separately, so that no fleet waits for the slowest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
+
+import msgspec
 
 from penstock.domain.scaling.pressure import Alert, Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
+
+FLEET = "fleet"  # labels
+REPLICA = "replica"
+
+
+class FleetMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A live worker of the fleet."""
+
+    id: str
+    replica: str | None  # its label: the replica that it is part of
+    host: str | None
+    is_draining: bool
+    registered_at: int
+
+
+class FleetRegistry(Protocol):
+    """The workers of a fleet, as replica managers see them.
+
+    A worker belongs to a fleet by its label `fleet`, wherever it runs and however it was started.
+    """
+
+    def members(self, fleet: str) -> list[FleetMember]:
+        """Raises StoreUnavailable."""
+        ...
+
+    def holding(self, worker_ids: Sequence[str]) -> dict[str, int]:
+        """How many leases each worker holds; counting may stop once a worker is clearly busy."""
+        ...
+
+    def drain(self, worker_id: str) -> None:
+        """The worker is notified by its next beat.  A worker that is gone is not an error."""
+        ...
 
 
 class LoadSource(Protocol):
@@ -23,10 +58,12 @@ class LoadSource(Protocol):
         ...
 
     def pressure(self, *, now: int) -> Pressure | None:
-        """How full the broker is; None if unknown.  Raises SourceUnavailable."""
-        ...
+        """How full the broker is; None if unknown or without limits.  Raises SourceUnavailable."""
+        return None
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Most have nothing to close: they keep no connections between queries."""
+        return
 
 
 class ReplicaManager(Protocol):
@@ -47,7 +84,7 @@ class ReplicaManager(Protocol):
         """
         ...
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         """Called at each run except a dry one: restart crashed workers, end drained ones.
 
         Raises ReplicasUnavailable.

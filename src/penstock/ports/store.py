@@ -12,7 +12,6 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from penstock.domain.access.api_key import ApiKey
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.draft import NewMessage
@@ -21,20 +20,15 @@ from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
 from penstock.domain.message.selection import Pick
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
-from penstock.domain.store.damage import Damage
+from penstock.domain.store.finding import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
-from penstock.ports.circuits import CircuitStore, DocumentStore, DutyStore
-from penstock.ports.deliveries import DeliveryStore
-from penstock.ports.logins import LoginStore
-from penstock.ports.minute_counters import MinuteCounterStore
-from penstock.ports.overview import OverviewStore
-from penstock.ports.registry import FactStore, WorkerStore
-from penstock.ports.tags import TaggedMessages
+from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
+from penstock.ports.overview import MinuteCounterStore, OverviewStore
+from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
 from penstock.ports.ticket import Ticket
-from penstock.ports.topics import TopicStore
+from penstock.ports.topics import TaggedMessages, TopicStore
 
 T = TypeVar("T")
 
@@ -127,8 +121,12 @@ class QueueStore(Protocol):
 
     def get(self, queue_no: int) -> Queue: ...
     def find(self, name: str) -> Queue | None: ...
+    def named(self, name: str) -> Queue:
+        """Raises QueueNotFound."""
+        ...
+
     def find_to_change(self, name: str) -> Queue | None:
-        """The same, locked until the end of this transaction."""
+        """The queue, locked until the end of this transaction."""
         ...
 
     def find_to_remove(self, name: str) -> Queue | None:
@@ -185,7 +183,7 @@ class MessageStore(Protocol):
         ...
 
 
-class Tidying(Protocol):
+class Maintenance(Protocol):
     """Maintenance by duties.  Correctness never depends on it."""
 
     def queues_with_due(self, *, now: int) -> list[int]: ...
@@ -295,47 +293,30 @@ class ScheduleStore(Protocol):
         ...
 
 
-class KeyStore(Protocol):
-    def add(self, key: ApiKey) -> None: ...
-    def all(self) -> list[ApiKey]: ...
-    def revoke(self, key_id: str, *, now: int) -> bool: ...
-
-
 class Session(Protocol):
     """The entities of a store within one transaction or one read-only view."""
 
-    @property
-    def queues(self) -> QueueStore: ...
-    @property
-    def messages(self) -> MessageStore: ...
-    @property
-    def history(self) -> HistoryStore: ...
-    @property
-    def keys(self) -> KeyStore: ...
-    @property
-    def logins(self) -> LoginStore: ...
-    @property
-    def moves(self) -> MoveStore: ...
-    @property
-    def workers(self) -> WorkerStore: ...
-    @property
-    def facts(self) -> FactStore: ...
-    @property
-    def schedules(self) -> ScheduleStore: ...
-    @property
-    def circuits(self) -> CircuitStore: ...
-    @property
-    def duties(self) -> DutyStore: ...
-    @property
-    def documents(self) -> DocumentStore: ...
-    @property
-    def deliveries(self) -> DeliveryStore: ...
-    @property
-    def archive(self) -> ArchiveStore: ...
-    @property
-    def restoring(self) -> RestoreStore: ...
-    @property
-    def tidying(self) -> Tidying: ...
+    queues: QueueStore
+    messages: MessageStore
+    history: HistoryStore
+    keys: KeyStore
+    logins: LoginStore
+    moves: MoveStore
+    workers: WorkerStore
+    facts: FactStore
+    schedules: ScheduleStore
+    circuits: CircuitStore
+    duties: DutyStore
+    documents: DocumentStore
+    deliveries: DeliveryStore
+    archive: ArchiveStore
+    restoring: RestoreStore
+    maintenance: Maintenance
+    tagged: TaggedMessages
+    topics: TopicStore
+    minute_counters: MinuteCounterStore
+    overview: OverviewStore
+
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
     ) -> list[Sent | PenstockError]:
@@ -345,23 +326,10 @@ class Session(Protocol):
         """
         ...
 
-    @property
-    def tagged(self) -> TaggedMessages: ...
-    @property
-    def topics(self) -> TopicStore: ...
-    @property
-    def minute_counters(self) -> MinuteCounterStore: ...
-    @property
-    def watching(self) -> OverviewStore: ...
-
 
 class Store(Protocol):
-    @property
-    def backend(self) -> str: ...
-    @property
-    def secret(self) -> bytes:
-        """Signs receipts; the same for all nodes of this store."""
-        ...
+    backend: str
+    secret: bytes  # signs receipts; the same for all nodes of this store
 
     def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]: ...
     def claim(self, wanted: Claim) -> Ticket[Claimed]: ...

@@ -1,8 +1,8 @@
-"""A pending answer.  Await it on an event loop, or block on `result()` in a thread."""
+"""A pending answer: await it on an event loop, or block on `result()` in a thread; and wake-ups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 A = TypeVar("A")
@@ -49,3 +49,11 @@ class Chain(Generic[A, B]):
     def __await__(self) -> Generator[Any, None, B]:
         first = yield from self._first.__await__()
         return (yield from self._following(first).__await__())
+
+
+class Wakeups(Protocol):
+    """Hints that a queue may have something to claim.  A lost one only costs time."""
+
+    def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
+        """Call back with {queue_no: how many became ready} after commits, from any thread."""
+        ...

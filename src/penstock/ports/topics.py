@@ -1,17 +1,23 @@
-"""Topics, their subscriptions, and the fan-out of events."""
+"""Protocols of a store: topics with their subscriptions, and messages by tag."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from penstock.domain.errors import PenstockError
+from penstock.domain.limits import MAX_INSTANT
 from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.queue.queue import Queue
 from penstock.domain.topic import Dispatch, NodeQueue, Subscription, Topic
 
 if TYPE_CHECKING:
     from penstock.ports.store import Sent
+
+Rewrite = Callable[[Message, Content, Queue], NewMessage]
 
 
 class TopicStore(Protocol):
@@ -70,4 +76,39 @@ class TopicStore(Protocol):
 
     def hand_over(self, queue_no: int, *, to: int, limit: int, now: int) -> int:
         """Move ready messages to another queue, in order; returns how many."""
+        ...
+
+
+class Tagged(msgspec.Struct, frozen=True, kw_only=True):
+    """Live messages in the order in which they were sent.  At least one tag is required.
+
+    `due_from <= due_at < due_before`, for queued messages: a leased one has been due already.
+    """
+
+    tag: str | None = None  # matches either tag
+    tag1: str | None = None
+    tag2: str | None = None
+    queue_no: int | None = None
+    states: tuple[State, ...] = (State.WAITING, State.READY, State.LEASED)
+    due_from: int = 0
+    due_before: int = MAX_INSTANT + 1
+    after_no: int = 0  # cursor: the number of the last one seen
+    limit: int = 100
+
+
+class TaggedMessages(Protocol):
+    """Messages by tag: find, change while queued, cancel."""
+
+    def find(self, wanted: Tagged) -> list[Message]: ...
+
+    def contents(self, messages: Sequence[Message]) -> dict[int, Content]:
+        """By message_no, with one query for each day."""
+        ...
+
+    def cancel(self, wanted: Tagged, *, queue_no: int, reason: str | None, now: int) -> int:
+        """Cancel queued messages of one queue, up to the limit; returns how many."""
+        ...
+
+    def rewrite(self, message_id: str, how: Rewrite, *, now: int) -> Message:
+        """Apply a pure change to a message and its content; raises MessageNotFound."""
         ...

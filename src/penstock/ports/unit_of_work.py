@@ -86,11 +86,6 @@ class Work(Generic[T]):
         self._is_used = True
         return self.answer(self._store.write_in(tx, self._do))
 
-    def run_in(self, session: Session) -> T:
-        """As part of other work, in its transaction."""
-        self._is_used = True
-        return self.answer(self._do(session))
-
     async def result_in_async(self, tx: object) -> T:
         self._is_used = True
         return self.answer(await self._store.write_in_async(tx, self._do))

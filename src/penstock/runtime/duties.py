@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
+from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.lake.progress import EVERYTHING, Forgettable, forgettable
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import move_task as move
+from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text, instant_text
+from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.services.moves import MoveService
+from penstock.services.recurring import RecurringService
 
+_recurring_log = logging.getLogger("penstock.recurring")
+_clock_log = logging.getLogger("penstock.clock")
+
+_AT_ONCE = 100  # schedules
+_LOOK_MS = 1_000  # longest interval: other processes declare and change schedules too
 _CHUNK = 500
 _CHUNKS_PER_TICK = 20  # then other duties run; the next tick does the rest
 
@@ -24,7 +34,7 @@ class Reaper:
         self._every_ms = every_ms
 
     def tick(self, now: int) -> int:
-        due = self._store.read(lambda s: s.tidying.queues_with_due(now=now)).result()
+        due = self._store.read(lambda s: s.maintenance.queues_with_due(now=now)).result()
         left = False
         for queue_no in due:
             left |= _repeat(self._store, _bring_back(queue_no, now))
@@ -41,7 +51,7 @@ class Expirer:
         self._every_ms = every_ms
 
     def tick(self, now: int) -> int:
-        found = self._store.read(lambda s: s.tidying.queues_with_expired(now=now)).result()
+        found = self._store.read(lambda s: s.maintenance.queues_with_expired(now=now)).result()
         left = False
         for queue_no in found:
             left |= _repeat(self._store, _expire(queue_no, now))
@@ -63,12 +73,12 @@ class Pruner:
         self._is_archived = is_archived
 
     def tick(self, now: int) -> int:
-        self._store.write(lambda s: s.tidying.prepare_days(now=now)).result()
-        _repeat(self._store, lambda s: s.tidying.forget_dedup(now=now, limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_claims(now=now, limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_shares(limit=_CHUNK))
-        _repeat(self._store, lambda s: s.tidying.forget_rates(now=now, limit=_CHUNK))
-        if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
+        self._store.write(lambda s: s.maintenance.prepare_days(now=now)).result()
+        _repeat(self._store, lambda s: s.maintenance.forget_dedup(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.maintenance.forget_claims(now=now, limit=_CHUNK))
+        _repeat(self._store, lambda s: s.maintenance.forget_shares(limit=_CHUNK))
+        _repeat(self._store, lambda s: s.maintenance.forget_rates(now=now, limit=_CHUNK))
+        if self._store.write(lambda s: s.maintenance.may_prune(now=now)).result():
             self._forget_by_age(now)
         return now + MINUTE
 
@@ -82,7 +92,9 @@ class Pruner:
             self._store,
             lambda s: s.facts.forget(before_at=before_at, upto_no=in_lake.facts_no, limit=_CHUNK),
         )
-        for day in self._store.read(lambda s: s.tidying.old_days(before_day=before_day)).result():
+        for day in self._store.read(
+            lambda s: s.maintenance.old_days(before_day=before_day)
+        ).result():
             if in_lake.days is None or day in in_lake.days:
                 self._store.write(_drop_day(day, now)).result()
 
@@ -142,12 +154,72 @@ def _repeat(store: Store, what: Callable[[Session], int]) -> bool:
 
 
 def _bring_back(queue_no: int, now: int) -> Callable[[Session], int]:
-    return lambda session: session.tidying.bring_back(queue_no, now=now, limit=_CHUNK)
+    return lambda session: session.maintenance.bring_back(queue_no, now=now, limit=_CHUNK)
 
 
 def _expire(queue_no: int, now: int) -> Callable[[Session], int]:
-    return lambda session: session.tidying.expire(queue_no, now=now, limit=_CHUNK)
+    return lambda session: session.maintenance.expire(queue_no, now=now, limit=_CHUNK)
 
 
 def _drop_day(day: int, now: int) -> Callable[[Session], None]:
-    return lambda session: session.tidying.drop_day(day, now=now)
+    return lambda session: session.maintenance.drop_day(day, now=now)
+
+
+class ScheduleDuty:
+    """Fires schedules.  Every node runs it; the store lets one node fire each."""
+
+    name = "recurring"
+
+    def __init__(self, recurring: RecurringService) -> None:
+        self._recurring = recurring
+
+    def tick(self, now: int) -> int:
+        # A schedule stays due while its previous message has not ended: page past it.
+        last = (-1, "")
+        while due := self._recurring.due(now=now, limit=_AT_ONCE, after=last).result():
+            for _, name in due:
+                self._fire(name, now)
+            last = due[-1]
+        next_at = self._recurring.next_at(now=now).result()
+        soon = now + _LOOK_MS
+        return soon if next_at is None else min(soon, next_at)
+
+    def _fire(self, name: str, now: int) -> None:
+        """A schedule that cannot fire stays due and must not block those after it."""
+        try:
+            self._recurring.fire(name, now=now).result()
+        except StoreUnavailable:
+            raise  # no other schedule can fire either
+        except PenstockError as error:
+            _recurring_log.error("recurring work %s could not be sent: %s", name, error)
+
+
+class ClockWatch:
+    """Warns once when the wall clock has been set, and logs when both agree again.
+
+    The store's time follows the wall clock only at the next start, so that leases and delays stay
+    exact.  Until then due dates are early or late by the difference.
+    """
+
+    name = "clock"
+
+    def __init__(self, wall: Clock, *, every_ms: int) -> None:
+        self._wall = wall
+        self._every_ms = every_ms
+        self._is_apart = False
+
+    def tick(self, now: int) -> int:
+        ahead_ms = now - self._wall.now()
+        was_apart, self._is_apart = self._is_apart, abs(ahead_ms) > MAX_CARRY_MS
+        if self._is_apart and not was_apart:
+            _clock_log.warning(
+                "the store's time is %s, %s %s the wall clock (%s): due dates are judged by the"
+                " store's time until all processes that use the store are stopped and started",
+                instant_text(now),
+                difference_text(ahead_ms),
+                "ahead of" if ahead_ms > 0 else "behind",
+                instant_text(now - ahead_ms),
+            )
+        elif was_apart and not self._is_apart:
+            _clock_log.info("the wall clock and the store's time agree again")
+        return now + self._every_ms

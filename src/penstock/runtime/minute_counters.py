@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.domain.queue.counts import Counts
 from penstock.domain.queue.minute_counters import (
     ALL,
     MINUTES_KEPT_MS,
@@ -21,12 +20,13 @@ from penstock.domain.queue.minute_counters import (
     MinuteCounters,
     latency_of,
 )
+from penstock.domain.queue.queue import Counts
 from penstock.ports.store import Session, Store
 from penstock.runtime.duties import read_forgettable
 
 _AT_WORK_MS = 5_000  # other nodes leave a minute to the first one for this long
 _CHUNK = 500  # queues per transaction
-_MOST_TIMES = 20_000  # finished messages read per minute, for latencies
+_MAX_TIMES = 20_000  # finished messages read per minute, for latencies
 _TIMES_PER_QUEUE = (20, 1_000)  # … of one queue, at least and at most
 
 
@@ -73,7 +73,7 @@ class Sampler:
     def sample(self, now: int) -> None:
         """Sample this minute, whether or not another node has."""
         minute_at = now - now % MINUTE
-        marks = self._store.read(lambda s: s.watching.marks()).result()
+        marks = self._store.read(lambda s: s.overview.marks()).result()
         if minute_at // DAY != self._looked_at // DAY:
             self._marks = {}
         changed = {no for no, mark in marks.items() if mark != self._marks.get(no)}
@@ -113,7 +113,7 @@ class Sampler:
     def _tidy(self, now: int) -> None:
         before_at = now - self._retention_ms
         upto_no = read_forgettable(self._store, is_archived=self._is_archived).samples_no
-        if self._store.write(lambda s: s.tidying.may_prune(now=now)).result():
+        if self._store.write(lambda s: s.maintenance.may_prune(now=now)).result():
             self._store.write(
                 lambda s: s.minute_counters.forget(before_at=before_at, upto_no=upto_no)
             ).result()
@@ -125,7 +125,7 @@ class Sampler:
 
 def _share(queues: int) -> int:
     least, most = _TIMES_PER_QUEUE
-    return max(least, min(most, _MOST_TIMES // max(1, queues)))
+    return max(least, min(most, _MAX_TIMES // max(1, queues)))
 
 
 def _chunks(nos: Sequence[int]) -> Iterable[Sequence[int]]:

@@ -61,7 +61,7 @@ class _WaitingQueue:
         self.due_at = self.timer = None
 
 
-class WaitingRoom:
+class WaitingClaims:
     def __init__(self, messages: MessageService, clock: Clock, *, most: int, poll_ms: int) -> None:
         self._messages = messages
         self._clock = clock

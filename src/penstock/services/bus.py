@@ -16,8 +16,7 @@ from penstock.domain.errors import (
     TopicNotFound,
 )
 from penstock.domain.limits import Limits
-from penstock.domain.message.draft import Draft, NewMessage, send
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, Draft, NewMessage, send, uuid7
 from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
 from penstock.domain.topic import Dispatch, Published, Subscription, Topic
 from penstock.domain.worker import Worker, is_alive

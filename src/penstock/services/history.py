@@ -1,4 +1,4 @@
-"""History of finished messages, statistics of all queues, readiness of the store."""
+"""History: finished messages, facts, statistics of all queues, readiness of the store."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from penstock.domain import fact as facts
 from penstock.domain.errors import MessageNotFound, QueueNotFound
+from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.limits import Limits
 from penstock.domain.message.history import Attempt, Ending, HistoryFilter, check_filter
 from penstock.domain.message.lifecycle import Content
-from penstock.domain.queue.counts import Counts
-from penstock.domain.store.damage import Damage
+from penstock.domain.queue.queue import Counts
+from penstock.domain.store.finding import Damage
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
@@ -25,7 +27,7 @@ class Stats(msgspec.Struct, frozen=True):
     now: int
 
 
-class MessagePast(msgspec.Struct, frozen=True):
+class MessageHistory(msgspec.Struct, frozen=True):
     """Everything that is stored about one message."""
 
     endings: list[Ending]
@@ -34,7 +36,7 @@ class MessagePast(msgspec.Struct, frozen=True):
     queues: frozenset[str]  # all it has been in; a removed queue may no longer have a name
 
 
-class Insight:
+class HistoryService:
     def __init__(self, store: Store, clock: Clock, limits: Limits) -> None:
         self._store = store
         self._clock = clock
@@ -75,10 +77,10 @@ class Insight:
         check_filter(wanted, max_limit=self._limits.max_claim)
         return read(self._store, lambda session: session.history.search(wanted))
 
-    def past(self, message_id: str) -> Work[MessagePast]:
+    def past(self, message_id: str) -> Work[MessageHistory]:
         """Raises MessageNotFound if nothing is stored."""
 
-        def do(session: Session) -> MessagePast:
+        def do(session: Session) -> MessageHistory:
             endings = session.history.search(HistoryFilter(id=message_id, limit=100))
             attempts = session.history.attempts(message_id)
             live = session.messages.find(message_id)
@@ -89,14 +91,14 @@ class Insight:
             if live is not None:
                 queue_nos.add(live.queue_no)
             names = {ending.queue for ending in endings} | _names(session, queue_nos)
-            return MessagePast(endings, attempts, content, frozenset(names))
+            return MessageHistory(endings, attempts, content, frozenset(names))
 
         return read(self._store, do)
 
     def ready(self) -> Work[None]:
         """Succeeds only while the store is writable: reads would succeed on a full disk."""
         now = self._clock.now()
-        return write(self._store, lambda session: session.tidying.leave_mark(now=now))
+        return write(self._store, lambda session: session.maintenance.leave_mark(now=now))
 
     def damage(self) -> Damage | None:
         """Damage that requests have run into so far."""
@@ -111,3 +113,15 @@ def _names(session: Session, queue_nos: Iterable[int]) -> set[str]:
         except QueueNotFound:
             names.add("")
     return names
+
+
+class FactService:
+    """Searches facts: the history of everything but messages."""
+
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self._store = store
+        self._limits = limits
+
+    def search(self, wanted: FactFilter) -> Work[list[Fact]]:
+        facts.check_filter(wanted, max_limit=self._limits.max_claim)
+        return read(self._store, lambda session: session.facts.search(wanted))

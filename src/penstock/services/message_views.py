@@ -8,10 +8,9 @@ from contextlib import suppress
 import msgspec
 
 from penstock.domain.errors import MessageNotFound, QueueNotFound
-from penstock.domain.message.answer_size import count_fitting
 from penstock.domain.message.history import Ending, HistoryFilter
 from penstock.domain.message.lifecycle import Content, Message
-from penstock.domain.message.selection import place_of
+from penstock.domain.message.selection import count_fitting, place_of
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Session
 
@@ -67,14 +66,6 @@ def view_of(session: Session, queue: str, message: Message) -> MessageView:
         with suppress(QueueNotFound):
             dead_from = session.queues.get(message.dead_from).name
     return MessageView(queue, message, session.messages.content(message), dead_from)
-
-
-def queue_named(session: Session, name: str) -> Queue:
-    """Raises QueueNotFound."""
-    found = session.queues.find(name)
-    if found is None:
-        raise QueueNotFound(name)
-    return found
 
 
 def home_of(session: Session, message: Message) -> Queue:

@@ -18,20 +18,21 @@ from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.claim_key import MAX_KEY_CHARS
 from penstock.domain.message.draft import (
+    ID_DIGITS,
     Draft,
     NewMessage,
     check_delay,
     check_instant,
     is_label,
     send,
+    uuid7,
 )
-from penstock.domain.message.ids import ID_DIGITS, uuid7
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import place_of
 from penstock.domain.queue.queue import Queue
 from penstock.domain.text import sanitize
-from penstock.domain.worker import MOST_KINDS
+from penstock.domain.worker import MAX_KINDS
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
 from penstock.ports.ticket import Chain, Ticket
@@ -42,7 +43,6 @@ from penstock.services.message_views import (
     Place,
     home_of,
     page_of,
-    queue_named,
     view_of_id,
 )
 from penstock.services.message_views import MessageView as MessageView
@@ -71,6 +71,9 @@ class MessageService:
         self._clock = clock
         self._dice = dice
         self._limits = limits
+        # Drafts and acts that are checked go to the store as they are.
+        self.send, self.send_in, self.send_in_async = store.send, store.send_in, store.send_in_async
+        self.act, self.act_in, self.act_in_async = store.act, store.act_in, store.act_in_async
 
     def draft(self, queue: Queue, draft: Draft) -> NewMessage:
         """Check a draft and give it an id; raises InvalidRequest or TooLarge."""
@@ -131,19 +134,6 @@ class MessageService:
             self._directory.forget(name)
             return QueueNotFound(name)
         return error
-
-    def send(self, new: Sequence[NewMessage]) -> Ticket[list[Sent | PenstockError]]:
-        return self._store.send(new)
-
-    def send_in(self, tx: object, new: Sequence[NewMessage]) -> list[Sent | PenstockError]:
-        """Send in the caller's own transaction: if and only if it commits."""
-        return self._store.send_in(tx, new)
-
-    async def send_in_async(
-        self, tx: object, new: Sequence[NewMessage]
-    ) -> list[Sent | PenstockError]:
-        """The same, for a transaction that belongs to an event loop."""
-        return await self._store.send_in_async(tx, new)
 
     def claim(
         self,
@@ -210,8 +200,8 @@ class MessageService:
         """Sorted and without duplicates, so that equal claims share a statement."""
         if in_a_row:
             raise InvalidRequest("give kinds or in_a_row, not both")
-        if not 1 <= len(kinds) <= MOST_KINDS:
-            raise InvalidRequest(f"kinds takes 1 to {MOST_KINDS}")
+        if not 1 <= len(kinds) <= MAX_KINDS:
+            raise InvalidRequest(f"kinds takes 1 to {MAX_KINDS}")
         if not all(is_label(kind, self._limits) for kind in kinds):
             raise InvalidRequest(
                 f"a kind has 1 to {self._limits.max_label_chars} characters, none of them NUL"
@@ -275,19 +265,6 @@ class MessageService:
             is_start=is_start,
         )
 
-    def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
-        return self._store.act(acts)
-
-    def act_in(self, tx: object, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
-        """Act in the caller's own transaction: acts take effect if and only if it commits."""
-        return self._store.act_in(tx, acts)
-
-    async def act_in_async(
-        self, tx: object, acts: Sequence[LeaseAct]
-    ) -> list[Acted | PenstockError]:
-        """The same, for a transaction that belongs to an event loop."""
-        return await self._store.act_in_async(tx, acts)
-
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:
         """Give back messages that were claimed for a client that has disconnected."""
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
@@ -313,7 +290,7 @@ class MessageService:
             raise InvalidRequest(f"limit must be from 1 to {self._limits.max_claim}")
 
         def do(session: Session) -> MessagePage:
-            queue_no = queue_named(session, queue).queue_no
+            queue_no = session.queues.named(queue).queue_no
             found = session.messages.browse(
                 Browse(queue_no=queue_no, state=state, limit=limit, after=after)
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.domain.errors import InvalidRequest, MoveNotFound, QueueNotFound, TargetNotFound
 from penstock.domain.message import move_task as move
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, uuid7
 from penstock.domain.message.move_task import MoveState, MoveTask
 from penstock.domain.queue.queue import Queue, check_name
 from penstock.ports.clock import Clock, Dice
@@ -33,7 +33,7 @@ class MoveService:
         task_id = uuid7(now, self._dice.digits(ID_DIGITS))
 
         def do(session: Session) -> MoveTask:
-            found = _source(session, source)
+            found = session.queues.named(source)
             counts = session.queues.counts([found.queue_no])[found.queue_no]
             task = move.new_task(
                 task_id,
@@ -53,7 +53,7 @@ class MoveService:
         """The tasks of one source, newest first; raises QueueNotFound."""
 
         def do(session: Session) -> list[MoveTask]:
-            return session.moves.of_source(_source(session, source).queue_no, limit=limit)
+            return session.moves.of_source(session.queues.named(source).queue_no, limit=limit)
 
         return read(self._store, do)
 
@@ -118,13 +118,6 @@ def _has_queues(session: Session, task: MoveTask) -> bool:
     except QueueNotFound:
         return False
     return True
-
-
-def _source(session: Session, name: str) -> Queue:
-    found = session.queues.find(name)
-    if found is None:
-        raise QueueNotFound(name)
-    return found
 
 
 def _target(session: Session, name: str, source: Queue) -> tuple[int, str]:

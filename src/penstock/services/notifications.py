@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.errors import InvalidRequest, QueueNotFound
-from penstock.domain.limits import MAX_INSTANT, Limits
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import Limits
 from penstock.domain.message import lifecycle, notification
-from penstock.domain.message.answer_size import count_fitting
-from penstock.domain.message.draft import Draft, check_delay, check_instant
+from penstock.domain.message.draft import ID_DIGITS, Draft, check_delay, check_instant, uuid7
 from penstock.domain.message.history import HistoryFilter, check_filter
-from penstock.domain.message.ids import ID_DIGITS, uuid7
-from penstock.domain.message.lifecycle import IN_LINE, Message, State
+from penstock.domain.message.lifecycle import QUEUED, Message, State
 from penstock.domain.message.notification import Change
+from penstock.domain.message.selection import count_fitting
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.tags import Tagged
+from penstock.ports.topics import Tagged
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.message_views import EndedPage
 from penstock.services.messages import MessageService, MessageView
@@ -26,18 +25,10 @@ HELD = (State.LEASED,)
 LIVE = (*FUTURE, *HELD)
 
 
-class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which notifications: by one or both tags, in one queue or in all."""
+class NotificationFilter(Tagged, frozen=True, kw_only=True):
+    """Which notifications: by one or both tags, in the queue of this name or in all."""
 
     queue: str | None = None
-    tag: str | None = None  # in either place
-    tag1: str | None = None
-    tag2: str | None = None
-    states: tuple[State, ...] = LIVE
-    due_from: int = 0  # inclusive
-    due_before: int = MAX_INSTANT + 1  # exclusive
-    after_no: int = 0
-    limit: int = 100
 
 
 class NotificationPage(msgspec.Struct, frozen=True):
@@ -157,23 +148,9 @@ class NotificationService:
 
 
 def _tagged(session: Session, wanted: NotificationFilter) -> Tagged:
-    queue_no = None
-    if wanted.queue is not None:
-        queue = session.queues.find(wanted.queue)
-        if queue is None:
-            raise QueueNotFound(wanted.queue)
-        queue_no = queue.queue_no
-    return Tagged(
-        tag=wanted.tag,
-        tag1=wanted.tag1,
-        tag2=wanted.tag2,
-        queue_no=queue_no,
-        states=wanted.states,
-        due_from=wanted.due_from,
-        due_before=wanted.due_before,
-        after_no=wanted.after_no,
-        limit=wanted.limit,
-    )
+    if wanted.queue is None:
+        return wanted
+    return msgspec.structs.replace(wanted, queue_no=session.queues.named(wanted.queue).queue_no)
 
 
 def _found(session: Session, wanted: NotificationFilter, max_bytes: int) -> NotificationPage:
@@ -183,7 +160,7 @@ def _found(session: Session, wanted: NotificationFilter, max_bytes: int) -> Noti
     views = []
     for message in found:
         content = contents.get(message.message_no)
-        if message.state not in IN_LINE:
+        if message.state not in QUEUED:
             # Its due_at is the end of the lease, so use the recorded date.
             planned = notification.planned_at(content.attributes if content else None)
             if planned is not None and not wanted.due_from <= planned < wanted.due_before:

@@ -1,30 +1,31 @@
-"""An overview of all queues: changes and problems."""
+"""An overview of all queues: changes, problems, and graphs of their counters."""
 
 from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.queue.counts import Counts
+from penstock.domain.limits import HOUR
+from penstock.domain.queue import minute_counters as samples
+from penstock.domain.queue.minute_counters import ALL, GraphPoint, choose_step
 from penstock.domain.queue.problem import (
     HANGING_AFTER_MS,
     STUCK_AFTER_MS,
-    Glance,
     HangingRoute,
     OldTransaction,
     Problem,
+    QueueSnapshot,
     problems_of,
     worst_first,
 )
-from penstock.domain.queue.queue import Queue
-from penstock.domain.store.damage import Damage
+from penstock.domain.queue.queue import Counts, Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read
 
-MOST_CHANGED = 500  # queues per look; if there are more, `is_cut` is set
-MOST_SUSPECTS = 1_000
-MOST_HANGING = 100  # routes
-MOST_TRANSACTIONS = 20
+MAX_CHANGED = 500  # queues per look; if there are more, `is_cut` is set
+MAX_SUSPECTS = 1_000
+MAX_HANGING = 100  # routes
+MAX_TRANSACTIONS = 20
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -47,7 +48,7 @@ class OverviewLook(msgspec.Struct, frozen=True):
 
 
 class ProblemsOfQueue(msgspec.Struct, frozen=True):
-    glance: Glance
+    snapshot: QueueSnapshot
     problems: tuple[Problem, ...]
 
 
@@ -67,7 +68,7 @@ class OverviewService:
 
         def do(session: Session) -> list[ProblemsOfQueue]:
             late_at = now - STUCK_AFTER_MS
-            suspects = session.watching.suspects(late_at=late_at, limit=MOST_SUSPECTS)
+            suspects = session.overview.suspects(late_at=late_at, limit=MAX_SUSPECTS)
             found = worst_first((one, problems_of(one, now=now)) for one in suspects)
             return [ProblemsOfQueue(one, problems_of(one, now=now)) for one in found]
 
@@ -77,13 +78,13 @@ class OverviewService:
         """Routes whose endpoint does not answer, on any node; those with most deliveries first."""
         since = self._clock.now() - HANGING_AFTER_MS
         return read(
-            self._store, lambda session: session.watching.hanging(since=since, limit=MOST_HANGING)
+            self._store, lambda session: session.overview.hanging(since=since, limit=MAX_HANGING)
         )
 
     def transactions(self) -> Work[list[OldTransaction]]:
         """Open transactions, oldest first; long-running ones slow claims down."""
         return read(
-            self._store, lambda session: session.watching.transactions(limit=MOST_TRANSACTIONS)
+            self._store, lambda session: session.overview.transactions(limit=MAX_TRANSACTIONS)
         )
 
     def old_transactions(self) -> Work[list[OldTransaction]]:
@@ -91,23 +92,19 @@ class OverviewService:
         now = self._clock.now()
 
         def do(session: Session) -> list[OldTransaction]:
-            found = session.watching.transactions(limit=MOST_TRANSACTIONS)
+            found = session.overview.transactions(limit=MAX_TRANSACTIONS)
             return [one for one in found if one.is_old(now=now)]
 
         return read(self._store, do)
 
-    def damage(self) -> Damage | None:
-        """Damage that requests have run into so far."""
-        return self._store.damage()
-
 
 def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLook:
-    marks = session.watching.marks()
+    marks = session.overview.marks()
     known = {} if before is None else before.known
     nos: list[int] = []
     if before is not None:
         nos = [no for no, mark in marks.items() if before.marks.get(no) != mark]
-    shown = nos[:MOST_CHANGED]
+    shown = nos[:MAX_CHANGED]
     counts = session.queues.counts(shown) if shown else {}
     changed = [
         Changed(queue, counts[queue.queue_no], known.get(queue.queue_no))
@@ -116,10 +113,70 @@ def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLo
     return OverviewLook(
         at=now,
         total=session.queues.total(),
-        workers=session.watching.workers(now=now),
-        open_circuits=session.watching.open_circuits(),
+        workers=session.overview.workers(now=now),
+        open_circuits=session.overview.open_circuits(),
         marks=marks,
         known=known | counts,
         changed=changed,
         is_cut=len(nos) > len(shown),
     )
+
+
+class Graph(msgspec.Struct, frozen=True):
+    from_at: int
+    to_at: int
+    step_ms: int
+    points: list[GraphPoint]
+
+
+class Graphs:
+    """Graphs of the counters of a queue, or of all queues together."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def draw(
+        self,
+        queue: str | None,
+        *,
+        from_at: int | None = None,
+        to_at: int | None = None,
+        step_ms: int | None = None,
+    ) -> Work[Graph]:
+        """By default for the last hour, up to the last sampled minute.
+
+        Raises InvalidRequest; running the work may raise QueueNotFound.
+        """
+        now = self._clock.now()
+        until_at = now if to_at is None else min(to_at, now)
+        since_at = until_at - HOUR if from_at is None else from_at
+        step = choose_step(since_at, until_at, step_ms)
+        since_at -= since_at % step
+
+        def do(session: Session) -> Graph:
+            queue_no = ALL if queue is None else session.queues.named(queue).queue_no
+            last = session.minute_counters.before(ALL, at=until_at)
+            told_at = since_at if last is None else max(since_at, last.minute_at)
+            drawn = samples.points(
+                session.minute_counters.steps(
+                    queue_no, from_at=since_at, to_at=told_at, step_ms=step
+                ),
+                before=session.minute_counters.before(queue_no, at=since_at),
+                is_new=_is_new(session, queue_no),
+                from_at=since_at,
+                to_at=told_at,
+                step_ms=step,
+            )
+            return Graph(since_at, told_at, step, drawn)
+
+        return read(self._store, do)
+
+
+def _is_new(session: Session, queue_no: int) -> bool:
+    """The first samples cover all queues with messages, so a queue that appears later was empty."""
+    first_at, began_at = (
+        session.minute_counters.first_at(queue_no),
+        session.minute_counters.first_at(ALL),
+    )
+    return first_at is not None and began_at is not None and began_at < first_at

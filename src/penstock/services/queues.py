@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotEmpty, QueueNotFound
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, QueueSettings, check_name, check_settings
+from penstock.domain.message.draft import Draft
+from penstock.domain.queue.queue import Counts, Queue, QueueSettings, check_name, check_settings
 from penstock.ports.clock import Clock
-from penstock.ports.store import Session, Store
-from penstock.ports.unit_of_work import Steps, Work, read, write
+from penstock.ports.store import Sent, Session, Store
+from penstock.ports.unit_of_work import Steps, Work, await_steps, read, write
 from penstock.services.circuits import transitions
 from penstock.services.directory import Directory
+from penstock.services.messages import MessageService
 
 CHUNK = 1_000  # messages per transaction when a queue is emptied or redriven
 
@@ -104,7 +105,7 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> QueueView:
-            found = _existing(session, name)
+            found = session.queues.named(name)
             changed = session.queues.change(found.queue_no, is_paused=is_paused, now=now)
             return _view(session, self._directory.keep(changed))
 
@@ -115,17 +116,17 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> QueueView:
-            found = _existing(session, name)
+            found = session.queues.named(name)
             unheld = transitions.unhold(session, [found.queue_no], now=now)
             if unheld and found.held_by is not None:
                 data = {"queues": 1, "queue": name}
                 transitions.add_unheld_fact(session, found.held_by, data, now=now)
-            return _view(session, self._directory.keep(_existing(session, name)))
+            return _view(session, self._directory.keep(session.queues.named(name)))
 
         return write(self._store, do)
 
     def get(self, name: str) -> Work[QueueView]:
-        return read(self._store, lambda session: _view(session, _existing(session, name)))
+        return read(self._store, lambda session: _view(session, session.queues.named(name)))
 
     def exists(self, name: str) -> Work[bool]:
         return read(self._store, lambda session: session.queues.find(name) is not None)
@@ -193,7 +194,7 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> Purged:
-            queue_no = _existing(session, name).queue_no
+            queue_no = session.queues.named(name).queue_no
             # Messages first: like senders, lock groups before waiting for dedup keys.
             cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
             forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
@@ -207,9 +208,9 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> int:
-            queue_no = _existing(session, name).queue_no
-            expired = session.tidying.expire(queue_no, now=now, limit=CHUNK)
-            return max(expired, session.tidying.bring_back(queue_no, now=now, limit=CHUNK))
+            queue_no = session.queues.named(name).queue_no
+            expired = session.maintenance.expire(queue_no, now=now, limit=CHUNK)
+            return max(expired, session.maintenance.bring_back(queue_no, now=now, limit=CHUNK))
 
         return write(self._store, do)
 
@@ -234,8 +235,8 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> int:
-            found = _existing(session, name)
-            target = None if to is None else _existing(session, to).queue_no
+            found = session.queues.named(name)
+            target = None if to is None else session.queues.named(to).queue_no
             return session.messages.redrive(found.queue_no, to=target, limit=limit, now=now)
 
         return write(self._store, do)
@@ -247,13 +248,35 @@ class QueueService:
         return _view(session, self._directory.keep(changed))
 
 
-def _existing(session: Session, name: str) -> Queue:
-    found = session.queues.find(name)
-    if found is None:
-        raise QueueNotFound(name)
-    return found
-
-
 def _view(session: Session, queue: Queue) -> QueueView:
     counts = session.queues.counts([queue.queue_no])[queue.queue_no]
     return QueueView(queue, counts, session.queues.oldest_ready_at(queue.queue_no))
+
+
+T = TypeVar("T")
+
+
+class ProtocolQueue:
+    """The queue behind a protocol that has only one queue; created on first use."""
+
+    def __init__(
+        self, queues: QueueService, messages: MessageService, *, name: str, settings: QueueSettings
+    ) -> None:
+        self._queues = queues
+        self._messages = messages
+        self._settings = settings
+        self.name = name
+
+    async def send(self, draft: Draft) -> Sent:
+        async def do(queue: Queue) -> Sent:
+            return await await_steps(self._messages.send_one(queue.name, draft))
+
+        return await self.use(do)
+
+    async def use(self, do: Callable[[Queue], Awaitable[T]]) -> T:
+        """Run `do` with the queue; if the queue was just removed, run it again with a new one."""
+        queues, name, settings = self._queues, self.name, self._settings
+        try:
+            return await do(await await_steps(queues.get_or_create(name, settings)))
+        except QueueNotFound:
+            return await do(await await_steps(queues.load_or_create(name, settings)))

@@ -10,20 +10,15 @@ from penstock.domain.errors import (
     InvalidRequest,
     MessageNotFound,
     PenstockError,
-    QueueNotFound,
     ScheduleNotFound,
     WrongState,
 )
 from penstock.domain.limits import Limits
 from penstock.domain.message import lifecycle
-from penstock.domain.message.draft import NewMessage, is_label, send
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, NewMessage, is_label, send, uuid7
 from penstock.domain.message.lifecycle import LIVE
-from penstock.domain.queue.queue import Queue
-from penstock.domain.schedule import ownership
 from penstock.domain.schedule import schedule as schedules
-from penstock.domain.schedule.ownership import RETIRED
-from penstock.domain.schedule.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
+from penstock.domain.schedule.schedule import RETIRED, CatchUp, Overlap, Rhythm, Schedule, Template
 from penstock.domain.worker import Worker
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
@@ -134,23 +129,20 @@ class RecurringService:
         return write(self._store, do)
 
     def pause(self, name: str) -> Work[Schedule]:
-        now = self._clock.now()
-        return write(
-            self._store,
-            lambda s: _save(
-                s, schedules.pause(_existing(s.schedules.to_change(name), name), now=now)
-            ),
-        )
+        return self._change(name, schedules.pause)
 
     def resume(self, name: str) -> Work[Schedule]:
         """Resume it; firings missed during the pause are not made up for."""
+        return self._change(name, schedules.resume)
+
+    def _change(self, name: str, change: Callable[..., Schedule]) -> Work[Schedule]:
         now = self._clock.now()
-        return write(
-            self._store,
-            lambda s: _save(
-                s, schedules.resume(_existing(s.schedules.to_change(name), name), now=now)
-            ),
-        )
+
+        def do(session: Session) -> Schedule:
+            found = _existing(session.schedules.to_change(name), name)
+            return _save(session, change(found, now=now))
+
+        return write(self._store, do)
 
     def run_now(self, name: str) -> Work[str]:
         """Send it once more, now, whether it is paused or not; returns the message's id."""
@@ -236,7 +228,7 @@ class RecurringService:
     def _new(self, session: Session, schedule: Schedule, fire_at: int, *, now: int) -> NewMessage:
         return send(
             schedule.template.draft(schedule.name, fire_at=fire_at),
-            _queue(session, schedule.template.queue),
+            session.queues.named(schedule.template.queue),
             now=now,
             message_id=uuid7(now, self._dice.digits(ID_DIGITS)),
             limits=self._limits,
@@ -249,9 +241,9 @@ def _dropped(
     found = [
         schedule
         for schedule in session.schedules.of_owner(owner)
-        if ownership.is_dropped(schedule, owner=owner, declared=declared, now=now) and may(schedule)
+        if schedules.is_dropped(schedule, owner=owner, declared=declared, now=now) and may(schedule)
     ]
-    if found and ownership.is_contested(_workers(session), owner=owner, declared=declared, now=now):
+    if found and schedules.is_contested(_workers(session), owner=owner, declared=declared, now=now):
         return []
     return found
 
@@ -286,13 +278,6 @@ def _cancel(session: Session, message_id: str, *, now: int) -> None:
         session.messages.change(
             message_id, lambda m, _: lifecycle.cancel(m, reason=REPLACED), now=now
         )
-
-
-def _queue(session: Session, name: str) -> Queue:
-    found = session.queues.find(name)
-    if found is None:
-        raise QueueNotFound(name)
-    return found
 
 
 def _save(session: Session, schedule: Schedule) -> Schedule:

@@ -12,7 +12,7 @@ from penstock.domain.message.selection import BulkOrder, Pick, apply, place_of
 from penstock.ports.clock import Clock
 from penstock.ports.store import Browse, QueueStretch, Session, Store
 from penstock.ports.unit_of_work import Work, read, write
-from penstock.services.message_views import MessagePage, Place, home_of, page_of, queue_named
+from penstock.services.message_views import MessagePage, Place, home_of, page_of
 from penstock.services.messages import MessageService
 
 STRETCH = 10_000  # messages searched for one page
@@ -25,7 +25,7 @@ class PickedIds(msgspec.Struct, frozen=True):
     after: Place | None
 
 
-class Picking:
+class SelectionService:
     def __init__(
         self, store: Store, clock: Clock, limits: Limits, messages: MessageService
     ) -> None:
@@ -63,7 +63,7 @@ class Picking:
             raise InvalidRequest(f"ids takes 1 to {MAX_IDS}")
 
         def do(session: Session) -> list[str]:
-            queue_no = queue_named(session, queue).queue_no
+            queue_no = session.queues.named(queue).queue_no
             found = (session.messages.find(message_id) for message_id in dict.fromkeys(ids))
             return [m.id for m in found if m is not None and m.queue_no == queue_no]
 
@@ -100,7 +100,7 @@ class Picking:
 def _look(
     session: Session, queue: str, pick: Pick, limit: int, after: Place | None
 ) -> QueueStretch:
-    queue_no = queue_named(session, queue).queue_no
+    queue_no = session.queues.named(queue).queue_no
     wanted = Browse(queue_no=queue_no, state=pick.state, limit=limit, after=after)
     found = session.messages.stretch(wanted, pick, length=STRETCH)
     if len(found.messages) < wanted.limit:

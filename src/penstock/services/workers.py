@@ -8,9 +8,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from penstock.domain import worker as workers
-from penstock.domain.errors import InvalidRequest, PenstockError, WorkerGone, WorkerNotFound
+from penstock.domain.errors import (
+    InvalidRequest,
+    PenstockError,
+    QueueNotFound,
+    WorkerGone,
+    WorkerNotFound,
+)
 from penstock.domain.limits import MINUTE, Limits
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, uuid7
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.topic import node_queue_names
@@ -18,16 +24,17 @@ from penstock.domain.worker import VALID_MS, NewWorker, Worker, WorkerState, che
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Session, Store
 from penstock.ports.ticket import Ticket
-from penstock.ports.unit_of_work import Work, read, write
+from penstock.ports.unit_of_work import Steps, Work, read, write
+from penstock.services.directory import Directory
 
-MOST_HELD = 1_000  # leases per answer, and released per transaction
-_MOST_LOST = 100  # workers in one step
+MAX_HELD = 1_000  # leases per answer, and released per transaction
+_MAX_LOST = 100  # workers in one step
 _STILL_WATCHED_MS = MINUTE  # a claim may have been under way when its worker was lost
 
 
 class WorkerView(msgspec.Struct, frozen=True):
     worker: Worker
-    holding: int  # its current leases; of all workers together at most MOST_HELD are counted
+    holding: int  # its current leases; of all workers together at most MAX_HELD are counted
 
 
 class HeldLease(msgspec.Struct, frozen=True):
@@ -124,7 +131,7 @@ class WorkerService:
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
             after = ""
-            while page := session.workers.page(after=after, limit=MOST_HELD, with_gone=False):
+            while page := session.workers.page(after=after, limit=MAX_HELD, with_gone=False):
                 found += page
                 after = page[-1].id
             return found
@@ -141,7 +148,7 @@ class WorkerService:
         def do(session: Session) -> list[WorkerView]:
             found = session.workers.page(after=after, limit=limit, with_gone=with_gone)
             present = [worker.id for worker in found if worker.state in workers.PRESENT]
-            held = session.workers.held(present, queues=None, limit=MOST_HELD)
+            held = session.workers.held(present, queues=None, limit=MAX_HELD)
             counts = Counter(message.leased_by for message in held)
             return [WorkerView(worker, counts[worker.id]) for worker in found]
 
@@ -151,7 +158,7 @@ class WorkerService:
         """Its leases in the queues that it has named, or in all queues if it has named none."""
 
         def do(session: Session) -> list[HeldLease]:
-            held = session.workers.held([worker.id], queues=self._where(worker), limit=MOST_HELD)
+            held = session.workers.held([worker.id], queues=self._where(worker), limit=MAX_HELD)
             names = {m.queue_no: session.queues.get(m.queue_no).name for m in held}
             return [HeldLease(names[m.queue_no], m) for m in held]
 
@@ -160,7 +167,7 @@ class WorkerService:
     def leases_in(self, worker: Worker, queue: str) -> Work[list[Message]]:
         """Its leases in one queue."""
         return read(
-            self._store, lambda s: s.workers.held([worker.id], queues=[queue], limit=MOST_HELD)
+            self._store, lambda s: s.workers.held([worker.id], queues=[queue], limit=MAX_HELD)
         )
 
     def act_on(
@@ -192,7 +199,7 @@ class WorkerService:
 
         def do(session: Session) -> int:
             lost = 0
-            for worker in session.workers.overdue(now=now, limit=_MOST_LOST):
+            for worker in session.workers.overdue(now=now, limit=_MAX_LOST):
                 mine = session.workers.to_lose(worker.id, now=now)
                 if mine is None:
                     continue
@@ -214,7 +221,7 @@ class WorkerService:
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
             after = (since, "")
-            while page := session.workers.lost_since(after, limit=_MOST_LOST):
+            while page := session.workers.lost_since(after, limit=_MAX_LOST):
                 found += page
                 after = (page[-1].ended_at or since, page[-1].id)
             return found
@@ -253,3 +260,47 @@ def _note(session: Session, kind: str, worker: Worker, *, at: int) -> None:
     else:
         data |= {"queues": worker.queues, "kinds": worker.kinds, "slots": worker.slots}
     session.facts.add(kind, worker.id, at=at, data=data)
+
+
+class TaskLeases:
+    """Each beat of a worker extends the leases that it holds."""
+
+    def __init__(
+        self,
+        workers: WorkerService,
+        directory: Directory,
+        *,
+        queue: str,
+        grace_ms: int,
+        most_ms: int,
+    ) -> None:
+        """`queue`: the queue of tasks, which need not exist yet."""
+        self._workers = workers
+        self._directory = directory
+        self._grace_ms = grace_ms
+        self._most_ms = most_ms
+        self.queue = queue
+
+    def lease_ms(self, worker: Worker, *, now: int) -> int:
+        """A little longer than the worker counts as alive, so that its loss is noticed first."""
+        return min(max(0, worker.alive_until - now) + self._grace_ms, self._most_ms)
+
+    def beat(self, worker_id: str) -> Steps[Worker | None]:
+        """Extend the leases; None: the worker must register again."""
+        worker = yield from self._workers.beat(worker_id)
+        if worker is None or not (yield from self._has_queue()):
+            return worker
+        held = yield from self._workers.leases_in(worker, self.queue)
+        if held:
+            delay_ms = self.lease_ms(worker, now=worker.beat_at)
+            yield self._workers.act_on(held, Verb.EXTEND, delay_ms=delay_ms)
+        return worker
+
+    def _has_queue(self) -> Steps[bool]:
+        if self._directory.cached(self.queue) is not None:
+            return True
+        try:
+            yield from self._directory.load(self.queue)
+        except QueueNotFound:
+            return False
+        return True

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.described import within
 from penstock.domain.limits import DAY, HOUR, Limits
 from penstock.settings.values import Settings
 
@@ -17,37 +18,25 @@ MIB = 1024 * 1024
 
 # Limits belong to the domain, which does not know that they are configurable.
 _LIMITS = {
-    "max_body_bytes": Meta(ge=1, le=64 * MIB, description="maximum size of a body"),
-    "max_batch": Meta(
-        ge=1, le=100_000, description="maximum number of messages or acts in one request"
+    "max_body_bytes": within(1, 64 * MIB, "maximum size of a body"),
+    "max_batch": within(1, 100_000, "maximum number of messages or acts in one request"),
+    "max_batch_bytes": within(1, 1024 * MIB, "maximum size of a request"),
+    "max_claim": within(1, 100_000, "maximum number of messages in one claim or page"),
+    "max_answer_bytes": within(
+        MIB, 1024 * MIB, "maximum total size of the bodies in one claim or page"
     ),
-    "max_batch_bytes": Meta(ge=1, le=1024 * MIB, description="maximum size of a request"),
-    "max_claim": Meta(
-        ge=1, le=100_000, description="maximum number of messages in one claim or page"
+    "max_wait_ms": within(0, HOUR, "longest time that a claim may wait for messages"),
+    "max_lease_ms": within(1, 30 * DAY, "longest lease"),
+    "max_attributes": within(0, 10_000, "maximum number of attributes of a message"),
+    "max_attribute_bytes": within(0, MIB, "maximum total size of a message's attributes"),
+    "max_label_chars": within(
+        1, 1_024, "maximum length of a kind, tag, group, dedup key and the like"
     ),
-    "max_answer_bytes": Meta(
-        ge=MIB, le=1024 * MIB, description="maximum total size of the bodies in one claim or page"
+    "max_error_chars": within(1, MIB, "length to which error texts are cut"),
+    "max_waiting_claims": within(
+        1, 1_000_000, "maximum number of claims that wait at the same time"
     ),
-    "max_wait_ms": Meta(
-        ge=0, le=HOUR, description="longest time that a claim may wait for messages"
-    ),
-    "max_lease_ms": Meta(ge=1, le=30 * DAY, description="longest lease"),
-    "max_attributes": Meta(
-        ge=0, le=10_000, description="maximum number of attributes of a message"
-    ),
-    "max_attribute_bytes": Meta(
-        ge=0, le=MIB, description="maximum total size of a message's attributes"
-    ),
-    "max_label_chars": Meta(
-        ge=1, le=1_024, description="maximum length of a kind, tag, group, dedup key and the like"
-    ),
-    "max_error_chars": Meta(ge=1, le=MIB, description="length to which error texts are cut"),
-    "max_waiting_claims": Meta(
-        ge=1, le=1_000_000, description="maximum number of claims that wait at the same time"
-    ),
-    "max_listeners": Meta(
-        ge=0, le=100_000, description="maximum number of concurrent listeners to /v1/live"
-    ),
+    "max_listeners": within(0, 100_000, "maximum number of concurrent listeners to /v1/live"),
 }
 _UNKNOWN = Meta()
 

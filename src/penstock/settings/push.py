@@ -6,9 +6,9 @@ import re
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from penstock.domain.delivery.addresses import networks
+from penstock.domain.described import about, within
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
@@ -17,66 +17,54 @@ _RESERVED = ("v1", "docs", "healthz", "readyz", "metrics")
 
 
 class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[
-        bool, Meta(description="accept requests to push, and serve gateleen's resources")
-    ] = True
-    path: Annotated[str, Meta(description="path under which requests are queued as deliveries")] = (
-        "/push"
+    enabled: Annotated[bool, about("accept requests to push, and serve gateleen's resources")] = (
+        True
     )
-    rules_path: Annotated[str, Meta(description="path of the routing rules")] = (
-        "/admin/v1/routing/rules"
+    path: Annotated[str, about("path under which requests are queued as deliveries")] = "/push"
+    rules_path: Annotated[str, about("path of the routing rules")] = "/admin/v1/routing/rules"
+    breaker_path: Annotated[str, about("path of the circuit breaker's configuration")] = (
+        "/admin/v1/circuitbreaker"
     )
-    breaker_path: Annotated[
-        str, Meta(description="path of the circuit breaker's configuration")
-    ] = "/admin/v1/circuitbreaker"
-    logging_path: Annotated[
-        str, Meta(description="path of the configuration of payload logging")
-    ] = "/admin/v1/logging"
-    circuits_path: Annotated[str, Meta(description="path prefix of gateleen's circuit API")] = (
+    logging_path: Annotated[str, about("path of the configuration of payload logging")] = (
+        "/admin/v1/logging"
+    )
+    circuits_path: Annotated[str, about("path prefix of gateleen's circuit API")] = (
         "/queuecircuitbreaker/circuit/"
     )
     log_changes: Annotated[
-        bool,
-        Meta(description="log the payloads of changes that the logging configuration selects"),
+        bool, about("log the payloads of changes that the logging configuration selects")
     ] = False
     deliver: Annotated[
-        bool, Meta(description="push deliveries from this node; false: leave that to other nodes")
+        bool, about("push deliveries from this node; false: leave that to other nodes")
     ] = True
     concurrency: Annotated[
-        int, Meta(ge=1, le=10_000, description="maximum number of concurrent pushes of this node")
+        int, within(1, 10_000, "maximum number of concurrent pushes of this node")
     ] = 200
     lease_ms: Annotated[
         int,
-        Meta(
-            ge=SECOND,
-            le=HOUR,
-            description="time after which deliveries in flight on a killed node are pushed again",
+        within(
+            SECOND, HOUR, "time after which deliveries in flight on a killed node are pushed again"
         ),
     ] = MINUTE
     retry_ms: Annotated[
-        int,
-        Meta(ge=1, le=DAY, description="delay after a failure if the route has no retryIntervals"),
+        int, within(1, DAY, "delay after a failure if the route has no retryIntervals")
     ] = 10 * SECOND
     honour_retry_after: Annotated[
-        bool, Meta(description="extend the delay after a failure to its Retry-After header")
+        bool, about("extend the delay after a failure to its Retry-After header")
     ] = False
-    max_retry_after_ms: Annotated[
-        int, Meta(ge=0, le=DAY, description="longest Retry-After that is honoured")
-    ] = HOUR
+    max_retry_after_ms: Annotated[int, within(0, DAY, "longest Retry-After that is honoured")] = (
+        HOUR
+    )
     scan_ms: Annotated[
-        int,
-        Meta(
-            ge=100, le=HOUR, description="interval between searches for deliveries without a hint"
-        ),
+        int, within(100, HOUR, "interval between searches for deliveries without a hint")
     ] = 5 * SECOND
     keep_alive_ms: Annotated[
-        int,
-        Meta(ge=1, le=HOUR, description="how long an idle connection to an endpoint is kept open"),
+        int, within(1, HOUR, "how long an idle connection to an endpoint is kept open")
     ] = 1_500  # less than gunicorn's 2 s, the shortest among common servers
     deny: Annotated[
         str | None,
-        Meta(
-            description="comma-separated networks that deliveries never reach; link-local and "
+        about(
+            "comma-separated networks that deliveries never reach; link-local and "
             "metadata addresses are always denied"
         ),
     ] = None

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.domain.delivery.addresses import networks
+from penstock.domain.described import about, within
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue.queue import check_name
@@ -40,147 +40,117 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    host: Annotated[
-        str, Meta(description="address to listen on; any but loopback requires API keys")
-    ] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="TCP port; 0: any free port")] = 7654
+    host: Annotated[str, about("address to listen on; any but loopback requires API keys")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, within(0, 65535, "TCP port; 0: any free port")] = 7654
     drain_ms: Annotated[
-        int,
-        Meta(
-            ge=0, le=10 * MINUTE, description="how long a stopping server waits for open requests"
-        ),
+        int, within(0, 10 * MINUTE, "how long a stopping server waits for open requests")
     ] = 10 * SECOND
-    max_connections: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="maximum number of open connections")
-    ] = 1_000
+    max_connections: Annotated[int, within(1, 1_000_000, "maximum number of open connections")] = (
+        1_000
+    )
     receive_timeout_ms: Annotated[
-        int, Meta(ge=100, le=HOUR, description="how long a client may take to transmit a request")
+        int, within(100, HOUR, "how long a client may take to transmit a request")
     ] = 30 * SECOND
-    idle_timeout_ms: Annotated[
-        int, Meta(ge=100, le=DAY, description="how long an idle connection stays open")
-    ] = 75 * SECOND
-    tls_cert: Annotated[
-        str | None, Meta(description="PEM file with the certificate chain; enables TLS")
-    ] = None
-    tls_key: Annotated[
-        str | None, Meta(description="PEM file with the private key of the certificate")
-    ] = None
+    idle_timeout_ms: Annotated[int, within(100, DAY, "how long an idle connection stays open")] = (
+        75 * SECOND
+    )
+    tls_cert: Annotated[str | None, about("PEM file with the certificate chain; enables TLS")] = (
+        None
+    )
+    tls_key: Annotated[str | None, about("PEM file with the private key of the certificate")] = None
     trusted_proxies: Annotated[
-        str | None,
-        Meta(description="comma-separated networks of proxies with trusted X-Forwarded-… headers"),
+        str | None, about("comma-separated networks of proxies with trusted X-Forwarded-… headers")
     ] = None
 
 
 class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     url: Annotated[
-        str | None,
-        Meta(description="sqlite:///path or postgresql://…; unset: penstock.db in the data folder"),
+        str | None, about("sqlite:///path or postgresql://…; unset: penstock.db in the data folder")
     ] = None
     patience_ms: Annotated[
-        int,
-        Meta(
-            ge=100,
-            le=HOUR,
-            description="SQLite: how long a write waits for writes of other processes",
-        ),
+        int, within(100, HOUR, "SQLite: how long a write waits for writes of other processes")
     ] = 15 * SECOND
     request_timeout_ms: Annotated[
         int,
-        Meta(
-            ge=100,
-            le=HOUR,
-            description="how long a request waits for the store before it fails with status 503",
-        ),
+        within(100, HOUR, "how long a request waits for the store before it fails with status 503"),
     ] = 20 * SECOND
 
 
 class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
     retention_days: Annotated[
-        int, Meta(ge=1, le=3660, description="days for which finished messages stay in the history")
+        int, within(1, 3660, "days for which finished messages stay in the history")
     ] = 7
 
 
 class QueuesSettings(msgspec.Struct, frozen=True, kw_only=True):
     auto_create: Annotated[
-        bool,
-        Meta(description="create an unknown queue, with default settings, on the first send to it"),
+        bool, about("create an unknown queue, with default settings, on the first send to it")
     ] = False
     reap_interval_ms: Annotated[
-        int,
-        Meta(
-            ge=10, le=HOUR, description="interval between searches for expired leases and messages"
-        ),
+        int, within(10, HOUR, "interval between searches for expired leases and messages")
     ] = 2 * SECOND
 
 
 class AweqSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[bool, Meta(description="serve the AweQ protocol")] = True
-    queue: Annotated[str, Meta(description="queue behind the AweQ protocol")] = "aweq"
-    lease_ms: Annotated[
-        int, Meta(ge=1, le=12 * HOUR, description="lease of a message claimed through AweQ")
-    ] = 2 * MINUTE
+    enabled: Annotated[bool, about("serve the AweQ protocol")] = True
+    queue: Annotated[str, about("queue behind the AweQ protocol")] = "aweq"
+    lease_ms: Annotated[int, within(1, 12 * HOUR, "lease of a message claimed through AweQ")] = (
+        2 * MINUTE
+    )
     allow_origin: Annotated[
-        str | None,
-        Meta(description="origin whose pages may use AweQ: * or http://host; unset: none"),
+        str | None, about("origin whose pages may use AweQ: * or http://host; unset: none")
     ] = None
 
 
 class SqsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[bool, Meta(description="serve the SQS protocol")] = True
-    account: Annotated[str, Meta(description="twelve-digit account id in queue URLs and ARNs")] = (
+    enabled: Annotated[bool, about("serve the SQS protocol")] = True
+    account: Annotated[str, about("twelve-digit account id in queue URLs and ARNs")] = (
         "000000000000"
     )
-    region: Annotated[str, Meta(description="region in ARNs")] = "us-east-1"
+    region: Annotated[str, about("region in ARNs")] = "us-east-1"
     limits: Annotated[
         Literal["relaxed", "strict"],
-        Meta(description="strict: also AWS's 60 s waits, minimum retention and in-flight limits"),
+        about("strict: also AWS's 60 s waits, minimum retention and in-flight limits"),
     ] = "relaxed"
     public_url: Annotated[
-        str | None,
-        Meta(description="base of queue URLs; unset: the address that the client used"),
+        str | None, about("base of queue URLs; unset: the address that the client used")
     ] = None
 
 
 class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
     required: Annotated[
         Literal["auto", "always", "never"],
-        Meta(description="whether requests need an API key; auto: as soon as a key exists"),
+        about("whether requests need an API key; auto: as soon as a key exists"),
     ] = "auto"
     secret_file: Annotated[
-        str | None,
-        Meta(description="file with the secret from which new keys sign SQS requests"),
+        str | None, about("file with the secret from which new keys sign SQS requests")
     ] = None
 
 
 class WakingSettings(msgspec.Struct, frozen=True, kw_only=True):
     poll_ms: Annotated[
-        int,
-        Meta(
-            ge=10,
-            le=MINUTE,
-            description="interval between checks for wake-ups that waiting claims missed",
-        ),
+        int, within(10, MINUTE, "interval between checks for wake-ups that waiting claims missed")
     ] = 1 * SECOND
 
 
 class ConsoleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[bool, Meta(description="serve the console at /console")] = True
-    session_ms: Annotated[
-        int, Meta(ge=MINUTE, le=30 * DAY, description="lifetime of a console login")
-    ] = 12 * HOUR
+    enabled: Annotated[bool, about("serve the console at /console")] = True
+    session_ms: Annotated[int, within(MINUTE, 30 * DAY, "lifetime of a console login")] = 12 * HOUR
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
     level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="lowest severity to log")
+        Literal["debug", "info", "warning", "error"], about("lowest severity to log")
     ] = "info"
     format: Annotated[
-        Literal["text", "json"], Meta(description="log format: text for people, json for programs")
+        Literal["text", "json"], about("log format: text for people, json for programs")
     ] = "text"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    data: Annotated[str, Meta(description="folder for all data of this node")] = "./data"
+    data: Annotated[str, about("folder for all data of this node")] = "./data"
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
+from penstock.domain.described import about, within
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, SECOND
 from penstock.domain.queue.queue import check_name
@@ -17,26 +17,19 @@ _MIB = 1024 * 1024
 
 class WorkersSettings(msgspec.Struct, frozen=True, kw_only=True):
     valid_ms: Annotated[
-        int,
-        Meta(
-            ge=SECOND,
-            le=HOUR,
-            description="how long a worker counts as alive after its last beat",
-        ),
+        int, within(SECOND, HOUR, "how long a worker counts as alive after its last beat")
     ] = VALID_MS
-    beat_ms: Annotated[
-        int, Meta(ge=100, le=HOUR, description="interval between a worker's beats")
-    ] = BEAT_MS
+    beat_ms: Annotated[int, within(100, HOUR, "interval between a worker's beats")] = BEAT_MS
     reap_interval_ms: Annotated[
-        int, Meta(ge=10, le=HOUR, description="interval between searches for lost workers")
+        int, within(10, HOUR, "interval between searches for lost workers")
     ] = 2 * SECOND
     embedded: (
         Annotated[
             int,
-            Meta(
-                ge=0,
-                le=1_000,
-                description="number of workers inside the server; unset: one per four cores, at "
+            within(
+                0,
+                1_000,
+                "number of workers inside the server; unset: one per four cores, at "
                 "least one; 0: none",
             ),
         ]
@@ -45,11 +38,10 @@ class WorkersSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_jobs: (
         Annotated[
             int,
-            Meta(
-                ge=1,
-                le=1_000_000_000,
-                description="replace an embedded worker's process after this many jobs; "
-                "unset: never",
+            within(
+                1,
+                1_000_000_000,
+                "replace an embedded worker's process after this many jobs; unset: never",
             ),
         ]
         | None
@@ -57,18 +49,17 @@ class WorkersSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_memory_bytes: (
         Annotated[
             int,
-            Meta(
-                ge=16 * _MIB,
-                le=1024 * 1024 * _MIB,
-                description="replace an embedded worker's process whose resident memory exceeds "
+            within(
+                16 * _MIB,
+                1024 * 1024 * _MIB,
+                "replace an embedded worker's process whose resident memory exceeds "
                 "this after a job; unset: never",
             ),
         ]
         | None
     ) = None
     modules: Annotated[
-        str | None,
-        Meta(description="applications that embedded workers run: comma-separated module:app"),
+        str | None, about("applications that embedded workers run: comma-separated module:app")
     ] = None
 
     @property
@@ -81,20 +72,15 @@ class WorkersSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TasksSettings(msgspec.Struct, frozen=True, kw_only=True):
-    queue: Annotated[str, Meta(description="queue behind /v1/tasks")] = "tasks"
+    queue: Annotated[str, about("queue behind /v1/tasks")] = "tasks"
     timeout_ms: (
-        Annotated[
-            int,
-            Meta(ge=1, le=366 * DAY, description="time limit of one task; unset: no limit"),
-        ]
-        | None
+        Annotated[int, within(1, 366 * DAY, "time limit of one task; unset: no limit")] | None
     ) = None
 
 
 class ScalingSettings(msgspec.Struct, frozen=True, kw_only=True):
     fleets_file: Annotated[
-        str | None,
-        Meta(description="TOML file that declares fleets; if set, the server also scales them"),
+        str | None, about("TOML file that declares fleets; if set, the server also scales them")
     ] = None
 
 

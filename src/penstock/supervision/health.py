@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from penstock.domain.store.health import PartTrouble, Pulse, is_stuck, observe
+from penstock.domain.store.finding import PartTrouble, Pulse, is_stuck, observe
 
 _log = logging.getLogger("penstock.health")
 

@@ -28,7 +28,7 @@ from penstock.testing.clock import ManualClock
 from penstock.testing.runs import KitRunner, Run
 from penstock.testing.views import JobQuery, JobView
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.slots.coroutines import run_here
+from penstock.worker.slots.loop_thread import run_here
 
 
 class Inline(LocalBackend):
@@ -221,7 +221,7 @@ class Kit:
     # --- private ---
 
     def _claim(self) -> ClaimedJob | None:
-        queues = [view.queue.name for view in self._inline.broker.insight.all_queues().result()]
+        queues = [view.queue.name for view in self._inline.broker.history.all_queues().result()]
         jobs, _ = self._source.claim(queues, limit=1, lease_ms=_LEASE_MS, worker_id=_WORKER)
         return jobs[0] if jobs else None
 

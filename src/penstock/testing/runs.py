@@ -13,8 +13,7 @@ from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.worker import handling, outcomes
 from penstock.worker.application import Handlers, JobSource, Running
-from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.handler import Handler
+from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 
 
 class Outcome(StrEnum):

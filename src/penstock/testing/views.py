@@ -87,7 +87,7 @@ def _browsed(broker: Broker, queue: str, state: State) -> list[MessageView]:
 
 def ended(broker: Broker) -> list[JobView]:
     """Ended jobs, oldest first."""
-    endings = broker.insight.history(HistoryFilter(limit=_PAGE)).result()
+    endings = broker.history.history(HistoryFilter(limit=_PAGE)).result()
     return [_job(broker.messages.get(ending.id).result()) for ending in reversed(endings)]
 
 

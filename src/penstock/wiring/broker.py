@@ -15,41 +15,41 @@ from penstock.outbound.secret_file import read_secret_file
 from penstock.outbound.table_files import TableFiles
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Store
-from penstock.ports.wakeups import Wakeups
+from penstock.ports.ticket import Wakeups
 from penstock.runtime.circuit_duties import circuit_duties
-from penstock.runtime.clock_watch import ClockWatch
-from penstock.runtime.duties import Expirer, Mover, PeriodicDuty, Pruner, Reaper
+from penstock.runtime.duties import (
+    ClockWatch,
+    Expirer,
+    Mover,
+    PeriodicDuty,
+    Pruner,
+    Reaper,
+    ScheduleDuty,
+)
 from penstock.runtime.loop import Duty, DutyLoop
-from penstock.runtime.lost_workers import WorkerReaper
 from penstock.runtime.minute_counters import Sampler
 from penstock.runtime.pusher.tally import PushTally
 from penstock.runtime.pusher.thread import PusherThread
-from penstock.runtime.recurring import Recurrer
-from penstock.runtime.worker_queues import WorkerQueueReaper
+from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
+from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
-from penstock.services.circuits.insight import CircuitInsight
+from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
-from penstock.services.deliveries import DeliveryService
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
-from penstock.services.facts import FactService
-from penstock.services.graphs import Graphs
-from penstock.services.history import Insight
-from penstock.services.keys import Keyring, KeyService
-from penstock.services.logins import LoginService
+from penstock.services.history import FactService, HistoryService
+from penstock.services.lake import Tables
 from penstock.services.messages import MessageService
 from penstock.services.moves import MoveService
 from penstock.services.notifications import NotificationService
-from penstock.services.overview import OverviewService
+from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
-from penstock.services.routes import RouteService
+from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
-from penstock.services.selection import Picking
-from penstock.services.tables import Tables
-from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import WorkerService
+from penstock.services.selection import SelectionService
+from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
@@ -99,13 +99,13 @@ class Broker:
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = QueueService(store, clock, self.directory)
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
-        self.picking = Picking(store, clock, settings.limits, self.messages)
-        self.circuit_insight = CircuitInsight(store)
+        self.selection = SelectionService(store, clock, settings.limits, self.messages)
+        self.circuit_details = CircuitDetails(store)
         folder = settings.insights_folder
         self.tables = Tables(TableFiles(folder), folder=str(folder))
         self.moves = MoveService(store, clock, dice)
         self.recurring = RecurringService(store, clock, dice, settings.limits)
-        self.insight = Insight(store, clock, settings.limits)
+        self.history = HistoryService(store, clock, settings.limits)
         self.watch = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
@@ -203,7 +203,7 @@ class Broker:
             ),
             Mover(self.moves, every_ms=_MOVES_EVERY_MS),
             WorkerReaper(self.workers, every_ms=self.settings.workers.reap_interval_ms),
-            Recurrer(self.recurring),
+            ScheduleDuty(self.recurring),
             Sampler(
                 self.store,
                 retention_days=self.settings.samples.retention_days,

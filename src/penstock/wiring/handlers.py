@@ -12,7 +12,7 @@ from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.messages import BulkOperations, MessageOperations
 from penstock.operations.notifications import NotificationOperations
-from penstock.operations.overview import OverviewOperations, WaitingClaims
+from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
@@ -32,13 +32,13 @@ class NoWaitingClaims:
         return 0
 
 
-def handlers_of(broker: Broker, waiting: WaitingClaims | None = None) -> Handlers:
+def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handlers:
     b, circuits, settings = broker, broker.circuits, broker.settings
     waiting = NoWaitingClaims() if waiting is None else waiting
     groups = (
         QueueOperations(b.queues),
-        MessageOperations(b.messages, b.picking),
-        BulkOperations(b.messages, b.picking),
+        MessageOperations(b.messages, b.selection),
+        BulkOperations(b.messages, b.selection),
         MoveOperations(b.moves),
         NotificationOperations(b.notifications, b.messages),
         TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),
@@ -47,13 +47,13 @@ def handlers_of(broker: Broker, waiting: WaitingClaims | None = None) -> Handler
         RecurringOperations(b.recurring),
         DeliveryOperations(b.deliveries, b.clock),
         RouteOperations(b.routes),
-        CircuitOperations(circuits, b.circuit_insight),
+        CircuitOperations(circuits, b.circuit_details),
         CircuitSettingsOperations(circuits.breaker, circuits.own_settings),
         JobCircuitOperations(circuits, b.routes, b.job_routes, settings.limits),
         ScalingOperations(b.scaling, b.facts, b.clock),
         TableOperations(b.tables),
         AdministrationOperations(b.keys, settings),
-        HistoryOperations(b.insight),
-        OverviewOperations(b.insight, b.watch, b.graphs, b.routes, waiting, version=__version__),
+        HistoryOperations(b.history),
+        OverviewOperations(b.history, b.watch, b.graphs, b.routes, waiting, version=__version__),
     )
     return {operation: run for group in groups for operation, run in group.handlers().items()}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from penstock.ports.clock import Clock
 from penstock.ports.sender import PushRequest, PushResponse, Sender
-from penstock.runtime.pusher.backoff import BackoffSettings
+from penstock.runtime.pusher.outgoing import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PusherSettings
-from penstock.runtime.pusher.thread import Bell, PusherThread
+from penstock.runtime.pusher.thread import PusherThread, WakeupEvent
 from penstock.settings.push import PushSettings
 from penstock.supervision.health import Health
 
@@ -46,7 +46,7 @@ class LazySender:
 
 
 def pusher_thread(broker: Broker) -> PusherThread:
-    push, bell = broker.settings.push, Bell()
+    push, wakeup = broker.settings.push, WakeupEvent()
     sender = LazySender(broker.clock, push, broker.health)
     waits = BackoffSettings(
         retry_ms=push.retry_ms,
@@ -65,7 +65,7 @@ def pusher_thread(broker: Broker) -> PusherThread:
             waits=waits,
         ),
         holder=f"pusher-{broker.dice.digits(12)}",
-        ring=bell.ring,
+        ring=wakeup.ring,
         tally=broker.pushed,
     )
     broker.listen(pusher.heard)
@@ -74,7 +74,7 @@ def pusher_thread(broker: Broker) -> PusherThread:
         pusher,
         sender,
         broker.clock,
-        bell,
+        wakeup,
         drain_ms=drain_ms,
         health=broker.health,
         stuck_ms=broker.stuck_ms,

@@ -16,8 +16,7 @@ from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
-from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.handler import Handler
+from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.slots.lifespan import WorkerHooks
 
 

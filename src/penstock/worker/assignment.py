@@ -12,10 +12,34 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import SECOND
 from penstock.domain.queue.queue import check_name
 from penstock.domain.worker import BEAT_MS
-from penstock.worker.prefetch import MOST
 
-LEAST_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
+_WINDOW_MS = 20
+_AHEAD_MS = 50
+MAX_PREFETCH = 500
+MIN_MEMORY_BYTES = 16 * 1024**2  # a bare interpreter takes more than this
 _SHORTEST_LEASE_MS = 1_000
+
+
+class Prefetch:
+    """How many jobs to claim ahead by default: as many as finish within 50 ms.
+
+    Short jobs are claimed by the hundred, so that many share a commit; long ones are left to other
+    workers that could run them at once.
+    """
+
+    def __init__(self) -> None:
+        self._since: int | None = None
+        self._done = 0
+        self.ahead = 0
+
+    def note(self, done: int, *, now: int) -> None:
+        if self._since is None:
+            self._since = now
+        self._done += done
+        passed = now - self._since
+        if passed >= _WINDOW_MS:
+            self.ahead = min(self._done * _AHEAD_MS // passed, MAX_PREFETCH)
+            self._since, self._done = now, 0
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +56,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def places(self) -> int:
         """Table entries: for the most jobs a process can have, and as many ends being reported."""
-        return 2 * (self.slots + (MOST if self.prefetch is None else self.prefetch))
+        return 2 * (self.slots + (MAX_PREFETCH if self.prefetch is None else self.prefetch))
 
     def with_queues(self, known: Sequence[str]) -> Assignment:
         """Return a checked copy, with these queues if it names none.  Raises InvalidRequest."""
@@ -47,10 +71,9 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidRequest(f"the lease of a worker is at least {_SHORTEST_LEASE_MS} ms")
         if self.max_jobs is not None and self.max_jobs < 1:
             raise InvalidRequest(f"max_jobs must be 1 or more, not {self.max_jobs}")
-        if self.max_memory_bytes is not None and self.max_memory_bytes < LEAST_MEMORY_BYTES:
+        if self.max_memory_bytes is not None and self.max_memory_bytes < MIN_MEMORY_BYTES:
             raise InvalidRequest(
-                f"max_memory must be {LEAST_MEMORY_BYTES} bytes or more, "
-                f"not {self.max_memory_bytes}"
+                f"max_memory must be {MIN_MEMORY_BYTES} bytes or more, not {self.max_memory_bytes}"
             )
         return msgspec.structs.replace(self, queues=queues)
 

@@ -8,10 +8,10 @@ import socket
 from collections.abc import Callable
 
 from penstock.domain.errors import PenstockError
-from penstock.domain.worker import MOST_KINDS, MOST_QUEUES, NewWorker
+from penstock.domain.worker import MAX_KINDS, MAX_QUEUES, NewWorker
 from penstock.worker.application import RegistryStatus, WorkerRegistry
 from penstock.worker.assignment import Assignment
-from penstock.worker.outage import OutageReporter
+from penstock.worker.log import OutageReporter
 
 _log = logging.getLogger("penstock.worker")
 _AFTER_ERROR_MS = 5_000
@@ -85,8 +85,8 @@ def describe_worker(
         name=name,
         host=socket.gethostname()[:200] or None,
         pid=os.getpid(),
-        queues=assignment.queues if len(assignment.queues) <= MOST_QUEUES else (),
-        kinds=tuple(kinds) if len(kinds) <= MOST_KINDS else (),
+        queues=assignment.queues if len(assignment.queues) <= MAX_QUEUES else (),
+        kinds=tuple(kinds) if len(kinds) <= MAX_KINDS else (),
         slots=assignment.slots,
         labels=labels or {},
     )

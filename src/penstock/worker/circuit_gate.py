@@ -23,7 +23,7 @@ _log = logging.getLogger("penstock.worker")
 
 _RECHECK_MS = 1_000  # time until the next request while no circuit is watched
 _UNKNOWN_MS = 1_000  # how long jobs wait while the circuit state is unavailable
-_MOST_UNREPORTED = 10_000
+_MAX_UNREPORTED = 10_000
 
 
 class CircuitGate:
@@ -79,7 +79,7 @@ class CircuitGate:
         try:
             self._source.report(outcomes)
         except (StoreUnavailable, OSError):
-            self._outcomes = outcomes[-_MOST_UNREPORTED:]
+            self._outcomes = outcomes[-_MAX_UNREPORTED:]
         except PenstockError as error:
             self._log_rejection(error)
 

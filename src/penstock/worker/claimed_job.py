@@ -5,15 +5,39 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from enum import Enum, auto
+from typing import Protocol
 
 import msgspec
 
 from penstock.domain.message.lease import Verb
-from penstock.worker.handler import Handler
+from penstock.domain.message.retry import Backoff
 
 LATE_START_MS = 20  # a shorter wait is not worth an act
-
 _starting = threading.Lock()  # decides once whether a job with a time limit begins
+Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, progress
+
+
+class Handler(Protocol):
+    """What a worker calls to run a job of one kind."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def timeout_ms(self) -> int | None: ...
+    @property
+    def backoff(self) -> Backoff | None:
+        """None: use the queue's back-off."""
+        ...
+
+    def bind(self, body: str) -> Callable[[], object]:
+        """Return the call with its arguments; raises InvalidRequest if the body does not match.
+
+        If the result, or the result of a returned coroutine, is an Outcome, it decides what happens
+        to the job; any other result completes it.
+        """
+        ...
 
 
 class RunsIn(Enum):
@@ -67,9 +91,6 @@ class JobAct(msgspec.Struct, frozen=True, kw_only=True):
     progress: str | None = None  # extend: as JSON text
     is_start: bool = False  # extend: handling begins only now, and the time limit counts from now
     queue: str | None = None  # complete: where the message is; the act may go with a claim from it
-
-
-Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, progress
 
 
 def _ignore(job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:
@@ -139,7 +160,7 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
         return False
 
     @property
-    def owes_time_out(self) -> bool:
+    def owes_timeout(self) -> bool:
         """It was stopped at its limit; that is reported when it ends, or at once for a thread."""
         return self.stop_reason is StopReason.TIMED_OUT and self.runs_in is not RunsIn.THREAD
 

@@ -31,10 +31,10 @@ _PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-
 _STANDARD = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
 _IMPORTING = ("<frozen importlib", importlib.__file__)
 
-_MOST_FRAMES = (40, 12, 6, 2)  # frames of one exception; the first number that fits is used
-_MOST_SOURCE = 120
-_MOST_MEMBERS = 5  # members of an exception group
-_MOST_LINKS = 8  # exceptions described in total
+_MAX_FRAMES = (40, 12, 6, 2)  # frames of one exception; the first number that fits is used
+_MAX_SOURCE = 120
+_MAX_MEMBERS = 5  # members of an exception group
+_MAX_LINKS = 8  # exceptions described in total
 
 
 def error_text(error: BaseException) -> str:
@@ -43,7 +43,7 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, HandlerOutcome):
         return shortened(str(error))
     text = ""
-    for most in _MOST_FRAMES:
+    for most in _MAX_FRAMES:
         text = "\n".join(_Report(most).lines(error))
         if len(text) <= limit:
             break
@@ -76,13 +76,13 @@ class _Report:
 
     def _members(self, group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
         count = len(group.exceptions)
-        for number, member in enumerate(group.exceptions[:_MOST_MEMBERS], 1):
+        for number, member in enumerate(group.exceptions[:_MAX_MEMBERS], 1):
             yield from self._linked(member, f"member {number} of {count}: ")
-        if count > _MOST_MEMBERS:
-            yield f"and {count - _MOST_MEMBERS} more members"
+        if count > _MAX_MEMBERS:
+            yield f"and {count - _MAX_MEMBERS} more members"
 
     def _linked(self, error: BaseException, intro: str) -> Iterator[str]:
-        if id(error) not in self._seen and len(self._seen) < _MOST_LINKS:
+        if id(error) not in self._seen and len(self._seen) < _MAX_LINKS:
             yield from self.lines(error, intro)
 
 
@@ -141,7 +141,7 @@ def _trimmed(frames: list[FrameSummary]) -> Iterator[str]:
 
 
 def _place(frame: FrameSummary) -> str:
-    source = (frame.line or "")[:_MOST_SOURCE]
+    source = (frame.line or "")[:_MAX_SOURCE]
     return f"  at {frame.filename}:{frame.lineno} in {frame.name}" + (
         f": {source}" if source else ""
     )

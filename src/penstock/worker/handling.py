@@ -21,7 +21,7 @@ from penstock.worker import outcomes
 from penstock.worker.application import Handlers, Running
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.error_text import error_text
-from penstock.worker.slots.coroutines import run_here
+from penstock.worker.slots.loop_thread import run_here
 
 _log = logging.getLogger("penstock.worker.jobs")
 

@@ -28,7 +28,7 @@ class LeaseKeeper:
         return [job for job in jobs if self._is_due(job, now=now)]
 
     def _is_due(self, job: ClaimedJob, *, now: int) -> bool:
-        if job.start_by is not None or job.owes_time_out:
+        if job.start_by is not None or job.owes_timeout:
             # As late as the lease allows: an extension past the limit times the job out.  One that
             # has not begun may still begin, and one that was stopped may clean up first.
             return job.renewed_at <= now - self._renew_ms

@@ -1,8 +1,9 @@
-"""One log line per job event; `extra` has the same fields for programs."""
+"""Log lines of a worker: one per job event, and two per outage of the store."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.domain.message.lease import Verb
@@ -10,6 +11,7 @@ from penstock.worker.claimed_job import ClaimedJob, JobAct, StopReason
 from penstock.worker.outcomes import NOT_COMMITTED
 
 _log = logging.getLogger("penstock.worker.jobs")
+_outage_log = logging.getLogger("penstock.worker")
 
 # Routine events are logged at DEBUG; failures, and jobs given back, at INFO or above.
 _EVENTS: dict[Verb, tuple[int, str]] = {
@@ -22,6 +24,7 @@ _EVENTS: dict[Verb, tuple[int, str]] = {
     Verb.SNOOZE: (logging.DEBUG, "snoozed"),
     Verb.RELEASE: (logging.INFO, "given back"),
 }
+Report = Callable[[str | None], None]  # why the store does not answer; None: it answers again
 
 
 class JobLog:
@@ -74,3 +77,29 @@ def _write(
     _log.log(
         level, "job %s %s%s", event, line, f": {text}" if text else "", extra={"fields": fields}
     )
+
+
+def log_outage(error: str | None) -> None:
+    if error is None:
+        _outage_log.info("connected to the store again")
+    else:
+        _outage_log.warning("waiting for the store: %s", error)
+
+
+class OutageReporter:
+    """Several parts of a worker ask the store; an outage ends when all of them get answers."""
+
+    def __init__(self, report: Report = log_outage) -> None:
+        self._report = report
+        self._failing: set[str] = set()
+
+    def begin(self, part: str, error: Exception) -> None:
+        if not self._failing:
+            self._report(str(error))
+        self._failing.add(part)
+
+    def end(self, part: str) -> None:
+        if part in self._failing:
+            self._failing.remove(part)
+            if not self._failing:
+                self._report(None)

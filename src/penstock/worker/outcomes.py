@@ -3,7 +3,7 @@
 returned anything, or nothing   complete
 Retry, any other exception      fail, with the job's back-off
 Snooze, Cancel, Bury            as returned or raised
-it took too long                timed out: dead, or failed if the job retries time-outs
+it took too long                timed out: dead, or failed if the job retries timeouts
 no handler for its kind         parked: snoozed until a worker that has one claims it
 arguments that do not match     parked while they may come from a newer release, then buried
 """
@@ -15,9 +15,8 @@ from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import retry
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import Bury, Cancel, Retry, Snooze, instance_of
-from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.error_text import error_text, shortened
-from penstock.worker.handler import Handler
 
 NOT_COMMITTED = "the transaction in which it completed itself was not committed"
 

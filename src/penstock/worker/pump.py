@@ -14,22 +14,20 @@ from penstock.domain.errors import LeaseLost, NotFound, PenstockError
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.worker.application import ActAnswer, Handlers, JobSource, Unanswered
-from penstock.worker.assignment import Assignment
+from penstock.worker.assignment import Assignment, Prefetch
 from penstock.worker.circuit_gate import CircuitGate
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
 from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
-from penstock.worker.log import JobLog
-from penstock.worker.outage import OutageReporter
+from penstock.worker.log import JobLog, OutageReporter
 from penstock.worker.outcomes import time_out
-from penstock.worker.prefetch import Prefetch
 from penstock.worker.processes.job_table import JobTable
 from penstock.worker.slots.slots import Slots
 
 _POLL_MS = 1_000  # between claims without a wake-up
 _BURST_POLL_MS = 200  # in a burst there are no wake-ups
 _AFTER_ERROR_MS = (200, 10_000)
-_MOST_PER_CLAIM = 500
+_MAX_PER_CLAIM = 500
 _LARGE_CHARS = 512 * 1024  # all bodies: the claim may have been cut short by the size limit
 _CLAIMS = "claims"
 _CANCELLED = "it was cancelled, and not by the worker"
@@ -94,7 +92,7 @@ class Pump:
         return not self._unsent and not self.finished and next(left, None) is None
 
     @property
-    def holds_any(self) -> bool:
+    def has_jobs(self) -> bool:
         """Whether any job is left, including jobs that were given back but still run."""
         return bool(self._jobs)
 
@@ -148,7 +146,7 @@ class Pump:
                 job.stop(StopReason.GIVEN_BACK)
                 self._report(job, _release(job))
             elif job.stop_reason is not StopReason.GIVEN_BACK:  # it was stopped, but still runs
-                if job.owes_time_out:
+                if job.owes_timeout:
                     self._report(job, self._time_out(job))
                 job.stop_reason = StopReason.GIVEN_BACK
 
@@ -184,7 +182,7 @@ class Pump:
                 self.ended += 1
             if job.stop_reason is None:
                 self._end(job, act or _fail(job, _CANCELLED))
-            elif job.owes_time_out:
+            elif job.owes_timeout:
                 self._end(job, self._time_out(job))
             else:
                 self._forget(job)
@@ -225,7 +223,7 @@ class Pump:
             if job.stop_reason is None and job.place >= 0:
                 wanted[job.receipt] = job
         for job in self._keeper.due(self._jobs.values(), now=now):
-            if job.owes_time_out:
+            if job.owes_timeout:
                 # It has not stopped.  If its lease expired, another worker would run it.
                 self._report(job, self._time_out(job))
                 job.stop_reason = StopReason.LEASE_LOST
@@ -243,7 +241,7 @@ class Pump:
         room = min(assignment.slots + ahead - count, len(self._places))
         if assignment.max_jobs is not None:
             room = min(room, assignment.max_jobs - self.ended - count)
-        return max(min(room, _MOST_PER_CLAIM), 0)
+        return max(min(room, _MAX_PER_CLAIM), 0)
 
     def _exchange(self, extensions: list[tuple[ClaimedJob, JobAct]], room: int, now: int) -> None:
         """Report and claim, in one transaction."""

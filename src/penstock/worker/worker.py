@@ -22,9 +22,9 @@ from penstock.worker.assignment import Assignment, WorkerOptions, assignment_of
 from penstock.worker.beats import Beats, describe_worker
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn
 from penstock.worker.handling import fail, run, run_async
-from penstock.worker.outage import OutageReporter, Report, log_outage
+from penstock.worker.log import OutageReporter, Report, log_outage
 from penstock.worker.processes.job_table import JobTable
-from penstock.worker.processes.retirement import has_limits, reason_to_retire, resident_bytes
+from penstock.worker.processes.process_exit import has_limits, reason_to_retire, resident_bytes
 from penstock.worker.processes.startup import unknown_queues
 from penstock.worker.pump import Pump
 from penstock.worker.slots.async_slots import EventLoop
@@ -107,8 +107,8 @@ class JobWorker:
         self._drain_ms: int | None = None  # the drain time that was requested
         self._drain_until: int | None = None  # once the drain has begun
         self._is_out_of_patience = False
-        self._bell = threading.Lock()
-        self._bell.acquire()
+        self._wakeup = threading.Lock()
+        self._wakeup.acquire()
         self._is_rung = False
         self._is_asleep = False
         self._wakes_for_any = False  # each ended job wakes it
@@ -205,7 +205,7 @@ class JobWorker:
         return self._drain_until + FINAL_REPORT_MS
 
     def _close(self) -> bool:
-        is_clean = not self.pump.holds_any
+        is_clean = not self.pump.has_jobs
         if self._beats is not None:
             self._beats.leave()
         self._lifespan.stop()
@@ -236,7 +236,7 @@ class JobWorker:
     def _sleep(self, seconds: float) -> None:
         self._is_asleep = True
         if not self._is_rung:
-            self._bell.acquire(timeout=seconds)
+            self._wakeup.acquire(timeout=seconds)
         self._is_asleep = False
 
     def _wake(self) -> None:
@@ -244,7 +244,7 @@ class JobWorker:
         if self._is_asleep:
             self._is_asleep = False
             with suppress(RuntimeError):  # another thread has woken it already
-                self._bell.release()
+                self._wakeup.release()
 
     def _listen(self) -> Callable[[], None]:
         """Not in a burst: a server announces jobs by leasing them, even after the burst is over."""
@@ -290,7 +290,7 @@ class JobWorker:
         named = ", ".join(f"{job.kind} {job.id}" for job in running)
         _log.critical("the event loop failed; jobs on it: %s", named or "none", exc_info=error)
         if self._crash is not None:
-            self._table.acquit_all_but(job.place for job in running)
+            self._table.clear_all_but(job.place for job in running)
             self._crash()
         for job in running:
             self._finished(job, fail(job, error))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from penstock import Penstock
 from penstock.client.local.backend import LocalBackend
-from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Counts
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.wiring.broker import Broker

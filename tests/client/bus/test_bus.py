@@ -134,7 +134,7 @@ def test_scheduled_retries_of_an_event_count_from_when_it_was_published(
 
     minute = 60_000
     assert at == [0, 5 * minute, 60 * minute, 24 * 60 * minute]
-    [ending] = broker.insight.history(HistoryFilter(tag=account)).result()
+    [ending] = broker.history.history(HistoryFilter(tag=account)).result()
     assert (ending.outcome, ending.failures) == (State.DONE, 3)
 
 
@@ -190,7 +190,7 @@ def test_a_thousand_subscriptions_get_an_event_at_once(app, broker, topic):
     broker.store.write(all_of_them).result()
 
     assert app.publish(topic, 1).messages == 1_000
-    assert broker.insight.stats().result().counts.ready == 1_000
+    assert broker.history.stats().result().counts.ready == 1_000
     with pytest.raises(InvalidRequest, match="at most 1000"):
         broker.bus.subscribe(topic, "one-more").result()
     with pytest.raises(InvalidRequest, match="11000 messages"):
@@ -277,7 +277,7 @@ def test_unsubscribed_the_queue_stays_or_goes_as_one_says(app, broker, topic, qu
 
     assert counts(broker, f"{topic}.stays").ready == 1
     assert not exists(broker, f"{topic}.goes")
-    [ending] = broker.insight.history(HistoryFilter(queue=f"{topic}.goes")).result()
+    [ending] = broker.history.history(HistoryFilter(queue=f"{topic}.goes")).result()
     assert ending.outcome is State.CANCELLED
 
 

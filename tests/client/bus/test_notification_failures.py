@@ -7,7 +7,7 @@ import pytest
 from penstock import RetrySchedule, current
 from penstock.domain.message.lifecycle import State
 from penstock.runtime.duties import Reaper
-from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.worker_duties import WorkerReaper
 from tests.client.bus.hand_worker import HandWorker
 
 
@@ -35,7 +35,7 @@ def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(
     [done] = billing.past(tag1=account)
     assert (done.state, done.failures, done.attempts) == (State.DONE, 1, 2)
     assert done.due_at == moment()
-    [attempt] = broker.insight.past(recorded.id).result().attempts
+    [attempt] = broker.history.past(recorded.id).result().attempts
     assert "not yet" in (attempt.error or "")
 
 
@@ -179,7 +179,7 @@ def test_what_a_lost_worker_held_comes_back_to_others(
     assert (done.user_token, done.future_user_token) == ("u-1", recorded.future_user_token)
     [refused] = lost.act(lost.handle(held))
     assert refused is not None  # too late: the other worker has completed it
-    [attempt] = broker.insight.past(recorded.id).result().attempts
+    [attempt] = broker.history.past(recorded.id).result().attempts
     assert attempt.outcome == "crashed"
 
 

@@ -7,7 +7,7 @@ import pytest
 from penstock import Penstock
 from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
-from penstock.runtime.worker_queues import WorkerQueueReaper
+from penstock.runtime.worker_duties import WorkerQueueReaper
 from penstock.wiring.broker import Broker
 from tests.client.bus.hand_worker import HandWorker, counts, exists
 from tests.client.calls import beside

@@ -19,8 +19,7 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.operations.messages import record_of
 from penstock.wiring.broker import Broker
 from penstock.worker.claimed_job import JobAct

@@ -12,8 +12,7 @@ from penstock.client import application_name as naming
 from penstock.domain.errors import ScheduleNotFound
 from penstock.domain.fact import FactFilter
 from penstock.domain.queue.queue import QueueSettings
-from penstock.domain.schedule.ownership import RETIRED, YOUNG_MS
-from penstock.domain.schedule.schedule import FixedInterval, Template
+from penstock.domain.schedule.schedule import RETIRED, YOUNG_MS, FixedInterval, Template
 from penstock.domain.worker import NewWorker
 from penstock.wiring.broker import Broker
 from penstock.worker.application import WorkerRegistry

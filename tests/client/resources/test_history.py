@@ -38,7 +38,7 @@ def ids(server: LiveServer) -> list[str]:
 
 @pytest.fixture
 def history(connect: Connect, server: LiveServer) -> HistoryClient:
-    return HistoryClient(connect(HistoryOperations(server.broker.insight).handlers()))
+    return HistoryClient(connect(HistoryOperations(server.broker.history).handlers()))
 
 
 def test_endings_are_found_page_by_page(history: HistoryClient, ids: list[str]) -> None:

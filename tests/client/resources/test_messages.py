@@ -47,7 +47,7 @@ def messages(request: pytest.FixtureRequest, server: LiveServer) -> MessageClien
     if request.param == "over HTTP":
         channel = Transport(server.url)
     else:
-        services = server.broker.messages, server.broker.picking
+        services = server.broker.messages, server.broker.selection
         handlers = {
             **MessageOperations(*services).handlers(),
             **BulkOperations(*services).handlers(),

@@ -33,7 +33,7 @@ from penstock.domain.queue.queue import QueueSettings
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
 from penstock.operations.job_circuits import JobCircuitOperations
-from penstock.services.deliveries import DeliveryService
+from penstock.services.routes import DeliveryService
 from tests.clocks import NOON, ManualClock
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -61,7 +61,7 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
         {
             **RouteOperations(broker.routes).handlers(),
             **DeliveryOperations(sending, broker.clock).handlers(),
-            **CircuitOperations(circuits, broker.circuit_insight).handlers(),
+            **CircuitOperations(circuits, broker.circuit_details).handlers(),
             **CircuitSettingsOperations(circuits.breaker, circuits.own_settings).handlers(),
             **jobs.handlers(),
         }

@@ -15,7 +15,7 @@ from penstock.client.resources.workers import WorkerClient
 from penstock.domain import errors
 from penstock.domain.worker import NewWorker, WorkerState
 from penstock.operations.workers import WorkerOperations
-from penstock.services.task_leases import TaskLeases
+from penstock.services.workers import TaskLeases
 from penstock.worker.assignment import Assignment
 from penstock.worker.beats import describe_worker
 from tests.clocks import NOON, ManualClock

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import Circuit, CircuitOutcomes, CircuitState, RequestOutcome
 from penstock.domain.circuit.outcome_window import (
-    MOST_ID_BYTES,
+    MAX_ID_BYTES,
     Batch,
     OutcomeWindow,
     OutcomeWindows,
@@ -112,5 +112,5 @@ def test_ids_are_kept_short_and_apart() -> None:
 
     assert sample_id("/short?x=1") == "/short?x=1"
     assert sample_id(long) != sample_id(other)
-    assert len(sample_id("ü" * 500).encode()) <= MOST_ID_BYTES
+    assert len(sample_id("ü" * 500).encode()) <= MAX_ID_BYTES
     assert sample_id("a\0b\ud800") == "ab?"

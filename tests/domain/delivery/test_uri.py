@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.delivery.uri import check_uri
+from penstock.domain.delivery.route import check_uri
 from penstock.domain.errors import InvalidUri
 
 

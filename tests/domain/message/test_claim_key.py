@@ -5,14 +5,14 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import ClaimNotRepeatable
 from penstock.domain.limits import MINUTE
-from penstock.domain.message.claim_key import Given, repeat
+from penstock.domain.message.claim_key import ClaimResult, repeat
 from penstock.domain.message.lifecycle import State
 from tests.clocks import NOON
 from tests.factories import a_leased_message, a_message
 
 ONE = a_leased_message(message_no=1)
 TWO = a_leased_message(message_no=2, lease_no=7)
-GIVEN = Given.of([TWO, ONE])
+GIVEN = ClaimResult.of([TWO, ONE])
 
 
 def again(*found, now=NOON + 1):
@@ -54,7 +54,7 @@ def test_a_lease_is_over_at_its_last_instant():
 
 def test_a_claim_is_not_repeated_past_the_deadline_of_a_message():
     short = a_leased_message(message_no=1, timeout_ms=3)
-    given, found = Given.of([TWO, short]), {1: short, 2: TWO}
+    given, found = ClaimResult.of([TWO, short]), {1: short, 2: TWO}
 
     assert len(repeat(given, found, now=NOON + 2, lease_ms=5)) == 2
     with pytest.raises(ClaimNotRepeatable):

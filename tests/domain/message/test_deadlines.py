@@ -7,8 +7,7 @@ from penstock.domain.errors import LeaseLost
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle
-from penstock.domain.message.deadline import deadline, is_overdue
-from penstock.domain.message.lease import Verb
+from penstock.domain.message.lease import Verb, deadline, is_overdue
 from penstock.domain.message.lifecycle import EXHAUSTED, TIMED_OUT, TOOK_TOO_LONG, Message, State
 from tests.clocks import NOON
 from tests.factories import BACKOFF_MS, a_leased_message, a_message, a_queue, an_act

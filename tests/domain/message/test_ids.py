@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.message.ids import uuid7
+from penstock.domain.message.draft import uuid7
 from tests.clocks import NOON
 
 INSTANTS = st.integers(0, 2**48 - 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Counts
 
 FIELDS = Counts.__struct_fields__
 

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.minute_counters import (
-    MOST_POINTS,
+    MAX_POINTS,
     MinuteCounters,
     Step,
     choose_step,
@@ -97,7 +97,7 @@ def test_a_sample_at_the_end_of_a_step_belongs_to_it():
 )
 def test_the_finest_step_is_chosen_that_makes_few_enough_points(span_ms, step_ms):
     assert choose_step(NOON, NOON + span_ms) == step_ms
-    assert span_ms / step_ms <= MOST_POINTS
+    assert span_ms / step_ms <= MAX_POINTS
 
 
 @pytest.mark.parametrize(

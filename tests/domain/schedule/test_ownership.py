@@ -7,10 +7,8 @@ from msgspec.structs import replace
 
 from penstock.domain import worker as workers
 from penstock.domain.limits import HOUR
-from penstock.domain.schedule import ownership
 from penstock.domain.schedule import schedule as schedules
-from penstock.domain.schedule.ownership import YOUNG_MS
-from penstock.domain.schedule.schedule import FixedInterval, Schedule, Template
+from penstock.domain.schedule.schedule import YOUNG_MS, FixedInterval, Schedule, Template
 from penstock.domain.worker import NewWorker, Worker, WorkerState
 from tests.clocks import NOON
 
@@ -30,7 +28,7 @@ def a_schedule(name: str, *, owner: str | None = OWNER, created_at: int = OLD) -
 
 
 def a_worker(*declared: str, owner: str = OWNER, state: WorkerState = WorkerState.ACTIVE) -> Worker:
-    about = NewWorker(labels=ownership.labels(owner, declared))
+    about = NewWorker(labels=schedules.owner_labels(owner, declared))
     return replace(workers.register(about, worker_id="w", now=NOON, valid_ms=HOUR), state=state)
 
 
@@ -49,7 +47,7 @@ def a_worker(*declared: str, owner: str = OWNER, state: WorkerState = WorkerStat
 def test_what_an_application_declared_before_and_does_not_any_more_is_dropped(
     schedule: Schedule, is_dropped: bool
 ) -> None:
-    assert ownership.is_dropped(schedule, owner=OWNER, declared={"a"}, now=NOON) is is_dropped
+    assert schedules.is_dropped(schedule, owner=OWNER, declared={"a"}, now=NOON) is is_dropped
 
 
 @pytest.mark.parametrize(
@@ -69,7 +67,7 @@ def test_while_another_version_is_at_work_nothing_is_decided(
 ) -> None:
     mine = a_worker("a")
 
-    found = ownership.is_contested([mine, other], owner=OWNER, declared=["a"], now=NOON)
+    found = schedules.is_contested([mine, other], owner=OWNER, declared=["a"], now=NOON)
 
     assert found is is_contested
 
@@ -77,7 +75,7 @@ def test_while_another_version_is_at_work_nothing_is_decided(
 def test_a_worker_that_was_not_heard_of_in_time_does_not_count() -> None:
     silent = replace(a_worker("a", "b"), alive_until=NOON)
 
-    assert not ownership.is_contested([silent], owner=OWNER, declared=["a"], now=NOON)
+    assert not schedules.is_contested([silent], owner=OWNER, declared=["a"], now=NOON)
 
 
 @pytest.mark.parametrize(

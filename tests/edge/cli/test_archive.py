@@ -61,7 +61,7 @@ def test_new_history_is_written_and_the_status_shows_the_progress(run, shop):
     first = run("archive", "run", *shop.flags, "--json").record
     again = run("archive", "run", *shop.flags)
 
-    assert (first["rows"]["history"], first["is_settled"]) == (3, True)
+    assert (first["rows"]["history"], first["is_final"]) == (3, True)
     assert again.out.startswith("0 history, 0 attempts")
     assert len(rows_of(shop.lake, lake.HISTORY)) == 3
     after = run("archive", "status", *shop.flags, "--json").record

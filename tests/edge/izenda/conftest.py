@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from penstock.domain.errors import QueueNotFound
-from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.worker_duties import WorkerReaper
 from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.izenda.outsider import Outsider

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.worker_duties import WorkerReaper
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import MakeServer

@@ -16,7 +16,7 @@ from penstock.edge.routes import routes
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.api import SQS
 from penstock.edge.sqs.wire.operations import RIGHTS
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.wiring.broker import Broker, open_broker
 from tests.edge.conftest import some_settings
 
@@ -53,7 +53,7 @@ def of_code(broker: Broker) -> Table:
 
 def all_routes(broker: Broker) -> list[HttpRoute]:
     async def ask() -> list[HttpRoute]:
-        return routes(broker, WaitingRoom(broker.messages, broker.clock, most=1, poll_ms=1))
+        return routes(broker, WaitingClaims(broker.messages, broker.clock, most=1, poll_ms=1))
 
     return asyncio.run(ask())
 

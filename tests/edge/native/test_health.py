@@ -32,7 +32,7 @@ def own_api(served: LiveServer) -> Api:
 @pytest.fixture
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed part stays down long enough to be seen."""
-    monkeypatch.setattr("penstock.supervision.restarts.FIRST_PAUSE_S", 1.0)
+    monkeypatch.setattr("penstock.supervision.threads.FIRST_PAUSE_S", 1.0)
 
 
 def failing_once(does: Callable[..., Any], *, per_object: bool = False) -> Callable[..., Any]:
@@ -92,7 +92,7 @@ def test_a_pusher_that_fails_is_named_until_it_runs_again(
     pushing = served.broker._pushing
     assert pushing is not None
     monkeypatch.setattr(pushing.pusher, "tick", failing_once(pushing.pusher.tick))
-    pushing._bell.ring()
+    pushing._wakeup.ring()
 
     assert eventually(lambda: parts_in_trouble(own_api)) == [("pusher", "failed")]
 

@@ -17,7 +17,7 @@ from penstock.api.operation import PATH_PARAMETERS, Operation
 from penstock.edge.routes import routes
 from penstock.edge.server.errors import STATUS
 from penstock.edge.server.router import HttpRoute
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from tests.edge.api import Api
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -63,8 +63,8 @@ def document(api: Api) -> dict[str, Any]:
 def native(served: LiveServer) -> list[Operation[Any]]:
     async def all_routes() -> list[HttpRoute]:
         broker = served.broker
-        room = WaitingRoom(broker.messages, broker.clock, most=1, poll_ms=1)
-        return routes(broker, room)
+        waiting = WaitingClaims(broker.messages, broker.clock, most=1, poll_ms=1)
+        return routes(broker, waiting)
 
     return [route.operation for route in asyncio.run(all_routes()) if route.operation]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.runtime.recurring import Recurrer
+from penstock.runtime.duties import ScheduleDuty
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.live import LiveServer
@@ -35,7 +35,7 @@ def test_work_recurs_as_its_rhythm_says(
     made = put(api, name, queue, body={"a": [1]}, kind="report", tags=["x"], attributes={"n": "1"})
 
     clock.advance(hours=1)
-    Recurrer(server.broker.recurring).tick(clock.now())
+    ScheduleDuty(server.broker.recurring).tick(clock.now())
 
     [message] = api.claim(queue, limit=10)
     assert (message["body"], message["kind"], message["tags"]) == ({"a": [1]}, "report", ["x"])

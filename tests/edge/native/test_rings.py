@@ -19,7 +19,7 @@ from penstock.edge.routes import routes
 from penstock.edge.server.app import App
 from penstock.edge.server.request import Request, Response
 from penstock.edge.server.router import Router
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.settings import Settings
 from penstock.store.commit.ticket import StoreTicket
 from penstock.wiring.broker import open_broker
@@ -90,9 +90,9 @@ def test_hot_requests_leave_no_rings(tmp_path, some_requests: Callable[[Door], A
     broker = open_broker(Settings(data=str(tmp_path)))
 
     async def main() -> list[object]:
-        room = WaitingRoom(broker.messages, broker.clock, most=10, poll_ms=1_000)
+        waiting = WaitingClaims(broker.messages, broker.clock, most=10, poll_ms=1_000)
         door = Door(
-            App(Router(routes(broker, room)), broker.keyring, broker.logins, hosts=frozenset())
+            App(Router(routes(broker, waiting)), broker.keyring, broker.logins, hosts=frozenset())
         )
         await door.ask(MAIL, {}, method="PUT", content_type="application/json")
         await some_requests(door)  # fills the caches, which stay

@@ -14,7 +14,7 @@ from penstock.domain.access.api_key import ANYONE
 from penstock.edge.server.request import Request, split_target
 from penstock.edge.sqs.errors import SqsError
 from penstock.edge.sqs.wire import sigv4
-from penstock.services.keys import Signer
+from penstock.services.access import Signer
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 SIGNER = Signer(ANYONE, SECRET)

@@ -15,14 +15,13 @@ import pytest
 from penstock.domain.limits import Limits
 from penstock.domain.scaling.fleet import Processes
 from penstock.outbound.dice import SystemDice
-from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.launch import Launch, orphans, start_time
 from penstock.outbound.replicas.ledger import LedgerState
-from penstock.outbound.replicas.process_table import birth, orphans
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
 from penstock.services.workers import WorkerService
 from penstock.store.store import open_sqlite
-from penstock.wiring.fleet_registry import StoreFleetRegistry
+from penstock.wiring.autoscaling import StoreFleetRegistry
 from tests.clocks import ManualClock
 from tests.support.waiting import eventually
 
@@ -56,7 +55,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "fleets"
     yield folder
     for one in read_ledger(folder).started:
-        if birth(one.pid) == one.birth or orphans(one.pid, Launch.mark(one.replica)):
+        if start_time(one.pid) == one.start_time or orphans(one.pid, Launch.mark(one.replica)):
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, signal.SIGKILL)
 
@@ -96,17 +95,17 @@ def pids(home: Path) -> list[int]:
     return [
         one.pid
         for one in read_ledger(home).started
-        if one.ending_since is None and birth(one.pid) == one.birth
+        if one.ending_since is None and start_time(one.pid) == one.start_time
     ]
 
 
-def soon_gone(pid: int, born: str) -> None:
-    eventually(lambda: birth(pid) != born, within_s=PATIENCE_S)
+def soon_gone(pid: int, started: str) -> None:
+    eventually(lambda: start_time(pid) != started, within_s=PATIENCE_S)
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
     """Returns when it is dead, before the fleet has noticed."""
-    born = birth(pid)
-    assert born is not None
+    started = start_time(pid)
+    assert started is not None
     os.kill(pid, number)
-    soon_gone(pid, born)
+    soon_gone(pid, started)

@@ -12,7 +12,7 @@ from penstock.domain.errors import FleetsRefused, ReplicasUnavailable
 from penstock.domain.scaling.fleet import CommandSpec
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas.command import CommandReplicas
-from penstock.outbound.replicas.process_table import birth
+from penstock.outbound.replicas.launch import start_time
 from tests.clocks import NOON
 from tests.support.waiting import eventually
 
@@ -103,7 +103,7 @@ def test_a_program_that_takes_too_long_is_killed_with_its_child_processes(tmp_pa
     with pytest.raises(ReplicasUnavailable, match="longer than 5000 ms and was killed"):
         _fleet(count=program, timeout_ms=5_000).count(now=NOON)
 
-    eventually(lambda: birth(int(pid.read_text())) is None)
+    eventually(lambda: start_time(int(pid.read_text())) is None)
 
 
 def test_a_background_process_of_a_command_is_neither_awaited_nor_killed(tmp_path: Path):

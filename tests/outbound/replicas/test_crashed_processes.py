@@ -24,7 +24,7 @@ def test_a_process_that_crashes_is_restarted_at_the_next_tick(make, home):
     kill(first)
 
     assert fleet.count(now=NOON + MINUTE) == Replicas(running=1, requested=1)
-    fleet.tend(now=NOON + MINUTE)
+    fleet.maintain(now=NOON + MINUTE)
 
     assert fleet.count(now=NOON + MINUTE) == Replicas(running=2, requested=2)
     assert second in pids(home)
@@ -54,7 +54,7 @@ def test_while_processes_keep_crashing_no_more_are_started(make, home):
     fleet = make(CRASHES)
     fleet.scale_to(2, now=NOON)
     _all_dead(home)
-    fleet.tend(now=NOON)
+    fleet.maintain(now=NOON)
     _all_dead(home)
 
     with pytest.raises(ReplicasUnavailable, match="mail: its processes crashed 2 times in a row"):
@@ -68,7 +68,7 @@ def test_processes_that_crash_together_count_as_one_crash(make, home):
     fleet.scale_to(8, now=NOON)
     _all_dead(home)
 
-    fleet.tend(now=NOON)
+    fleet.maintain(now=NOON)
 
     assert read_ledger(home).crashes == 1
     assert len(read_ledger(home).started) == 8  # all of them again, at once the first time
@@ -79,17 +79,17 @@ def test_a_crash_loop_is_reported_until_the_processes_run_steadily(make, home, t
     fleet = make(("sh", "-c", f"test -e {repaired} && exec sleep 600; exit 3"))
     fleet.scale_to(1, now=NOON)
     _all_dead(home)
-    fleet.tend(now=NOON)  # once may be chance
+    fleet.maintain(now=NOON)  # once may be chance
     _all_dead(home)
 
     with pytest.raises(ReplicasUnavailable, match=r"2 times in a row \(exit code 3\).* in 1 s"):
-        fleet.tend(now=NOON + 10)
+        fleet.maintain(now=NOON + 10)
     repaired.touch()
     with pytest.raises(ReplicasUnavailable, match="they were restarted"):
-        fleet.tend(now=NOON + 1_010)
+        fleet.maintain(now=NOON + 1_010)
     with pytest.raises(ReplicasUnavailable):
-        fleet.tend(now=NOON + 31_009)
-    fleet.tend(now=NOON + 31_010)
+        fleet.maintain(now=NOON + 31_009)
+    fleet.maintain(now=NOON + 31_010)
     assert fleet.count(now=NOON + 31_010) == Replicas(running=1, requested=1)
 
 
@@ -103,7 +103,7 @@ def test_a_repaired_command_is_started_at_once(make, home):
     broken.close()
 
     repaired = make()
-    repaired.tend(now=NOON)
+    repaired.maintain(now=NOON)
     repaired.scale_to(2, now=NOON)
 
     assert repaired.count(now=NOON) == Replicas(running=2, requested=2)
@@ -113,10 +113,10 @@ def test_a_crash_after_a_while_is_not_a_crash_at_the_start(make, home):
     fleet = make(CRASHES)
     fleet.scale_to(1, now=NOON)
     _all_dead(home)
-    fleet.tend(now=NOON)
+    fleet.maintain(now=NOON)
     _all_dead(home)
 
-    fleet.tend(now=NOON + 30_000)
+    fleet.maintain(now=NOON + 30_000)
 
     assert read_ledger(home).crashes == 1
     assert read_ledger(home).owed == 0
@@ -127,7 +127,7 @@ def test_a_process_that_exits_by_itself_is_not_restarted(make, home):
     fleet.scale_to(1, now=NOON)
     _all_dead(home)
 
-    fleet.tend(now=NOON)
+    fleet.maintain(now=NOON)
 
     assert fleet.count(now=NOON) == Replicas(running=0, requested=0)
     assert read_ledger(home).started == []
@@ -135,9 +135,9 @@ def test_a_process_that_exits_by_itself_is_not_restarted(make, home):
 
 def _tend(fleet: ProcessReplicas, now: int) -> None:
     with suppress(ReplicasUnavailable):
-        fleet.tend(now=now)
+        fleet.maintain(now=now)
 
 
 def _all_dead(home: Path) -> None:
     for one in read_ledger(home).started:
-        soon_gone(one.pid, one.birth)
+        soon_gone(one.pid, one.start_time)

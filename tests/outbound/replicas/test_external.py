@@ -8,9 +8,9 @@ from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling.fleet import External
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker
-from penstock.outbound.replicas.external import ExternalReplicas
-from penstock.ports.fleet_registry import FLEET
-from penstock.wiring.fleet_registry import StoreFleetRegistry
+from penstock.outbound.replicas.registered import ExternalReplicas
+from penstock.ports.scaling import FLEET
+from penstock.wiring.autoscaling import StoreFleetRegistry
 from tests.clocks import NOON
 
 

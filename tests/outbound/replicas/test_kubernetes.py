@@ -13,8 +13,8 @@ from penstock.domain.scaling.fleet import Kubernetes
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker
 from penstock.outbound.replicas.kubernetes import KubernetesReplicas
-from penstock.ports.fleet_registry import FLEET
-from penstock.wiring.fleet_registry import StoreFleetRegistry
+from penstock.ports.scaling import FLEET
+from penstock.wiring.autoscaling import StoreFleetRegistry
 from tests.clocks import NOON
 from tests.outbound.replicas.cluster import Cluster, Workload
 from tests.store.driver import StoreDriver

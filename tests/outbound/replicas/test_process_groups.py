@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.launch import Launch, orphans, start_time
 from penstock.outbound.replicas.ledger import Started
-from penstock.outbound.replicas.process_table import birth, orphans
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import PATIENCE_S, kill, read_ledger, soon_gone
 from tests.support.waiting import eventually
@@ -31,7 +30,7 @@ echo ended
 
 @pytest.fixture
 def wrapped(make, tmp_path: Path):
-    """A fleet of one shell with one child, and the child's number and birth."""
+    """A fleet of one shell with one child, and the child's number and start_time."""
 
     def start(on_term: str = "exit", **more):
         out = tmp_path / "child"
@@ -39,57 +38,57 @@ def wrapped(make, tmp_path: Path):
         fleet = make(("bash", "-c", script), env={"OUT": str(out)}, **more)
         fleet.scale_to(1, now=NOON)
         child = int(eventually(lambda: out.exists() and out.read_text(), within_s=PATIENCE_S))
-        born = birth(child)
-        assert born is not None
-        return fleet, child, born
+        started = start_time(child)
+        assert started is not None
+        return fleet, child, started
 
     return start
 
 
 def test_the_program_inside_a_shell_is_asked_to_end(wrapped, tmp_path):
-    fleet, child, born = wrapped()
+    fleet, child, started = wrapped()
 
     fleet.scale_to(0, now=NOON)
 
-    soon_gone(child, born)
+    soon_gone(child, started)
     assert (tmp_path / "child.ended").read_text() == "ended\n"
 
 
 def test_a_replica_lives_as_long_as_any_process_of_its_group(wrapped, home):
-    fleet, child, born = wrapped()
+    fleet, child, started = wrapped()
     [leader] = read_ledger(home).started
     kill(leader.pid)
 
-    fleet.tend(now=NOON + 1)
+    fleet.maintain(now=NOON + 1)
 
     assert fleet.count(now=NOON + 1) == Replicas(running=1, requested=1)
     fleet.scale_to(0, now=NOON + 2)  # and it can still be asked to end
-    soon_gone(child, born)
+    soon_gone(child, started)
     _group_is_gone(leader)
-    fleet.tend(now=NOON + 3)
+    fleet.maintain(now=NOON + 3)
     assert read_ledger(home).started == []
 
 
 def test_a_process_that_does_not_end_in_time_is_killed_though_its_group_leader_is_gone(
     wrapped, home
 ):
-    fleet, child, born = wrapped(on_term=":", drain_ms=MINUTE)
+    fleet, child, started = wrapped(on_term=":", drain_ms=MINUTE)
     [leader] = read_ledger(home).started
     fleet.scale_to(0, now=NOON)
-    soon_gone(leader.pid, leader.birth)  # the shell ends at once
+    soon_gone(leader.pid, leader.start_time)  # the shell ends at once
 
-    fleet.tend(now=NOON + MINUTE - 1)
-    assert birth(child) == born
-    fleet.tend(now=NOON + MINUTE)
+    fleet.maintain(now=NOON + MINUTE - 1)
+    assert start_time(child) == started
+    fleet.maintain(now=NOON + MINUTE)
 
-    soon_gone(child, born)
+    soon_gone(child, started)
     _group_is_gone(leader)
-    fleet.tend(now=NOON + MINUTE + 1)
+    fleet.maintain(now=NOON + MINUTE + 1)
     assert read_ledger(home).started == []
 
 
 def test_the_next_autoscaler_finds_a_process_whose_group_leader_is_gone(wrapped, make, home):
-    _, child, born = wrapped()
+    _, child, started = wrapped()
     [leader] = read_ledger(home).started
     kill(leader.pid)
 
@@ -97,19 +96,19 @@ def test_the_next_autoscaler_finds_a_process_whose_group_leader_is_gone(wrapped,
 
     assert after.count(now=NOON) == Replicas(running=1, requested=1)
     after.scale_to(0, now=NOON)
-    soon_gone(child, born)
+    soon_gone(child, started)
 
 
 def test_a_crash_counts_when_the_whole_group_has_ended(wrapped, home):
     fleet, child, _ = wrapped()
     [leader] = read_ledger(home).started
     kill(leader.pid)
-    fleet.tend(now=NOON + 1)
+    fleet.maintain(now=NOON + 1)
     assert read_ledger(home).crashes == 0
 
     kill(child)
     _group_is_gone(leader)
-    fleet.tend(now=NOON + 2)
+    fleet.maintain(now=NOON + 2)
 
     assert (read_ledger(home).crashes, read_ledger(home).last_exit) == (1, "signal SIGKILL")
 

@@ -51,7 +51,7 @@ def test_the_youngest_surplus_processes_are_asked_to_end(make, home):
     assert pids(home) == [oldest]
     for one in read_ledger(home).started:
         if one.pid != oldest:
-            soon_gone(one.pid, one.birth)
+            soon_gone(one.pid, one.start_time)
 
 
 def test_each_process_gets_the_fleets_name_and_its_replica_id(make, home, tmp_path):
@@ -73,14 +73,14 @@ def test_a_process_that_is_asked_to_end_is_killed_after_its_drain_time(make, hom
     [one] = read_ledger(home).started
 
     fleet.scale_to(0, now=NOON)
-    fleet.tend(now=NOON + MINUTE - 1)
+    fleet.maintain(now=NOON + MINUTE - 1)
     (tmp_path / "ready").unlink()
     eventually((tmp_path / "ready").exists, within_s=PATIENCE_S)  # it is alive and keeps running
     assert fleet.count(now=NOON + MINUTE - 1) == Replicas(running=0, requested=0)
-    fleet.tend(now=NOON + MINUTE)
+    fleet.maintain(now=NOON + MINUTE)
 
-    soon_gone(one.pid, one.birth)
-    fleet.tend(now=NOON + MINUTE + 1)
+    soon_gone(one.pid, one.start_time)
+    fleet.maintain(now=NOON + MINUTE + 1)
     assert read_ledger(home).started == []
 
 

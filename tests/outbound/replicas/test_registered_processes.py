@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.domain.worker import NewWorker, Worker
-from penstock.ports.fleet_registry import FLEET, REPLICA
+from penstock.ports.scaling import FLEET, REPLICA
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import read_ledger, soon_gone
 from tests.store.driver import StoreDriver
@@ -167,6 +167,6 @@ def _replicas(home: Path) -> list[str]:
 
 def _wait_until_gone(fleet, home: Path) -> None:
     for one in read_ledger(home).started:
-        soon_gone(one.pid, one.birth)
-    fleet.tend(now=NOON)
+        soon_gone(one.pid, one.start_time)
+    fleet.maintain(now=NOON)
     assert read_ledger(home).started == []

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.outbound.replicas.process_table import birth, send
+from penstock.outbound.replicas.launch import send, start_time
 from tests.clocks import NOON
 from tests.outbound.replicas.conftest import PATIENCE_S, kill, pids, read_ledger, soon_gone
 from tests.support.waiting import eventually
@@ -35,7 +35,7 @@ def test_processes_that_ended_between_autoscalers_are_not_counted(make, home):
     kill(pids(home)[0])
 
     after = make()
-    after.tend(now=NOON)
+    after.maintain(now=NOON)
 
     assert after.count(now=NOON) == Replicas(running=1, requested=1)
 
@@ -45,12 +45,12 @@ def test_an_unrelated_process_that_reuses_a_pid_is_left_alone(make, home):
     fleet.scale_to(1, now=NOON)
     [mine] = read_ledger(home).started
     file = home / "mail.json"
-    file.write_text(file.read_text().replace(mine.birth, f"{mine.birth}0"))
+    file.write_text(file.read_text().replace(mine.start_time, f"{mine.start_time}0"))
     try:
         assert fleet.count(now=NOON) == Replicas(running=0, requested=0)
         fleet.scale_to(0, now=NOON)
 
-        assert birth(mine.pid) == mine.birth
+        assert start_time(mine.pid) == mine.start_time
     finally:
         os.kill(mine.pid, signal.SIGKILL)
 
@@ -60,11 +60,11 @@ def test_a_signal_reaches_only_the_process_with_the_right_start_time():
     try:
         assert not send(child.pid, "another time", signal.SIGKILL)
         assert child.poll() is None
-        assert send(child.pid, birth(child.pid) or "", signal.SIGKILL)
+        assert send(child.pid, start_time(child.pid) or "", signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
     finally:
         child.kill()
-    assert birth(child.pid) is None
+    assert start_time(child.pid) is None
 
 
 def test_a_corrupt_ledger_is_an_error_and_nothing_is_done(make, home):
@@ -92,7 +92,7 @@ def test_the_processes_end_with_the_autoscaler(make, home, clock):
 
     assert pids(home) == []
     for one in started:
-        soon_gone(one.pid, one.birth)
+        soon_gone(one.pid, one.start_time)
     eventually(lambda: read_ledger(home).started == [], within_s=PATIENCE_S)
 
 
@@ -130,7 +130,7 @@ def test_an_autoscaler_that_ends_leaves_the_processes_of_another_live_one(
 def test_an_autoscaler_that_ends_also_ends_the_processes_of_a_dead_one(make, home, start_elsewhere):
     start_elsewhere(is_to_live=False)
     mine = make()
-    mine.tend(now=NOON)
+    mine.maintain(now=NOON)
 
     mine.close()
 

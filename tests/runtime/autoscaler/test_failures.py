@@ -18,7 +18,7 @@ from penstock.domain.errors import (
 )
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
-from penstock.runtime.autoscaler.background import BackgroundThreads
+from penstock.runtime.autoscaler.fleet_access import BackgroundThreads
 from tests.runtime.autoscaler.driver import BUSY, QUIET, AtOnce, AutoscalerDriver, Slow, fleet
 from tests.services.breaking import BreakingStore
 

@@ -16,7 +16,7 @@ from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import Queue
 from penstock.ports.sender import PushRequest, Sender
 from penstock.runtime.duties import Reaper
-from penstock.runtime.pusher.backoff import BackoffSettings
+from penstock.runtime.pusher.outgoing import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from penstock.runtime.pusher.tally import PushTally
 from penstock.services.circuits.circuits import CircuitService

@@ -8,7 +8,7 @@ from penstock.domain.circuit.circuit import CircuitState, circuit_hash
 from penstock.domain.circuit.settings import BreakerTask
 from penstock.domain.message.lifecycle import State
 from penstock.ports.store import Session
-from penstock.ports.wakeups import Wakeups
+from penstock.ports.ticket import Wakeups
 from penstock.services.circuits import transitions
 from tests.runtime.pusher.driver import RETRY_MS, PusherDriver
 

@@ -17,7 +17,7 @@ from penstock.domain.limits import SECOND
 from penstock.domain.message.lifecycle import State
 from penstock.outbound.http_sender import HttpSender
 from penstock.runtime.circuit_duties import circuit_duties
-from penstock.runtime.pusher.backoff import BackoffSettings
+from penstock.runtime.pusher.outgoing import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from tests.runtime.pusher.driver import LEASE_MS, RETRY_MS, PusherDriver
 from tests.store.counter_checks import check_counters

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 
 _PAUSE_S = 0.01
-_MOST = 2_000
+_MAX = 2_000
 
 
 def until(is_so: Callable[[], bool]) -> None:
     pause = threading.Event()
-    for _ in range(_MOST):
+    for _ in range(_MAX):
         if is_so():
             return
         pause.wait(_PAUSE_S)

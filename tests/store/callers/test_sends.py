@@ -6,8 +6,7 @@ import pytest
 
 from penstock.domain.errors import PenstockError, QueueFull, QueueNotFound
 from penstock.domain.limits import DAY
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Ordering
+from penstock.domain.queue.queue import Counts, Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
 from tests.store.callers.conftest import OpenWay

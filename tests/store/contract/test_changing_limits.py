@@ -133,5 +133,5 @@ def test_limits_of_a_removed_queue_are_forgotten(driver):
     driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
 
     far = driver.now + 366 * 86_400_000
-    assert driver.write(lambda s: s.tidying.forget_rates(now=far, limit=9)) == 0
+    assert driver.write(lambda s: s.maintenance.forget_rates(now=far, limit=9)) == 0
     driver.queues.clear()

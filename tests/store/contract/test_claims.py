@@ -5,7 +5,7 @@ import pytest
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.limits import MINUTE
 from penstock.domain.message import lifecycle
-from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Counts
 from penstock.ports.store import Claim, Claimed
 from tests.factories import a_queue
 

@@ -12,17 +12,17 @@ def mail(driver):
 
 
 def old_days(driver, before_day):
-    return driver.read(lambda s: s.tidying.old_days(before_day=before_day))
+    return driver.read(lambda s: s.maintenance.old_days(before_day=before_day))
 
 
 def drop(driver, day):
     driver.keeps_history = False
-    driver.write(lambda s: s.tidying.drop_day(day, now=driver.now))
+    driver.write(lambda s: s.maintenance.drop_day(day, now=driver.now))
 
 
 def test_days_are_created_before_they_are_needed(driver):
-    driver.write(lambda s: s.tidying.prepare_days(now=driver.now))
-    driver.write(lambda s: s.tidying.prepare_days(now=driver.now))
+    driver.write(lambda s: s.maintenance.prepare_days(now=driver.now))
+    driver.write(lambda s: s.maintenance.prepare_days(now=driver.now))
 
     today = driver.now // DAY
     assert old_days(driver, today + 10) == [today, today + 1]

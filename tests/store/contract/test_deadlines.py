@@ -19,7 +19,9 @@ def mail(driver):
 
 
 def sweep(driver, queue):
-    return driver.write(lambda s: s.tidying.bring_back(queue.queue_no, now=driver.now, limit=100))
+    return driver.write(
+        lambda s: s.maintenance.bring_back(queue.queue_no, now=driver.now, limit=100)
+    )
 
 
 WAYS = [{}, {"in_a_row": True}, {"kinds": ("k",)}, {"claim_key": "key"}]

@@ -158,5 +158,5 @@ def test_groups_whose_position_was_passed_are_forgotten(driver, mail):
     driver.send_many(mail, 5, group="b")
     driver.claim(mail, 4)
 
-    assert driver.write(lambda s: s.tidying.forget_shares(limit=10)) == 1
-    assert driver.write(lambda s: s.tidying.forget_shares(limit=10)) == 0
+    assert driver.write(lambda s: s.maintenance.forget_shares(limit=10)) == 1
+    assert driver.write(lambda s: s.maintenance.forget_shares(limit=10)) == 0

@@ -210,4 +210,4 @@ def test_the_bucket_of_a_group_is_forgotten_when_it_is_full_again(driver, slow):
     driver.claim(slow, 9)
     driver.clock.advance(seconds=1)
 
-    assert driver.write(lambda s: s.tidying.forget_rates(now=driver.now, limit=10)) == 1
+    assert driver.write(lambda s: s.maintenance.forget_rates(now=driver.now, limit=10)) == 1

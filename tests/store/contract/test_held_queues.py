@@ -139,9 +139,9 @@ def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(driver, q
             found = session.circuits.to_change([HASH, OTHER_HASH])
             return session.circuits.rotate(list(found), now=driver.now)
 
-        expected, line_up = circuits.next_probe(held(driver), now=driver.now)
+        expected, rotated = circuits.next_probe(held(driver), now=driver.now)
         order.append(sorted(driver.write(rotate)))
-        assert held(driver) == sorted(line_up, key=lambda one: (one.at, one.queue))
+        assert held(driver) == sorted(rotated, key=lambda one: (one.at, one.queue))
         assert expected is not None
         driver.clock.advance(ms=1)
 
@@ -199,7 +199,7 @@ def test_a_circuit_may_be_removed(driver, queues):
 
     def remove(session: Session) -> None:
         session.circuits.to_change([HASH])
-        session.circuits.line_up_and_forget([HASH])
+        session.circuits.queue_for_release_and_forget([HASH])
         session.circuits.remove([HASH])
 
     driver.write(remove)
@@ -275,11 +275,11 @@ def test_queueing_for_release_keeps_the_outcomes(driver, queues):
     note(driver, ("a", FAILURE))
     hold(driver, queues[0])
 
-    def line_up(session: Session) -> None:
-        session.circuits.line_up(list(session.circuits.to_change([HASH])))
-        session.circuits.line_up([])
+    def release(session: Session) -> None:
+        session.circuits.queue_for_release(list(session.circuits.to_change([HASH])))
+        session.circuits.queue_for_release([])
 
-    driver.write(line_up)
+    driver.write(release)
 
     assert line(driver) == [queues[0].queue_no]
     assert held(driver) == []

@@ -10,8 +10,7 @@ from penstock.domain.limits import MINUTE
 from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import DedupUntil, Ordering
+from penstock.domain.queue.queue import Counts, DedupUntil, Ordering
 
 
 @pytest.fixture

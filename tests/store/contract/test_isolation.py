@@ -113,7 +113,7 @@ def test_rolled_back_settings_are_not_used(driver):
 def test_a_rolled_back_day_is_created_again(driver):
     mail = driver.queue()
     with pytest.raises(PenstockError):
-        driver.write(fail_after(lambda s: s.tidying.prepare_days(now=driver.now)))
+        driver.write(fail_after(lambda s: s.maintenance.prepare_days(now=driver.now)))
 
     message_id = driver.send(mail)
 

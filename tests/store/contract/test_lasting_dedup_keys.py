@@ -69,7 +69,7 @@ def test_it_outlives_every_window(driver):
     mail = driver.queue("mail", dedup_window_ms=5)
     send(driver, mail)
     driver.clock.advance(days=400)
-    driver.write(lambda s: s.tidying.forget_dedup(now=driver.now, limit=100))
+    driver.write(lambda s: s.maintenance.forget_dedup(now=driver.now, limit=100))
 
     assert is_taken(driver, mail)
 
@@ -111,7 +111,7 @@ def test_what_ends_without_a_claim_frees_it_too(driver, mail, until):
 def test_what_expires_frees_it(driver, mail, until):
     send(driver, mail, until, expires_in_ms=5)
     driver.clock.advance(ms=5)
-    driver.write(lambda s: s.tidying.expire(mail.queue_no, now=driver.now, limit=10))
+    driver.write(lambda s: s.maintenance.expire(mail.queue_no, now=driver.now, limit=10))
 
     assert not is_taken(driver, mail)
 

@@ -21,7 +21,7 @@ def mail(driver):
 
 
 def bring_back(driver, queue):
-    driver.write(lambda s: s.tidying.bring_back(queue.queue_no, now=driver.now, limit=100))
+    driver.write(lambda s: s.maintenance.bring_back(queue.queue_no, now=driver.now, limit=100))
 
 
 def lose(driver, queue):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from penstock.domain.access.api_key import Role
 from penstock.domain.access.login import Login, hash_token
 from penstock.outbound.dice import SystemDice
-from penstock.services.keys import Keyring, KeyService
-from penstock.services.logins import FRESH_MS, LoginService
+from penstock.services.access import FRESH_MS, Keyring, KeyService, LoginService
 from tests.clocks import NOON, ManualClock
 
 HOUR = 3_600_000

@@ -14,7 +14,7 @@ from penstock.domain.message import move_task as move
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.move_task import MoveState
-from penstock.domain.queue.counts import Counts
+from penstock.domain.queue.queue import Counts
 from tests.factories import an_id
 
 

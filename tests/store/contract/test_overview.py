@@ -28,7 +28,7 @@ def mail(driver: StoreDriver) -> Queue:
 
 def problems(watch: OverviewService) -> dict[str, tuple[Problem, ...]]:
     found = watch.problems().result()
-    return {wrong.glance.queue.name: wrong.problems for wrong in found}
+    return {wrong.snapshot.queue.name: wrong.problems for wrong in found}
 
 
 def changed(watch: OverviewService, before: OverviewLook) -> list[str]:

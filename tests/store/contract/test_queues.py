@@ -5,8 +5,7 @@ import pytest
 from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.retry import Exponential, Listed
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, Redelivery
+from penstock.domain.queue.queue import Counts, Queue, Redelivery
 from penstock.ports.store import Claim
 from tests.factories import a_new_message, some_settings
 

@@ -86,6 +86,6 @@ def test_a_bucket_is_forgotten_when_it_is_full_again(driver, mail):
     driver.claim(mail, 2)
 
     driver.clock.advance(ms=999)
-    assert driver.write(lambda s: s.tidying.forget_rates(now=driver.now, limit=10)) == 0
+    assert driver.write(lambda s: s.maintenance.forget_rates(now=driver.now, limit=10)) == 0
     driver.clock.advance(ms=1)
-    assert driver.write(lambda s: s.tidying.forget_rates(now=driver.now, limit=10)) == 1
+    assert driver.write(lambda s: s.maintenance.forget_rates(now=driver.now, limit=10)) == 1

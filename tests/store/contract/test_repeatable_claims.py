@@ -226,7 +226,8 @@ def test_the_duty_forgets_old_claim_keys(driver, mail):
     driver.clock.advance(ms=1)
 
     forgotten = [
-        driver.write(lambda s: s.tidying.forget_claims(now=driver.now, limit=2)) for _ in range(3)
+        driver.write(lambda s: s.maintenance.forget_claims(now=driver.now, limit=2))
+        for _ in range(3)
     ]
 
     assert forgotten == [2, 1, 0]

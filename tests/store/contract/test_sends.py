@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from penstock.domain.errors import QueueFull, QueueNotFound
 from penstock.domain.limits import HOUR, MINUTE
 from penstock.domain.message.lifecycle import Content, State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Ordering
+from penstock.domain.queue.queue import Counts, Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
 from tests.store.comparable import unnumbered
@@ -205,7 +204,8 @@ def test_the_duty_forgets_keys_whose_window_is_over_and_no_others(driver):
     new = driver.send(mail, dedup_key="new")
 
     forgotten = [
-        driver.write(lambda s: s.tidying.forget_dedup(now=driver.now, limit=1)) for _ in range(3)
+        driver.write(lambda s: s.maintenance.forget_dedup(now=driver.now, limit=1))
+        for _ in range(3)
     ]
 
     assert forgotten == [1, 1, 0]

@@ -210,7 +210,7 @@ def test_a_repeatable_claim_is_forgotten_in_time(ahead: StoreDriver, mail: Queue
     correct(ahead)
 
     def forget() -> int:
-        return ahead.write(lambda s: s.tidying.forget_claims(now=ahead.now, limit=10))
+        return ahead.write(lambda s: s.maintenance.forget_claims(now=ahead.now, limit=10))
 
     assert forget() == 0
     ahead.clock.advance(ms=KEPT_MS)

@@ -7,7 +7,7 @@ from penstock.domain.limits import DAY, DEFAULT_LIMITS, HOUR, MINUTE
 from penstock.domain.message import notification
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.notification import Change
-from penstock.ports.tags import Tagged
+from penstock.ports.topics import Tagged
 from tests.store.driver import StoreDriver
 
 FUTURE = (State.WAITING, State.READY)

@@ -1,4 +1,4 @@
-"""The tidying duties do what claims would do anyway."""
+"""The maintenance duties do what claims would do anyway."""
 
 import pytest
 
@@ -12,19 +12,21 @@ def mail(driver):
 
 
 def with_due(driver):
-    return driver.read(lambda s: s.tidying.queues_with_due(now=driver.now))
+    return driver.read(lambda s: s.maintenance.queues_with_due(now=driver.now))
 
 
 def with_expired(driver):
-    return driver.read(lambda s: s.tidying.queues_with_expired(now=driver.now))
+    return driver.read(lambda s: s.maintenance.queues_with_expired(now=driver.now))
 
 
 def bring_back(driver, queue, limit=100):
-    return driver.write(lambda s: s.tidying.bring_back(queue.queue_no, now=driver.now, limit=limit))
+    return driver.write(
+        lambda s: s.maintenance.bring_back(queue.queue_no, now=driver.now, limit=limit)
+    )
 
 
 def expire(driver, queue, limit=100):
-    return driver.write(lambda s: s.tidying.expire(queue.queue_no, now=driver.now, limit=limit))
+    return driver.write(lambda s: s.maintenance.expire(queue.queue_no, now=driver.now, limit=limit))
 
 
 def test_a_queue_with_a_delayed_message_has_something_due_at_its_instant(driver, mail):

@@ -12,7 +12,7 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.notification import Change
 from penstock.domain.topic import Dispatch
 from penstock.ports.store import Session
-from penstock.ports.tags import Tagged
+from penstock.ports.topics import Tagged
 from tests.factories import a_new_message
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver

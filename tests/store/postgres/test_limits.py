@@ -96,7 +96,7 @@ def redrive_and_sweep(driver: StoreDriver, queue: Queue, letters: Queue) -> None
         session.messages.redrive(letters.queue_no, to=None, limit=3, now=now)
 
     def bring_back(session: Session) -> None:
-        session.tidying.bring_back(queue.queue_no, now=now, limit=9)
+        session.maintenance.bring_back(queue.queue_no, now=now, limit=9)
 
     for _ in range(TURNS):
         driver.write(sweep)
@@ -168,7 +168,9 @@ def test_a_transaction_that_waits_for_a_queue_row_has_locked_no_message(driver, 
         "claim": lambda: driver.claim(mail),
         "fail": lambda: driver.act(Verb.FAIL, held),
         "complete": lambda: driver.complete(held),
-        "bring_back": lambda: driver.write(lambda s: s.tidying.bring_back(no, now=now, limit=9)),
+        "bring_back": lambda: driver.write(
+            lambda s: s.maintenance.bring_back(no, now=now, limit=9)
+        ),
         "purge": lambda: driver.write(lambda s: s.messages.purge(no, limit=9, now=now)),
         "one": lambda: driver.alter(ids[2], lambda m, _: lifecycle.cancel(m)),
     }

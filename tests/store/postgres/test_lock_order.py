@@ -80,11 +80,11 @@ class Scene:
 
     def bring_back(self) -> None:
         now = self.driver.now + 2 * MINUTE
-        self.write(lambda s: s.tidying.bring_back(self.orders.queue_no, now=now, limit=10))
+        self.write(lambda s: s.maintenance.bring_back(self.orders.queue_no, now=now, limit=10))
 
     def expire(self) -> None:
         now = self.driver.now + 1_000 * DAY
-        self.write(lambda s: s.tidying.expire(self.orders.queue_no, now=now, limit=10))
+        self.write(lambda s: s.maintenance.expire(self.orders.queue_no, now=now, limit=10))
 
     def purge(self) -> None:
         driver = self.driver

@@ -103,7 +103,7 @@ def held_keys(driver: StoreDriver, queues: list[Queue]) -> list:
     """Keys that are still taken although no message and no window is left."""
     keys = [(queue.queue_no, str(n)) for queue in queues for n in range(7)]
     driver.clock.advance(days=1000)
-    driver.write(lambda s: s.tidying.forget_dedup(now=driver.now, limit=1_000))
+    driver.write(lambda s: s.maintenance.forget_dedup(now=driver.now, limit=1_000))
 
     def known(session):
         return session.db.rows("dedup.known", {"keys": json_list(keys)})
@@ -140,8 +140,8 @@ def test_redrives_acts_and_sweeps(drivers, orders, stepped_back):
 
     def sweep(session) -> None:
         for no in (queue.queue_no, letters.queue_no):
-            session.tidying.bring_back(no, now=now + DAY, limit=20)
-            session.tidying.expire(no, now=now, limit=20)
+            session.maintenance.bring_back(no, now=now + DAY, limit=20)
+            session.maintenance.expire(no, now=now, limit=20)
 
     at_once(
         *(lambda i=i: send(drivers[i % 2], queue, i) for i in range(2)),

@@ -5,7 +5,7 @@ import psycopg
 from penstock.domain.limits import DEFAULT_LIMITS, HOUR, MINUTE
 from penstock.domain.worker import NewWorker, WorkerState
 from penstock.outbound.dice import SystemDice
-from penstock.runtime.lost_workers import WorkerReaper
+from penstock.runtime.worker_duties import WorkerReaper
 from penstock.services.workers import WorkerService
 from tests.store.postgres.helpers import at_once, by_hand
 

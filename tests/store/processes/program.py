@@ -22,7 +22,7 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.ports.store import Acted, Sent
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.settings.values import Settings, StoreSettings
 from penstock.wiring.broker import Broker, open_broker
 
@@ -87,7 +87,7 @@ class Program:
         queue = self.queue()
 
         async def wait() -> list[str]:
-            room = WaitingRoom(
+            room = WaitingClaims(
                 self._broker.messages, self._broker.clock, most=1, poll_ms=FOR_EVER_MS
             )
             self._broker.listen(room.heard)

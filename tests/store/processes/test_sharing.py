@@ -134,7 +134,7 @@ def test_a_day_that_another_process_has_dropped_is_created_again_when_needed(
     late = a_new_message(mail, now=here.now)  # created on this day, and sent much later
     day = here.now // DAY
     here.clock.advance(days=30)
-    there.write(lambda s: s.tidying.drop_day(day, now=there.now))
+    there.write(lambda s: s.maintenance.drop_day(day, now=there.now))
 
     [sent] = here.store.send([late]).result()
 
@@ -151,7 +151,7 @@ def test_a_day_can_be_dropped_by_all_of_them(drivers: tuple[StoreDriver, StoreDr
     here.clock.advance(days=30)
 
     for driver in drivers:
-        driver.write(lambda s: s.tidying.drop_day(day, now=here.now))
+        driver.write(lambda s: s.maintenance.drop_day(day, now=here.now))
 
     [held] = there.claim(mail)
     assert held.id == kept

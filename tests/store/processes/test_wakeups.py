@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.queue.queue import Queue
-from penstock.ports.wakeups import Wakeups
+from penstock.ports.ticket import Wakeups
 from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
 from penstock.store.sqlite import wakeups as sqlite_wakeups
 from penstock.store.sqlite.connection import SqliteDatabase

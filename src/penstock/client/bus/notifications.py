@@ -40,8 +40,7 @@ from penstock.client.resources.resource import items_of
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message import notification
-from penstock.domain.message.draft import Draft, check_instant
-from penstock.domain.message.ids import ID_DIGITS, uuid7
+from penstock.domain.message.draft import ID_DIGITS, Draft, check_instant, uuid7
 from penstock.domain.message.notification import FUTURE_TOKEN, USER_TOKEN
 from penstock.services.notifications import check_tags
 from penstock.wiring.broker import own_dice

@@ -25,8 +25,7 @@ from penstock.client.jobs.job import Job
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.topic import OF_NODE
 from penstock.worker.application import Running
-from penstock.worker.claimed_job import ClaimedJob
-from penstock.worker.handler import Handler
+from penstock.worker.claimed_job import ClaimedJob, Handler
 from penstock.worker.slots.lifespan import WorkerHooks
 
 

@@ -16,7 +16,7 @@ from penstock.api.queues import ListQueues, Totals
 from penstock.client.channel import Ask, Flow
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue import counts
+from penstock.domain.queue.queue import Counts
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
     ready: int = 0
     leased: int = 0
     dead: int = 0
-    totals: Totals = Totals.of(counts.Counts())
+    totals: Totals = Totals.of(Counts())
 
 
 MAX_LIMIT = 1_000

@@ -1,6 +1,6 @@
 """A stream of rows added to a live store; offsets are row numbers, per day for tables split by day.
 
-An offset is published only when no row can still appear below it (domain/lake/contiguous.py), so a
+An offset is published only when no row can still appear below it (domain/lake/progress.py), so a
 row is in exactly one batch, also after a restart from a checkpoint.
 """
 
@@ -14,9 +14,8 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from penstock.client.spark.options import LATEST, SparkOptions
 from penstock.client.spark.reading import RowRange, batches, opened, parts, source_of
-from penstock.domain.lake.contiguous import FinalCuts
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import Cut, Place, is_over
+from penstock.domain.lake.progress import Cut, FinalCuts, Place, is_over
 from penstock.domain.limits import DAY
 from penstock.ports.store import Store
 from penstock.wiring.broker import Broker

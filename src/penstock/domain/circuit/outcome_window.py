@@ -18,7 +18,7 @@ from penstock.domain.circuit.circuit import Circuit, CircuitState, OutcomeCounts
 from penstock.domain.circuit.murmur import murmur3_128
 from penstock.domain.circuit.settings import BreakerSettings
 
-MOST_ID_BYTES = 256  # an index row of PostgreSQL holds at most about 2,700 bytes
+MAX_ID_BYTES = 256  # an index row of PostgreSQL holds at most about 2,700 bytes
 
 Batch = Sequence[tuple[str, RequestOutcome]]
 
@@ -102,6 +102,6 @@ def to_know(size: int, batch: int, most: int) -> int:
 def sample_id(request_id: str) -> str:
     """The id as it is stored: shortened, and without characters that a store rejects."""
     text = request_id.encode("utf-8", "replace").decode().replace("\0", "")
-    if len(text.encode()) <= MOST_ID_BYTES:
+    if len(text.encode()) <= MAX_ID_BYTES:
         return text
     return f"{text[:40]}~{murmur3_128(text.encode())}"

@@ -9,42 +9,36 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
 MAX_INT = 2**31 - 1  # gateleen's numbers have 32 bits
 
 # The settings that single circuits can override are of these types.
-CircuitCheck = Annotated[bool, Meta(description="Hold back the requests of open circuits.")]
-StatisticsUpdate = Annotated[bool, Meta(description="Count the outcomes of requests.")]
-ErrorThreshold = Annotated[
-    int, Meta(description="The share of failures that opens a circuit, in percent.")
-]
-EntriesMaxAge = Annotated[int, Meta(description="The age at which a sample no longer counts.")]
-MinSamples = Annotated[int, Meta(description="A circuit with fewer samples does not open.")]
-MaxSamples = Annotated[int, Meta(description="How many samples of each outcome are kept.")]
-MinOpen = Annotated[int, Meta(description="How long a circuit stays open at least.")]
+CircuitCheck = Annotated[bool, about("Hold back the requests of open circuits.")]
+StatisticsUpdate = Annotated[bool, about("Count the outcomes of requests.")]
+ErrorThreshold = Annotated[int, about("The share of failures that opens a circuit, in percent.")]
+EntriesMaxAge = Annotated[int, about("The age at which a sample no longer counts.")]
+MinSamples = Annotated[int, about("A circuit with fewer samples does not open.")]
+MaxSamples = Annotated[int, about("How many samples of each outcome are kept.")]
+MinOpen = Annotated[int, about("How long a circuit stays open at least.")]
 OpenGrowth = Annotated[
-    float, Meta(description="Growth factor of the time a circuit stays open, per failed probe.")
+    float, about("Growth factor of the time a circuit stays open, per failed probe.")
 ]
-MaxOpen = Annotated[
-    int, Meta(description="The longest time that open_growth keeps a circuit open.")
-]
+MaxOpen = Annotated[int, about("The longest time that open_growth keeps a circuit open.")]
 SlowCall = Annotated[
-    int | None, Meta(description="An answer that takes this long counts as a failure; null: none.")
+    int | None, about("An answer that takes this long counts as a failure; null: none.")
 ]
-SingleProbe = Annotated[
-    bool, Meta(description="Try one request at a time while a circuit is half-open.")
-]
+SingleProbe = Annotated[bool, about("Try one request at a time while a circuit is half-open.")]
 
 
 class BreakerTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A periodic task, run once per cluster."""
 
-    enabled: Annotated[bool, Meta(description="Run the task.")] = False
-    interval_ms: Annotated[int, Meta(description="The time between two runs.")] = 2 * MINUTE
+    enabled: Annotated[bool, about("Run the task.")] = False
+    interval_ms: Annotated[int, about("The time between two runs.")] = 2 * MINUTE
 
 
 class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,21 +49,21 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     min_queue_sample_count: MinSamples = 100
     max_queue_sample_count: MaxSamples = 5_000
     open_to_half_open: Annotated[
-        BreakerTask, Meta(description="Half-opens circuits that have been open long enough.")
+        BreakerTask, about("Half-opens circuits that have been open long enough.")
     ] = BreakerTask()
     unlock_queues: Annotated[
-        BreakerTask, Meta(description="Releases queues of closed circuits, a few per run.")
+        BreakerTask, about("Releases queues of closed circuits, a few per run.")
     ] = BreakerTask(interval_ms=10 * SECOND)
     unlock_probes: Annotated[
-        BreakerTask, Meta(description="Releases one queue of each half-open circuit as a probe.")
+        BreakerTask, about("Releases one queue of each half-open circuit as a probe.")
     ] = BreakerTask()
     # Additions to gateleen's settings.
     unlock_growth: Annotated[
-        float, Meta(description="Growth factor of queues released per run of unlock_queues.")
+        float, about("Growth factor of queues released per run of unlock_queues.")
     ] = 1.0
-    max_unlocks: Annotated[
-        int, Meta(description="The most queues that unlock_growth releases per run.")
-    ] = 1_000
+    max_unlocks: Annotated[int, about("The most queues that unlock_growth releases per run.")] = (
+        1_000
+    )
     min_open_ms: MinOpen = 0
     open_growth: OpenGrowth = 1.0
     max_open_ms: MaxOpen = HOUR

@@ -85,7 +85,7 @@ class Bulkhead:
 
     def enter(self, request: int, route: str, *, timeout_ms: int) -> None:
         load = self._loads.setdefault(route, _Load())
-        # A request with a short time-out would end before PATIENCE_MS makes it slow.
+        # A request with a short timeout would end before PATIENCE_MS makes it slow.
         load.slow_at[request] = self._now + min(PATIENCE_MS, timeout_ms // 2)
         self._routes[request] = route
 

@@ -1,8 +1,8 @@
-r"""Routes: where a queued request goes.
+"""Routes: where a queued request goes.
 
 A route table is an ordered list; a request belongs to the first route whose pattern matches its
 whole URI, query included.  `$1`, `$2` … in a route's URL stand for the groups of its pattern.
-`services/route_rules.py` parses the JSON form of a table.
+`domain/delivery/route_rules.py` parses the JSON form of a table.
 """
 
 from __future__ import annotations
@@ -10,26 +10,60 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.delivery.addresses import Guard, Refused, literal
 from penstock.domain.delivery.pattern import Groups, InvalidPattern, compile_pattern
-from penstock.domain.delivery.uri import has_dot_segment
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.domain.limits import SECOND
 
+_SEPARATOR = re.compile(rb"[/\\]")
+_DOTS = frozenset({b".", b".."})
+_MAX_DECODINGS = 4
 DEFAULT_TIMEOUT_MS = 120 * SECOND  # as long as gateleen waits for queued requests
-
 Headers = list[tuple[str, str]]
-
 _MARK = re.compile(r"\$(\d{1,2})")
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
     r"(?::(?P<port>\d{1,5}|\$\d{1,2}))?(?P<path>/.*)?"
 )
 _REFERENCE = re.compile(r"<([^<>]+)>")
+
+
+def check_uri(uri: str) -> str:
+    r"""Return a path with its query, or raise InvalidUri if it cannot be sent safely.
+
+    A route's pattern takes a dot segment (`..`) literally, but a backend resolves it:
+    `/orders/../admin` matches a route for `/orders/(.*)`.  Such URIs are refused before any pattern
+    is matched.  Segments are decoded as backends decode them: `%2e` is a dot, `%2f`, `\` and `%5c`
+    separate segments, parameters after `;` do not belong to a segment, and double encoding is
+    decoded twice.
+    """
+    if "#" in uri:
+        raise InvalidUri(
+            f"uri {uri[:200]!r} has a fragment, which is never sent: write a literal # as %23"
+        )
+    if has_dot_segment(uri):
+        raise InvalidUri(
+            f"uri {uri[:200]!r} has a dot segment: send the path that it stands for instead"
+        )
+    return uri
+
+
+def has_dot_segment(uri: str) -> bool:
+    """Whether the path has one; dots in the query are not segments."""
+    path = uri.partition("?")[0].encode("utf-8", "surrogatepass")
+    for _ in range(_MAX_DECODINGS):
+        if any(part.partition(b";")[0] in _DOTS for part in _SEPARATOR.split(path)):
+            return True
+        decoded = unquote_to_bytes(path)
+        if decoded == path:
+            return False
+        path = decoded
+    return True  # encoded more times than any client would by accident
 
 
 class HeaderMode(StrEnum):

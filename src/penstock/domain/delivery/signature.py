@@ -22,7 +22,7 @@ HEADERS = frozenset({ID, TIMESTAMP, SIGNATURE})
 
 _PREFIX = "whsec_"
 _VERSION = "v1"
-_LEAST_BYTES, _MOST_BYTES = 24, 64  # of a secret, by the specification
+_MIN_BYTES, _MAX_BYTES = 24, 64  # of a secret, by the specification
 
 
 def key_of(secret: str) -> bytes:
@@ -31,9 +31,9 @@ def key_of(secret: str) -> bytes:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except (binascii.Error, ValueError):
         key = b""
-    if not _LEAST_BYTES <= len(key) <= _MOST_BYTES:
+    if not _MIN_BYTES <= len(key) <= _MAX_BYTES:
         raise InvalidRequest(
-            f"a signing secret is {_PREFIX} and {_LEAST_BYTES} to {_MOST_BYTES} bytes in base64"
+            f"a signing secret is {_PREFIX} and {_MIN_BYTES} to {_MAX_BYTES} bytes in base64"
         )
     return key
 

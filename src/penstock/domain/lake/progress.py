@@ -8,8 +8,9 @@ or finds the mark moved: no row is missed, and none is in two files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -107,3 +108,45 @@ def forgettable(marks: Iterable[Mark]) -> Forgettable:
     samples = by_place.get((ArchiveSource.BACKLOG, ALL_DAYS), Mark(ArchiveSource.BACKLOG, ALL_DAYS))
     days = frozenset.intersection(*map(frozenset, closed))
     return Forgettable(facts.done_no, samples.done_no, days)
+
+
+AnyCut = TypeVar("AnyCut")
+
+
+class _Pending(msgspec.Struct, Generic[AnyCut]):
+    cut: AnyCut
+    writers: Set[str]  # those that have not ended
+
+
+class FinalCuts(Generic[AnyCut]):
+    """Finds the number up to which all rows are visible, although numbers precede commits.
+
+    On a store with several writers, a row may become visible after one with a greater number: its
+    transaction took its number earlier and committed later.  A reader that continues from the
+    greatest number seen would never see it.  So a look reads the greatest numbers, and then the
+    transactions that are writing.  When all of these have ended, no row can appear below the
+    numbers of that look.  With a single writer there are no such transactions, and every look is
+    final at once.
+
+    Waits for two looks at a time: the oldest, and then the latest.
+    """
+
+    def __init__(self) -> None:
+        self._pending: list[_Pending[AnyCut]] = []
+
+    def look(self, cut: AnyCut, writers: Set[str]) -> AnyCut | None:
+        """Return the latest cut that became final with this look, if any."""
+        final = None
+        waiting = []
+        for earlier in self._pending:
+            earlier.writers = earlier.writers & writers
+            if earlier.writers:
+                waiting.append(earlier)
+            else:
+                final = earlier.cut
+        if not writers:
+            self._pending = []
+            return cut
+        latest = _Pending(cut, writers)
+        self._pending = [*waiting[:1], latest]
+        return final

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -24,11 +24,11 @@ class GoldReadiness(StrEnum):
 
 
 class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
-    name: Annotated[str, Meta(description="The table's name.")]
-    days: Annotated[int, Meta(description="How many days have rows.")]
-    first_day: Annotated[str, Meta(description="The first day that has rows.")]
-    last_day: Annotated[str, Meta(description="The last day that has rows.")]
-    bytes: Annotated[int, Meta(description="The size of its files.")]
+    name: Annotated[str, about("The table's name.")]
+    days: Annotated[int, about("How many days have rows.")]
+    first_day: Annotated[str, about("The first day that has rows.")]
+    last_day: Annotated[str, about("The last day that has rows.")]
+    bytes: Annotated[int, about("The size of its files.")]
 
 
 class TableRows(msgspec.Struct, frozen=True, kw_only=True):

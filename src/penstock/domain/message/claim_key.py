@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import ClaimNotRepeatable
 from penstock.domain.limits import MINUTE
-from penstock.domain.message.deadline import is_overdue
+from penstock.domain.message.lease import is_overdue
 from penstock.domain.message.lifecycle import Message, State
 
 KEPT_MS = 5 * MINUTE  # from the first claim with that key
 MAX_KEY_CHARS = 128
 
 
-class Given(msgspec.Struct, frozen=True, array_like=True):
+class ClaimResult(msgspec.Struct, frozen=True, array_like=True):
     """What a claim returned, in its order."""
 
     leases: tuple[tuple[int, int], ...]  # message_no, lease_no
@@ -28,12 +28,14 @@ class Given(msgspec.Struct, frozen=True, array_like=True):
     due_at: int
 
     @classmethod
-    def of(cls, messages: Sequence[Message]) -> Given:
+    def of(cls, messages: Sequence[Message]) -> ClaimResult:
         leases = tuple((m.message_no, m.lease_no) for m in messages)
         return cls(leases, messages[0].leased_at or 0, messages[0].due_at)
 
 
-def repeat(given: Given, found: Mapping[int, Message], *, now: int, lease_ms: int) -> list[Message]:
+def repeat(
+    given: ClaimResult, found: Mapping[int, Message], *, now: int, lease_ms: int
+) -> list[Message]:
     """The same messages once more, with renewed leases; or raise ClaimNotRepeatable."""
     messages = [found.get(message_no) for message_no, _ in given.leases]
     again: list[Message] = []
@@ -44,7 +46,7 @@ def repeat(given: Given, found: Mapping[int, Message], *, now: int, lease_ms: in
     return again
 
 
-def _is_untouched(message: Message, lease_no: int, given: Given, *, now: int) -> bool:
+def _is_untouched(message: Message, lease_no: int, given: ClaimResult, *, now: int) -> bool:
     is_held = message.state is State.LEASED and message.lease_no == lease_no
     is_as_given = message.leased_at == given.leased_at and message.due_at == given.due_at
     is_quiet = message.started_at is None and message.progress is None

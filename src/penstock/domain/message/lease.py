@@ -1,4 +1,9 @@
-"""Acts of a lease holder as data, and the receipt that proves a lease to other programs."""
+"""Acts of a lease holder as data, and the receipt that proves a lease to other programs.
+
+A lease expires when its holder is silent for too long, a deadline when the attempt takes too long;
+neither shortens the other.  Only a holder that still extends its lease can time out: one that is
+silent counts as gone, and its message is redelivered.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +13,37 @@ import hmac
 import struct
 from enum import StrEnum
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from penstock.domain.errors import LeaseLost
 from penstock.domain.message import lifecycle
-from penstock.domain.message.deadline import is_overdue
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import Queue
+
+if TYPE_CHECKING:
+    from penstock.domain.message.lifecycle import Message
 
 _PLAIN = struct.Struct(">QIIQ")
 _MAC_BYTES = 16
 _RECEIPT_BYTES = _PLAIN.size + _MAC_BYTES
 _PADDING = "=" * (-_RECEIPT_BYTES % 3)
 _TO_URL = bytes.maketrans(b"+/", b"-_")
+
+
+def deadline(message: Message) -> int | None:
+    """When the running attempt has taken too long."""
+    if message.timeout_ms is None:
+        return None
+    started_at = message.leased_at if message.started_at is None else message.started_at
+    return None if started_at is None else started_at + message.timeout_ms
+
+
+def is_overdue(message: Message, *, now: int) -> bool:
+    end = deadline(message)
+    return end is not None and end <= now
 
 
 class Verb(StrEnum):
@@ -72,7 +93,7 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
-    """Turn an extension past the deadline into a time-out.
+    """Turn an extension past the deadline into a timeout.
 
     Unless it marks the start of the work, from which the time is counted.
     """
@@ -97,8 +118,9 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
         case Verb.COMPLETE:
             done = lifecycle.complete(message, lease_no=no, is_late_ok=is_late_ok)
             return done if act.text is None else replace(done, reason=act.text)
-        case Verb.FAIL:
-            return lifecycle.fail(
+        case Verb.FAIL | Verb.TIME_OUT:
+            end = lifecycle.fail if act.verb is Verb.FAIL else lifecycle.time_out
+            return end(
                 message,
                 queue,
                 lease_no=no,
@@ -130,16 +152,6 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
             return lifecycle.bury(message, reason=act.text, lease_no=no)
         case Verb.CANCEL:
             return lifecycle.cancel(message, reason=act.text, lease_no=no)
-        case Verb.TIME_OUT:
-            return lifecycle.time_out(
-                message,
-                queue,
-                lease_no=no,
-                now=now,
-                dice=act.dice,
-                error=act.text,
-                retry_in_ms=act.delay_ms,
-            )
         case Verb.CRASH:
             return lifecycle.crash(message, queue, lease_no=no, now=now, error=act.text)
 

@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 LIVE = frozenset({State.WAITING, State.READY, State.LEASED})
-IN_LINE = frozenset({State.WAITING, State.READY})
+QUEUED = frozenset({State.WAITING, State.READY})
 
 # Reasons set by the server; operators and handlers supply their own text.
 EXHAUSTED = "attempts_exhausted"
@@ -109,7 +109,7 @@ class Content(msgspec.Struct, frozen=True, gc=False):
 
 def is_expired(message: Message, *, now: int) -> bool:
     """Whether it is queued and past its expiry; a leased message does not expire."""
-    return message.state in IN_LINE and message.expires_at is not None and message.expires_at <= now
+    return message.state in QUEUED and message.expires_at is not None and message.expires_at <= now
 
 
 def is_claimable(message: Message, *, now: int, in_a_row: bool = False) -> bool:
@@ -189,7 +189,7 @@ def time_out(
     error: str | None = None,
     retry_in_ms: int | None = None,
 ) -> Message:
-    """The attempt took too long: the message dies, or fails if time-outs are retried."""
+    """The attempt took too long: the message dies, or fails if timeouts are retried."""
     held, error = _held(message, lease_no), error or TOOK_TOO_LONG
     if not message.retries_timeouts:
         return replace(held, state=State.DEAD, reason=TIMED_OUT, last_error=error)
@@ -321,7 +321,7 @@ def expire(message: Message, *, now: int) -> Message:
 
 
 def reschedule(message: Message, *, due_at: int, now: int) -> Message:
-    if message.state not in IN_LINE:
+    if message.state not in QUEUED:
         raise WrongState(f"message {message.id} is {message.state}; only queued ones can be moved")
     return replace(message, due_at=due_at, state=_state_at(due_at, now))
 
@@ -364,6 +364,6 @@ def _mine_or_free(
 ) -> Message:
     if lease_no is not None:
         return _held(message, lease_no)
-    if message.state not in (LIVE if is_running_ok else IN_LINE):
+    if message.state not in (LIVE if is_running_ok else QUEUED):
         raise WrongState(f"message {message.id} is {message.state}")
     return message

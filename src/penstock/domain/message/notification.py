@@ -17,7 +17,7 @@ from penstock.domain.errors import InvalidRequest, WrongState
 from penstock.domain.limits import DAY, MAX_INSTANT, NUL, Limits
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import Draft, NewMessage, send
-from penstock.domain.message.lifecycle import IN_LINE, Content, Message
+from penstock.domain.message.lifecycle import QUEUED, Content, Message
 from penstock.domain.message.retry import MAX_DELAY_MS
 from penstock.domain.queue.queue import Queue
 
@@ -92,7 +92,7 @@ def change(
     message: Message, content: Content, queue: Queue, wanted: Change, *, now: int, limits: Limits
 ) -> NewMessage:
     """Change date, body or tags of a queued message; raises WrongState once it is leased."""
-    if message.state not in IN_LINE:
+    if message.state not in QUEUED:
         text = f"message {message.id} is {message.state}; only a queued message can be changed"
         raise WrongState(text)
     tags = tuple(tag for tag in (message.tag1, message.tag2) if tag is not None)

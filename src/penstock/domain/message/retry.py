@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, SECOND
 
 
 class Fixed(msgspec.Struct, frozen=True, tag="fixed", tag_field="type", forbid_unknown_fields=True):
-    delay_ms: Annotated[int, Meta(description="The wait after each failure.")] = 10 * SECOND
+    delay_ms: Annotated[int, about("The wait after each failure.")] = 10 * SECOND
 
 
 class Listed(msgspec.Struct, frozen=True, tag="list", tag_field="type", forbid_unknown_fields=True):
     """The n-th failure waits for the n-th delay; after the end the last one repeats."""
 
     delays_ms: Annotated[
-        tuple[int, ...],
-        Meta(description="The wait after the first failure, the second, and so on."),
+        tuple[int, ...], about("The wait after the first failure, the second, and so on.")
     ] = (SECOND,)
 
 
@@ -29,12 +28,12 @@ class Exponential(
 ):
     """`first_ms * factor**(failures-1)`, at most `max_ms`, spread by ± `jitter` (a share of it)."""
 
-    first_ms: Annotated[int, Meta(description="The wait after the first failure.")] = SECOND
-    factor: Annotated[float, Meta(description="How much longer each wait is than the last.")] = 2.0
-    max_ms: Annotated[int, Meta(description="The longest wait.")] = HOUR
-    jitter: Annotated[
-        float, Meta(description="The share by which a wait varies at random, up and down.")
-    ] = 0.2
+    first_ms: Annotated[int, about("The wait after the first failure.")] = SECOND
+    factor: Annotated[float, about("How much longer each wait is than the last.")] = 2.0
+    max_ms: Annotated[int, about("The longest wait.")] = HOUR
+    jitter: Annotated[float, about("The share by which a wait varies at random, up and down.")] = (
+        0.2
+    )
 
 
 Backoff = Fixed | Listed | Exponential

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -13,6 +14,17 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 
 SHOWN = (State.READY, State.WAITING, State.LEASED, State.DEAD)
+
+
+def count_fitting(sizes: Iterable[int], max_bytes: int) -> int:
+    """Count the messages that fit, in order; the first always does, or it would block the rest."""
+    total = count = 0
+    for size in sizes:
+        total += size
+        if count and total > max_bytes:
+            break
+        count += 1
+    return count
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +53,11 @@ class BulkAct(StrEnum):
 
 # The states that each act applies to; other messages are refused one by one.
 TAKES: dict[BulkAct, frozenset[State]] = {
-    BulkAct.COMPLETE: lifecycle.IN_LINE,
-    BulkAct.CANCEL: lifecycle.IN_LINE | {State.DEAD},
-    BulkAct.BURY: lifecycle.IN_LINE,
-    BulkAct.REDRIVE: lifecycle.IN_LINE | {State.DEAD},  # queued, for dead letters
-    BulkAct.RESCHEDULE: lifecycle.IN_LINE,
+    BulkAct.COMPLETE: lifecycle.QUEUED,
+    BulkAct.CANCEL: lifecycle.QUEUED | {State.DEAD},
+    BulkAct.BURY: lifecycle.QUEUED,
+    BulkAct.REDRIVE: lifecycle.QUEUED | {State.DEAD},  # queued, for dead letters
+    BulkAct.RESCHEDULE: lifecycle.QUEUED,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from penstock.domain.errors import WrongState
-from penstock.domain.message.lifecycle import IN_LINE, NEXT_ORDER, Message, State
+from penstock.domain.message.lifecycle import NEXT_ORDER, QUEUED, Message, State
 from penstock.domain.queue.fair_share import NO_POSITION
 from penstock.domain.queue.group_limit import NO_GATE
 from penstock.domain.queue.queue import Queue
@@ -14,7 +14,7 @@ from penstock.domain.queue.queue import Queue
 def redrive(message: Message, target: Queue, *, now: int) -> Message:
     """Start anew in `target`: behind all queued messages, with all attempts left."""
     if message.state is not State.DEAD and (
-        message.state not in IN_LINE or message.dead_from is None
+        message.state not in QUEUED or message.dead_from is None
     ):
         raise WrongState(f"message {message.id} is {message.state} and was not buried")
     return replace(_moved(message, target, now=now), dead_from=None, reason=None)

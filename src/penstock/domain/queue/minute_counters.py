@@ -15,7 +15,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE
 
 ALL = 0  # stands for all queues together
-MOST_POINTS = 500
+MAX_POINTS = 500
 MAX_STEP_MS = 366 * DAY
 MINUTES_KEPT_MS = 3 * DAY  # after that the last sample of each hour is enough
 _STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY)
@@ -109,11 +109,11 @@ def latency_of(times: Sequence[tuple[int, int]]) -> Latency:
 
 
 def choose_step(from_at: int, to_at: int, step_ms: int | None = None) -> int:
-    """The finest step that gives at most MOST_POINTS; raises InvalidRequest."""
+    """The finest step that gives at most MAX_POINTS; raises InvalidRequest."""
     if not from_at < to_at:
         raise InvalidRequest("from must be before to")
     if step_ms is None:
-        fitting = (step for step in _STEPS if (to_at - from_at) / step <= MOST_POINTS)
+        fitting = (step for step in _STEPS if (to_at - from_at) / step <= MAX_POINTS)
         step_ms = next(fitting, None)
         if step_ms is None:
             raise InvalidRequest("from and to are too far from each other")
@@ -122,8 +122,8 @@ def choose_step(from_at: int, to_at: int, step_ms: int | None = None) -> int:
         raise InvalidRequest(f"step_ms must be a multiple of 60000, not {step_ms}")
     if step_ms > MAX_STEP_MS:
         raise InvalidRequest(f"step_ms must be at most {MAX_STEP_MS}, not {step_ms}")
-    if (to_at - from_at) / step_ms > MOST_POINTS:
-        raise InvalidRequest(f"this would be more than {MOST_POINTS} points; take longer steps")
+    if (to_at - from_at) / step_ms > MAX_POINTS:
+        raise InvalidRequest(f"this would be more than {MAX_POINTS} points; take longer steps")
     return step_ms
 
 

@@ -9,8 +9,7 @@ import msgspec
 
 from penstock.domain.delivery.bulkhead import PATIENCE_MS
 from penstock.domain.limits import MINUTE
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue
+from penstock.domain.queue.queue import Counts, Queue
 
 HANGING_AFTER_MS = PATIENCE_MS  # a delivery without an answer for this long hangs
 STUCK_AFTER_MS = 5 * MINUTE  # the next message may wait this long before the queue counts as stuck
@@ -29,7 +28,7 @@ class Problem(StrEnum):
     PAUSED = "paused"  # by an operator, with queued messages
 
 
-class Glance(msgspec.Struct, frozen=True):
+class QueueSnapshot(msgspec.Struct, frozen=True):
     """A queue at one moment."""
 
     queue: Queue
@@ -77,35 +76,35 @@ class OldTransaction(msgspec.Struct, frozen=True):
         return self.since <= now - OLD_TRANSACTION_AFTER_MS
 
 
-def problems_of(glance: Glance, *, now: int) -> tuple[Problem, ...]:
-    return tuple(_problems(glance, now))
+def problems_of(snapshot: QueueSnapshot, *, now: int) -> tuple[Problem, ...]:
+    return tuple(_problems(snapshot, now))
 
 
-def _problems(glance: Glance, now: int) -> Iterable[Problem]:
-    queue, counts, oldest_at = glance.queue, glance.counts, glance.oldest_ready_at
+def _problems(snapshot: QueueSnapshot, now: int) -> Iterable[Problem]:
+    queue, counts, oldest_at = snapshot.queue, snapshot.counts, snapshot.oldest_ready_at
     most = queue.settings.max_messages
     if most is not None and counts.live >= most:
         yield Problem.FULL
     if queue.held_by is not None and counts.ready + counts.waiting:
         yield Problem.HELD
     is_late = oldest_at is not None and oldest_at <= now - STUCK_AFTER_MS
-    if is_late and queue.is_claimable and not glance.has_dead_letters:
+    if is_late and queue.is_claimable and not snapshot.has_dead_letters:
         yield Problem.STUCK
     if counts.dead:
         yield Problem.DEAD
-    if glance.has_dead_letters and counts.ready:
+    if snapshot.has_dead_letters and counts.ready:
         yield Problem.DEAD_LETTERS
     if queue.is_paused and counts.ready:
         yield Problem.PAUSED
 
 
-def worst_first(found: Iterable[tuple[Glance, tuple[Problem, ...]]]) -> list[Glance]:
+def worst_first(found: Iterable[tuple[QueueSnapshot, tuple[Problem, ...]]]) -> list[QueueSnapshot]:
     """Among equals, queues with more messages first."""
     order = list(Problem)
 
-    def rank(one: tuple[Glance, tuple[Problem, ...]]) -> tuple[int, int, str]:
-        glance, problems = one
-        many = glance.counts.dead + glance.counts.ready
-        return order.index(problems[0]), -many, glance.queue.name
+    def rank(one: tuple[QueueSnapshot, tuple[Problem, ...]]) -> tuple[int, int, str]:
+        snapshot, problems = one
+        many = snapshot.counts.dead + snapshot.counts.ready
+        return order.index(problems[0]), -many, snapshot.queue.name
 
-    return [glance for glance, problems in sorted((f for f in found if f[1]), key=rank)]
+    return [snapshot for snapshot, problems in sorted((f for f in found if f[1]), key=rank)]

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND
 from penstock.domain.message import retry
@@ -17,10 +17,41 @@ from penstock.domain.queue.group_limit import MAX_ADMITTED
 from penstock.domain.queue.rate import Rate, check_rate
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
-
 MAX_WAIT_MS = HOUR  # of a claim, whatever a node's own limit is
 MAX_TEXTS = 50  # labels, and as many annotations
 MAX_ANNOTATION_CHARS = 64 * 1024  # in total: every transaction reads a queue's settings
+
+
+class Counts(msgspec.Struct):
+    """Counters of a queue.  At every commit: sent = waiting + ready + leased + totals of endings.
+
+    Also used as a delta while a transaction runs, hence not frozen.
+    """
+
+    waiting: int = 0
+    ready: int = 0
+    leased: int = 0
+    dead: int = 0  # waiting for a redrive
+    sent_total: int = 0  # every arrival: sends, redrives, dead letters moved in
+    done_total: int = 0
+    dead_total: int = 0
+    cancelled_total: int = 0
+    failed_total: int = 0
+    expired_total: int = 0  # leases that expired
+    claimed_total: int = 0
+
+    @property
+    def live(self) -> int:
+        return self.waiting + self.ready + self.leased
+
+    @property
+    def is_balanced(self) -> bool:
+        ended = self.done_total + self.dead_total + self.cancelled_total
+        return self.sent_total == self.live + ended
+
+    def add(self, other: Counts) -> None:
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class Ordering(StrEnum):
@@ -48,87 +79,68 @@ class DedupUntil(StrEnum):
 
 class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lease_ms: Annotated[
-        int,
-        Meta(description="How long a claimed message is leased, unless the claim says otherwise."),
+        int, about("How long a claimed message is leased, unless the claim says otherwise.")
     ] = 30 * SECOND
-    delay_ms: Annotated[
-        int, Meta(description="How long a new message waits before it can be claimed.")
-    ] = 0
+    delay_ms: Annotated[int, about("How long a new message waits before it can be claimed.")] = 0
     retention_ms: Annotated[
-        int | None,
-        Meta(description="How long a message may wait before it is cancelled; null: for ever."),
+        int | None, about("How long a message may wait before it is cancelled; null: for ever.")
     ] = None
     max_attempts: Annotated[
-        int | None, Meta(description="After how many attempts a message dies; null: never.")
+        int | None, about("After how many attempts a message dies; null: never.")
     ] = 5
     dead_letter_queue: Annotated[
-        str | None, Meta(description="Where dead messages go; null: they stay in this queue.")
+        str | None, about("Where dead messages go; null: they stay in this queue.")
     ] = None
     ordering: Annotated[
-        Ordering,
-        Meta(description="Whether messages of one group are handled strictly one after the other."),
+        Ordering, about("Whether messages of one group are handled strictly one after the other.")
     ] = Ordering.STANDARD
     redelivery: Annotated[
         Redelivery,
-        Meta(
-            description="Where a message that comes back is put: at its old place or at the back."
-        ),
+        about("Where a message that comes back is put: at its old place or at the back."),
     ] = Redelivery.FRONT
     backoff: Annotated[
-        retry.Backoff,
-        Meta(description="How long a failed message waits before it can be claimed again."),
+        retry.Backoff, about("How long a failed message waits before it can be claimed again.")
     ] = retry.Exponential()
     max_body_bytes: Annotated[
-        int | None, Meta(description="The largest body accepted; null: the server's limit.")
+        int | None, about("The largest body accepted; null: the server's limit.")
     ] = None
     max_messages: Annotated[
-        int | None, Meta(description="How many messages the queue holds at most; null: no limit.")
+        int | None, about("How many messages the queue holds at most; null: no limit.")
     ] = None
-    dedup_window_ms: Annotated[int, Meta(description="How long a dedup key is remembered.")] = (
-        5 * MINUTE
-    )
+    dedup_window_ms: Annotated[int, about("How long a dedup key is remembered.")] = 5 * MINUTE
     dedup_by_content: Annotated[
-        bool, Meta(description="A message without a dedup key gets one: the SHA-256 of its body.")
+        bool, about("A message without a dedup key gets one: the SHA-256 of its body.")
     ] = False
     dedup_scope: Annotated[
-        DedupScope, Meta(description="Among which messages a dedup key must be unique.")
+        DedupScope, about("Among which messages a dedup key must be unique.")
     ] = DedupScope.QUEUE
     wait_ms: Annotated[
-        int | None,
-        Meta(description="How long a claim waits that names no time; null: it does not wait."),
+        int | None, about("How long a claim waits that names no time; null: it does not wait.")
     ] = None
-    labels: Annotated[dict[str, str], Meta(description="Labels of the queue, for people.")] = {}
+    labels: Annotated[dict[str, str], about("Labels of the queue, for people.")] = {}
     annotations: Annotated[
-        dict[str, str],
-        Meta(description="Texts that the server's other protocols keep with the queue."),
+        dict[str, str], about("Texts that the server's other protocols keep with the queue.")
     ] = {}
     max_crashes: Annotated[
-        int | None, Meta(description="After how many crashed workers a message dies; null: never.")
+        int | None, about("After how many crashed workers a message dies; null: never.")
     ] = 3
     max_leased: Annotated[
-        int | None,
-        Meta(description="How many messages may be leased at once; null: no limit."),
+        int | None, about("How many messages may be leased at once; null: no limit.")
     ] = None
     max_leased_per_group: Annotated[
-        int | None,
-        Meta(description="How many messages of one group may be leased at once; null: no limit."),
+        int | None, about("How many messages of one group may be leased at once; null: no limit.")
     ] = None
     rate: Annotated[
-        Rate | None,
-        Meta(description="How many messages may be claimed per period; null: no limit."),
+        Rate | None, about("How many messages may be claimed per period; null: no limit.")
     ] = None
     rate_per_group: Annotated[
         Rate | None,
-        Meta(
-            description="How many messages of one group may be claimed per period; null: no limit."
-        ),
+        about("How many messages of one group may be claimed per period; null: no limit."),
     ] = None
-    is_fair: Annotated[bool, Meta(description="Weighted fair sharing between groups.")] = False
+    is_fair: Annotated[bool, about("Weighted fair sharing between groups.")] = False
     weights: Annotated[
         dict[str, int],
-        Meta(
-            description='Weights of groups in a fair queue, 1 by default; "" stands for no group.'
-        ),
+        about('Weights of groups in a fair queue, 1 by default; "" stands for no group.'),
     ] = {}
 
     @property

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, SECOND
 
@@ -21,9 +21,9 @@ MAX_PER_MS = 366 * DAY
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    limit: Annotated[int, Meta(description="How many messages per period.")]
-    per_ms: Annotated[int, Meta(description="The length of the period.")] = SECOND
-    burst: Annotated[int, Meta(description="How many may be claimed at once after a pause.")] = 1
+    limit: Annotated[int, about("How many messages per period.")]
+    per_ms: Annotated[int, about("The length of the period.")] = SECOND
+    burst: Annotated[int, about("How many may be claimed at once after a pause.")] = 1
 
 
 class Bucket(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec import Meta
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.scaling.fleet_schedule import Period, limits_at
 from penstock.domain.scaling.fleet_sources import (
-    MOST,
+    MAX_NUMBER,
     OWN,
     AtLeastOne,
     NotNegative,
@@ -24,7 +24,7 @@ from penstock.domain.scaling.fleet_sources import (
     Text,
 )
 from penstock.domain.scaling.pressure import PressureLimits
-from penstock.domain.scaling.recommendation import MOST_REPLICAS, Profile
+from penstock.domain.scaling.recommendation import MAX_REPLICAS, Profile
 
 DEFAULT = "default"  # the profile that must exist
 
@@ -93,9 +93,9 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     queues: tuple[Text, ...] = ()  # instead of queue: several
     source: str = OWN
     profile: str = DEFAULT
-    min: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] = 0
-    max: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
-    interval_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = 10 * SECOND
+    min: Annotated[int, Meta(ge=0, le=MAX_REPLICAS)] = 0
+    max: Annotated[int, Meta(ge=1, le=MAX_REPLICAS)] = 5
+    interval_ms: Annotated[int, Meta(ge=SECOND, le=MAX_NUMBER)] = 10 * SECOND
     cooldown_runs: NotNegative = 0
     cooldown_up_runs: NotNegative | None = None  # None: the same as cooldown_runs
     cooldown_down_runs: NotNegative | None = None
@@ -137,7 +137,7 @@ class Fleets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The whole file.  For each group one autoscaler acts at a time, on any machine."""
 
     group: Text = DEFAULT
-    refresh_ms: Annotated[int, Meta(ge=SECOND, le=MOST)] = (
+    refresh_ms: Annotated[int, Meta(ge=SECOND, le=MAX_NUMBER)] = (
         5 * SECOND
     )  # how often the file is checked
     deadline_ms: AtLeastOne = 30 * SECOND  # for sources and managers to answer

@@ -12,10 +12,11 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.scaling.fleet import Fleet
 from penstock.domain.scaling.governor import FleetStanding, Governed, govern
+from penstock.domain.scaling.least_needed import Memory, least_needed, remember
 from penstock.domain.scaling.recommendation import (
     Inputs,
     Profile,
@@ -25,7 +26,6 @@ from penstock.domain.scaling.recommendation import (
     Sample,
     analyse,
 )
-from penstock.domain.scaling.thrashing import Memory, least_needed, remember
 
 FLAPPING = 3  # this many unexplained counts in a row are reported as trouble
 
@@ -77,19 +77,16 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    change: Annotated[int, Meta(description="The number of workers added; negative: removed.")]
-    wanted: Annotated[int, Meta(description="How many workers there should be.")]
-    reason: Annotated[
-        str, Meta(description="Why: one of the reasons that docs/autoscaling.md lists.")
-    ]
-    level: Annotated[int, Meta(description="The level of pressure, from 0 to 3.")] = 0
+    change: Annotated[int, about("The number of workers added; negative: removed.")]
+    wanted: Annotated[int, about("How many workers there should be.")]
+    reason: Annotated[str, about("Why: one of the reasons that docs/autoscaling.md lists.")]
+    level: Annotated[int, about("The level of pressure, from 0 to 3.")] = 0
     recommended: Annotated[
-        int | None, Meta(description="The change that the analyser recommended, before any limit.")
+        int | None, about("The change that the analyser recommended, before any limit.")
     ] = None
-    because: Annotated[str | None, Meta(description="Why the analyser recommended it.")] = None
+    because: Annotated[str | None, about("Why the analyser recommended it.")] = None
     inputs: Annotated[
-        Inputs | None,
-        Meta(description="What the recommendation is based on; null: the run ended before."),
+        Inputs | None, about("What the recommendation is based on; null: the run ended before.")
     ] = None
 
     @property

@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from penstock.domain.datetimes import instant_of, moment_of
 from penstock.domain.limits import MINUTE
-from penstock.domain.scaling.recommendation import MOST_REPLICAS
+from penstock.domain.scaling.recommendation import MAX_REPLICAS
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])|24:00")
@@ -29,8 +29,8 @@ class Period(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     from_: str = msgspec.field(default="00:00", name="from")
     to: str = "24:00"  # if not later than `from`: on the next day
     zone: str = "UTC"
-    min: Annotated[int, Meta(ge=0, le=MOST_REPLICAS)] | None = None  # None: as without the period
-    max: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] | None = None
+    min: Annotated[int, Meta(ge=0, le=MAX_REPLICAS)] | None = None  # None: as without the period
+    max: Annotated[int, Meta(ge=1, le=MAX_REPLICAS)] | None = None
 
     def __post_init__(self) -> None:
         _weekdays(self.days)

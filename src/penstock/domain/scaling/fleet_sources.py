@@ -13,10 +13,10 @@ from msgspec import Meta
 from penstock.domain.limits import DAY, SECOND
 
 OWN = "own"  # the source that always exists
-MOST = 366 * DAY  # as a duration, a year; as a count, more than any fleet has
+MAX_NUMBER = 366 * DAY  # as a duration, a year; as a count, more than any fleet has
 
-AtLeastOne = Annotated[int, Meta(ge=1, le=MOST)]
-NotNegative = Annotated[int, Meta(ge=0, le=MOST)]
+AtLeastOne = Annotated[int, Meta(ge=1, le=MAX_NUMBER)]
+NotNegative = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 Text = Annotated[str, Meta(min_length=1)]
 
 

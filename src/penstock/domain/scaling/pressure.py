@@ -13,6 +13,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.errors import FleetsRefused
 
 MEMORY = "memory"
@@ -28,12 +29,10 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
 
     memory_percent: Annotated[
         float | None,
-        Meta(
-            description="Memory in use on the fullest node of the broker, in percent of its limit."
-        ),
+        about("Memory in use on the fullest node of the broker, in percent of its limit."),
     ] = None
     disk_free_mb: Annotated[
-        int | None, Meta(description="The least free space of a disk of the broker, in MB.")
+        int | None, about("The least free space of a disk of the broker, in MB.")
     ] = None
 
 

@@ -24,9 +24,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from penstock.domain.described import about
 from penstock.domain.errors import ReplicasUnavailable, SourceUnavailable
 
-MOST_REPLICAS = 1_000_000  # beyond this a number is a mistake
+MAX_REPLICAS = 1_000_000  # beyond this a number is a mistake
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,7 +35,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     backlog_goal_s: Annotated[int, Meta(ge=0, le=10**9)] = 300  # 0: no such goal
     messages_per_worker: Annotated[int, Meta(ge=1, le=10**9)] | None = None  # instead of it
     oldest_goal_ms: Annotated[int, Meta(ge=1, le=10**12)] | None = None
-    most_up: Annotated[int, Meta(ge=1, le=MOST_REPLICAS)] = 5
+    most_up: Annotated[int, Meta(ge=1, le=MAX_REPLICAS)] = 5
     count_leased: bool = False  # leased messages count as backlog, too
     keep_busy: bool = False  # keep one worker while messages are leased
 
@@ -52,47 +53,44 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Staged(msgspec.Struct, frozen=True):
     """A queue whose messages will arrive in the one that is worked on."""
 
-    queue: Annotated[str, Meta(description="The name of the staging queue.")]
-    ready: Annotated[int, Meta(description="Messages that wait there.")]
-    publish_rate: Annotated[float, Meta(description="Messages that arrive there per second.")] = 0.0
+    queue: Annotated[str, about("The name of the staging queue.")]
+    ready: Annotated[int, about("Messages that wait there.")]
+    publish_rate: Annotated[float, about("Messages that arrive there per second.")] = 0.0
 
 
 class QueueLoad(msgspec.Struct, frozen=True):
     """One of several queues of a fleet."""
 
-    queue: Annotated[str, Meta(description="The name of the queue.")]
-    ready: Annotated[int, Meta(description="Messages that can be claimed.")]
-    leased: Annotated[int, Meta(description="Messages that are leased.")] = 0
+    queue: Annotated[str, about("The name of the queue.")]
+    ready: Annotated[int, about("Messages that can be claimed.")]
+    leased: Annotated[int, about("Messages that are leased.")] = 0
     oldest_ms: Annotated[
-        int | None, Meta(description="The age of the oldest message that can be claimed.")
+        int | None, about("The age of the oldest message that can be claimed.")
     ] = None
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One reading of a fleet's queues.  Rates are per second; one that is not reported is 0."""
 
-    ready: Annotated[int, Meta(description="Messages that can be claimed.")]
-    leased: Annotated[int, Meta(description="Messages that are leased.")] = 0
-    consume_rate: Annotated[float, Meta(description="Messages claimed per second.")] = 0.0
-    publish_rate: Annotated[float, Meta(description="Messages that arrive per second.")] = 0.0
+    ready: Annotated[int, about("Messages that can be claimed.")]
+    leased: Annotated[int, about("Messages that are leased.")] = 0
+    consume_rate: Annotated[float, about("Messages claimed per second.")] = 0.0
+    publish_rate: Annotated[float, about("Messages that arrive per second.")] = 0.0
     oldest_ms: Annotated[
         int | None,
-        Meta(
-            description="The age of the oldest message that can be claimed; null: none, or unknown."
-        ),
+        about("The age of the oldest message that can be claimed; null: none, or unknown."),
     ] = None
-    staged: Annotated[tuple[Staged, ...], Meta(description="Its staging queues.")] = ()
+    staged: Annotated[tuple[Staged, ...], about("Its staging queues.")] = ()
     queues: Annotated[
-        tuple[QueueLoad, ...], Meta(description="Each of its queues, where it has several.")
+        tuple[QueueLoad, ...], about("Each of its queues, where it has several.")
     ] = ()
 
 
 class Replicas(msgspec.Struct, frozen=True, kw_only=True):
-    running: Annotated[int, Meta(description="Workers that run.")]
-    starting: Annotated[int, Meta(description="Workers that start.")] = 0
+    running: Annotated[int, about("Workers that run.")]
+    starting: Annotated[int, about("Workers that start.")] = 0
     requested: Annotated[
-        int,
-        Meta(description="Workers that were requested, including those that wait to be started."),
+        int, about("Workers that were requested, including those that wait to be started.")
     ]
 
     @property
@@ -118,54 +116,43 @@ class ScalingReason(StrEnum):
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a recommendation is based on; None: it was not needed."""
 
-    running: Annotated[int, Meta(description="Workers that ran.")]
-    starting: Annotated[int, Meta(description="Workers that started.")]
+    running: Annotated[int, about("Workers that ran.")]
+    starting: Annotated[int, about("Workers that started.")]
     requested: Annotated[
-        int,
-        Meta(description="Workers that were requested, including those that waited to be started."),
+        int, about("Workers that were requested, including those that waited to be started.")
     ]
-    samples: Annotated[
-        int, Meta(description="How many samples there were since the last decision.")
-    ]
-    samples_needed: Annotated[int, Meta(description="How many samples a decision needs.")]
+    samples: Annotated[int, about("How many samples there were since the last decision.")]
+    samples_needed: Annotated[int, about("How many samples a decision needs.")]
     backlog_goal_s: Annotated[
-        int,
-        Meta(
-            description="The seconds within which the backlog should be cleared; 0: no such goal."
-        ),
+        int, about("The seconds within which the backlog should be cleared; 0: no such goal.")
     ]
     messages_per_worker: Annotated[
-        int | None, Meta(description="How many waiting messages one worker should have.")
+        int | None, about("How many waiting messages one worker should have.")
     ] = None
     oldest_goal_ms: Annotated[
-        int | None, Meta(description="The age that the oldest message should not exceed.")
+        int | None, about("The age that the oldest message should not exceed.")
     ] = None
-    ready: Annotated[int | None, Meta(description="Messages that could be claimed.")] = None
-    leased: Annotated[int | None, Meta(description="Messages that were leased.")] = None
-    staged: Annotated[int | None, Meta(description="Messages in the staging queues.")] = None
-    backlog: Annotated[int | None, Meta(description="The messages that count as backlog.")] = None
+    ready: Annotated[int | None, about("Messages that could be claimed.")] = None
+    leased: Annotated[int | None, about("Messages that were leased.")] = None
+    staged: Annotated[int | None, about("Messages in the staging queues.")] = None
+    backlog: Annotated[int | None, about("The messages that count as backlog.")] = None
     oldest_ms: Annotated[
-        int | None, Meta(description="The age of the oldest message that could be claimed.")
+        int | None, about("The age of the oldest message that could be claimed.")
     ] = None
-    average_backlog: Annotated[
-        float | None, Meta(description="The average backlog of the samples.")
-    ] = None
-    consume_rate: Annotated[
-        float | None, Meta(description="Messages claimed per second, on average.")
-    ] = None
+    average_backlog: Annotated[float | None, about("The average backlog of the samples.")] = None
+    consume_rate: Annotated[float | None, about("Messages claimed per second, on average.")] = None
     publish_rate: Annotated[
-        float | None, Meta(description="Messages that arrived per second, on average.")
+        float | None, about("Messages that arrived per second, on average.")
     ] = None
     staged_publish_rate: Annotated[
-        float | None,
-        Meta(description="Messages that arrived in the staging queues per second, on average."),
+        float | None, about("Messages that arrived in the staging queues per second, on average.")
     ] = None
     rate_per_worker: Annotated[
-        float | None, Meta(description="Messages that one worker claimed per second, on average.")
+        float | None, about("Messages that one worker claimed per second, on average.")
     ] = None
-    needed: Annotated[
-        int | None, Meta(description="How many workers clear the backlog within the goal.")
-    ] = None
+    needed: Annotated[int | None, about("How many workers clear the backlog within the goal.")] = (
+        None
+    )
 
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,7 +231,7 @@ def check_reading(sample: Sample) -> Sample:
 def check_replicas(replicas: Replicas) -> Replicas:
     """Return them, or raise ReplicasUnavailable if they are impossible."""
     for count in (replicas.running, replicas.starting, replicas.requested):
-        if not 0 <= count <= MOST_REPLICAS:
+        if not 0 <= count <= MAX_REPLICAS:
             raise ReplicasUnavailable(f"the manager reports {count} replicas, which is impossible")
     return replicas
 
@@ -277,7 +264,7 @@ def _needed(inputs: Inputs, profile: Profile, total: int) -> tuple[int, ScalingR
 def _needed_by_count(inputs: Inputs, per_worker: int, total: int) -> tuple[int, ScalingReason]:
     if not inputs.average_backlog and not inputs.staged_publish_rate:
         return 0, ScalingReason.IDLE
-    needed = max(1, min(math.ceil((inputs.backlog or 0) / per_worker), MOST_REPLICAS))
+    needed = max(1, min(math.ceil((inputs.backlog or 0) / per_worker), MAX_REPLICAS))
     return needed, _direction(needed, total)
 
 
@@ -299,7 +286,7 @@ def _needed_by_rate(inputs: Inputs, goal_s: float, total: int) -> tuple[int, Sca
     if inputs.rate_per_worker is not None:
         # The current backlog with an average rate, as in autoscale-workload-rabbit.
         by_goal = (inputs.backlog or 0) / goal_s / inputs.rate_per_worker
-        needed = max(floor, math.floor(min(by_goal, MOST_REPLICAS) + 0.5))
+        needed = max(floor, math.floor(min(by_goal, MAX_REPLICAS) + 0.5))
         return needed, _direction(needed, total)
     if inputs.consume_rate:
         return floor, _direction(floor, total)  # no consumer is left

@@ -4,11 +4,19 @@
     advance(schedule, plan) ──▶ the schedule after that
 
 Pure: `now` comes in as a value.
+
+Versions of an application run side by side during a deployment, and the old one still declares what
+the new one has dropped.  Each worker registers with its application's name and a digest of its
+declarations: while a worker of the same application with another digest is alive, nothing is
+retired.  So declarations do not flap, and in the end those of the remaining version stay.
+
+Work without an owner was created by an operator and is never retired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import islice
 
@@ -21,11 +29,18 @@ from penstock.domain.limits import DAY, MAX_INSTANT, MINUTE, SECOND
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import DedupUntil, check_name
 from penstock.domain.schedule import cron
+from penstock.domain.worker import Worker, is_alive
 
 MAX_MISSED = 1_000  # firings that one look may find; the next look finds the rest
 LATE_MS = MINUTE  # after that a firing counts as missed, not just late
 SCHEDULE = "penstock.schedule"  # attributes of each sent message
 FIRE_AT = "penstock.fire_at"
+# Labels of a worker.
+APPLICATION = "penstock.application"
+DECLARES = "penstock.recurring"
+RETIRED = "recurring_retired"  # a kind of fact
+# A worker declares before it registers; until then, other workers must not retire its declarations.
+YOUNG_MS = MINUTE
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unknown_fields=True):
@@ -269,3 +284,30 @@ def _caught_up(policy: CatchUp, due: list[int], now: int) -> tuple[int, ...]:
 def _to_text(instant: int) -> str:
     moment = moment_of(instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def owner_labels(owner: str, declared: Iterable[str]) -> dict[str, str]:
+    """The labels of a worker with these declarations."""
+    return {APPLICATION: owner, DECLARES: digest(declared)}
+
+
+def digest(declared: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(set(declared))).encode()).hexdigest()[:16]
+
+
+def is_dropped(schedule: Schedule, *, owner: str, declared: Collection[str], now: int) -> bool:
+    """Whether this application declared it before, and no longer does."""
+    is_mine = schedule.owner == owner and schedule.name not in declared
+    return is_mine and now - schedule.created_at >= YOUNG_MS
+
+
+def is_contested(
+    workers: Iterable[Worker], *, owner: str, declared: Iterable[str], now: int
+) -> bool:
+    """Whether another version of the application, with other declarations, is alive."""
+    mine = digest(declared)
+    return any(
+        worker.labels.get(APPLICATION) == owner and worker.labels.get(DECLARES) != mine
+        for worker in workers
+        if is_alive(worker, now=now)
+    )

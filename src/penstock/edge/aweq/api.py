@@ -12,14 +12,13 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings, Redelivery
 from penstock.edge.aweq import answers, requests
-from penstock.edge.chunks import bring_all_back
+from penstock.edge.chunks import make_due_claimable
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import MessageService
-from penstock.services.protocol_queue import ProtocolQueue
-from penstock.services.queues import QueueService
+from penstock.services.queues import ProtocolQueue, QueueService
 from penstock.settings.values import AweqSettings
 
 _KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -30,7 +29,7 @@ class AweqApi:
         self,
         messages: MessageService,
         queues: QueueService,
-        room: WaitingRoom,
+        waiting: WaitingClaims,
         *,
         settings: AweqSettings,
         reap_interval_ms: int,
@@ -38,7 +37,7 @@ class AweqApi:
     ) -> None:
         self._messages = messages
         self._queues = queues
-        self._room = room
+        self._waiting = waiting
         self._settings = settings
         self._reap_interval_ms = reap_interval_ms
         self._limits = limits
@@ -109,7 +108,7 @@ class AweqApi:
             return answers.received([], wanted=wanted)
 
         async def do(queue: Queue) -> Response:
-            claimed = await self._room.claim(
+            claimed = await self._waiting.claim(
                 queue,
                 limit=wanted,
                 wait_ms=0,
@@ -144,7 +143,7 @@ class AweqApi:
 
     async def stats(self, request: Request) -> Response:
         async def do(queue: Queue) -> Response:
-            await bring_all_back(self._queues, queue.name)  # expired checkouts count as queued
+            await make_due_claimable(self._queues, queue.name)  # expired checkouts count as queued
             counts = (await self._queues.get(queue.name)).counts
             return answers.stats(
                 queued=counts.ready + counts.waiting,

@@ -15,8 +15,7 @@ from penstock.edge.native.wire import decode
 from penstock.edge.server.app import cookie
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
-from penstock.services.keys import Keyring
-from penstock.services.logins import LoggedIn, LoginService
+from penstock.services.access import Keyring, LoggedIn, LoginService
 from penstock.version import __version__
 
 POLICY = (

@@ -35,7 +35,7 @@ from penstock.edge.server.request import Request, Respond, Response, json_respon
 from penstock.edge.server.router import HttpRoute
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.deliveries import DeliveryService
+from penstock.services.routes import DeliveryService
 
 QUEUE = b"x-queue"
 DUPLICATE_CHECK = b"x-duplicate-check"

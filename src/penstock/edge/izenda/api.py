@@ -33,11 +33,10 @@ from penstock.edge.server.request import Request, Respond, Response, json_respon
 from penstock.edge.server.router import HttpRoute
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import MessageService, MessageView
-from penstock.services.protocol_queue import ProtocolQueue
-from penstock.services.task_leases import TaskLeases
-from penstock.services.workers import WorkerService
+from penstock.services.queues import ProtocolQueue
+from penstock.services.workers import TaskLeases, WorkerService
 
 _new_task = msgspec.json.Decoder(wire.NewTaskIn)
 _dequeue = msgspec.json.Decoder(wire.NextTaskIn)
@@ -50,7 +49,7 @@ class TaskApi:
         self,
         messages: MessageService,
         workers: WorkerService,
-        room: WaitingRoom,
+        waiting: WaitingClaims,
         queue: ProtocolQueue,
         task_leases: TaskLeases,
         clock: Clock,
@@ -60,7 +59,7 @@ class TaskApi:
     ) -> None:
         self._messages = messages
         self._workers = workers
-        self._room = room
+        self._waiting = waiting
         self._queue = queue
         self._task_leases = task_leases
         self._clock = clock
@@ -101,7 +100,7 @@ class TaskApi:
 
         async def do(queue: Queue) -> Response:
             now = self._clock.now()
-            claimed = await self._room.claim(
+            claimed = await self._waiting.claim(
                 queue,
                 # Do not give a task to a worker that no longer counts as alive.
                 wait_ms=min(wanted.wait_ms, max(0, worker.alive_until - now)),

@@ -17,13 +17,12 @@ from penstock.domain.errors import (
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute, Refuse, Router
-from penstock.services.keys import Keyring
-from penstock.services.logins import LoginService
+from penstock.services.access import Keyring, LoginService
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK = frozenset({b"", b"localhost", b"127.0.0.1", b"[::1]"})  # HTTP/1.0 has no host
 _HOST = re.compile(rb"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
-_MOST_REMEMBERED = 100  # host headers with different ports
+_MAX_REMEMBERED = 100  # host headers with different ports
 
 
 class App:
@@ -164,7 +163,7 @@ def _refusal(refuse: Refuse, request: Request, error: Exception) -> Response:
 
 
 def _remember(known: set[bytes], value: bytes) -> None:
-    if len(known) < _MOST_REMEMBERED:
+    if len(known) < _MAX_REMEMBERED:
         known.add(value)
 
 

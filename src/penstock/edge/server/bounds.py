@@ -5,7 +5,7 @@ from __future__ import annotations
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 100
 MAX_PIPELINED = 32  # reading pauses at this number of pipelined requests
-MOST_PIPELINED = 1_000  # a single read may contain this many
+MAX_UNANSWERED = 1_000  # a single read may contain this many
 
 # A proxy and this server could interpret duplicates of these headers differently.
 ONCE = frozenset({b"host", b"authorization", b"content-type", b"origin", b"expect"})

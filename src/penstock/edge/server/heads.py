@@ -13,7 +13,7 @@ from penstock.edge.server.request import Request
 
 _END = b"\r\n\r\n"
 _LONGEST = 1_024  # bytes; bounds the memory of the cache
-_MOST_REMEMBERED = 1_000
+_MAX_REMEMBERED = 1_000
 # Requests with the first two need more than the body: an interim response, and a check whether
 # encoded bodies are accepted.  The values of the others never repeat.
 _SPECIAL = frozenset({b"expect", b"content-encoding", b"traceparent", b"x-amz-date"})
@@ -43,7 +43,7 @@ class Heads:
             return
         headers = request.headers
         if _SPECIAL.isdisjoint(headers):
-            if len(self._known) >= _MOST_REMEMBERED:
+            if len(self._known) >= _MAX_REMEMBERED:
                 self._known.clear()
             like = Request(request.method, request.path, request.query_bytes, headers, b"")
             self._known[data[:size]] = (len(data), like)

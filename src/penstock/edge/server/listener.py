@@ -12,7 +12,7 @@ from penstock.edge.server.tls import TlsListener, listen
 from penstock.edge.server.traffic import Traffic
 from penstock.ports.clock import Clock
 from penstock.supervision.health import Health, NodePart
-from penstock.supervision.tasks import start_supervised
+from penstock.supervision.threads import start_supervised
 
 SWEEP_SECONDS = 1.0
 _BACKLOG = 1024

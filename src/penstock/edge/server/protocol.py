@@ -305,8 +305,8 @@ class HttpConnection(asyncio.Protocol):
         if self._request is None and not self._waiting and not self._is_clogged:
             self._serve(request, keep_alive)
             return
-        if len(self._waiting) >= bounds.MOST_PIPELINED and not isinstance(request, PenstockError):
-            self._stop(InvalidRequest(f"more than {bounds.MOST_PIPELINED} pipelined requests"))
+        if len(self._waiting) >= bounds.MAX_UNANSWERED and not isinstance(request, PenstockError):
+            self._stop(InvalidRequest(f"more than {bounds.MAX_UNANSWERED} pipelined requests"))
         self._waiting.append((request, keep_alive))
         if len(self._waiting) >= bounds.MAX_PIPELINED:
             self._transport.pause_reading()

@@ -18,7 +18,7 @@ from penstock.edge.server.request import Handler, Request, Response
 _ANYTHING = re.compile(".+", re.DOTALL)
 _CACHED = frozenset({"queue"})  # path parameters with few distinct values, unlike ids
 _SHORT = 150  # characters; bounds the memory of the cache
-_MOST_REMEMBERED = 20_000
+_MAX_REMEMBERED = 20_000
 
 
 Refuse = Callable[[Request, PenstockError], Response]
@@ -74,7 +74,7 @@ class Router:
         if found is None:
             found = self._look_up(method, path)
             if len(path) <= _SHORT and found[1].keys() <= _CACHED:
-                if len(self._found) >= _MOST_REMEMBERED:
+                if len(self._found) >= _MAX_REMEMBERED:
                     self._found.clear()
                 self._found[method, path] = found
         return found

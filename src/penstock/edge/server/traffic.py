@@ -12,7 +12,7 @@ from penstock.domain.errors import PenstockError
 from penstock.edge.server.heads import Heads
 from penstock.edge.server.request import Handler, Request, Response
 
-MOST_BUFFERED_BYTES = 128 * 1024 * 1024
+MAX_BUFFERED_BYTES = 128 * 1024 * 1024
 
 
 class Connection(Protocol):
@@ -45,7 +45,7 @@ class Traffic:
         receive_timeout: float,
         idle_timeout: float,
         max_connections: int,
-        max_buffered_bytes: int = MOST_BUFFERED_BYTES,
+        max_buffered_bytes: int = MAX_BUFFERED_BYTES,
     ) -> None:
         self.handle = handle
         self.refuse = refuse

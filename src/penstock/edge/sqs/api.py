@@ -32,7 +32,7 @@ from penstock.edge.sqs.wire.operations import (
     SqsOperation,
     WireProtocol,
 )
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.wiring.broker import Broker
 
 SQS = "sqs"
@@ -40,7 +40,9 @@ _QUEUE_PATH = "/{account:[0-9]{12}}/{queue}"
 
 
 class SqsApi:
-    def __init__(self, broker: Broker, room: WaitingRoom, *, scheme: str, home: Handler) -> None:
+    def __init__(
+        self, broker: Broker, waiting: WaitingClaims, *, scheme: str, home: Handler
+    ) -> None:
         self._settings = broker.settings.sqs
         self._keyring = broker.keyring
         self._wall = broker.wall
@@ -48,7 +50,7 @@ class SqsApi:
         self._proxies = networks(broker.settings.server.trusted_proxies or "")
         self._home = home  # what a browser gets at `/`
         self._ids = request_ids(broker.dice.digits(20))
-        self._operations = _operations(broker, room)
+        self._operations = _operations(broker, waiting)
 
     def routes(self) -> list[HttpRoute]:
         return [
@@ -113,13 +115,13 @@ def request_ids(digits: str) -> Iterator[str]:
 Operate = Callable[[SqsCall], AnyAnswer]
 
 
-def _operations(broker: Broker, room: WaitingRoom) -> dict[str, Operate]:
+def _operations(broker: Broker, waiting: WaitingClaims) -> dict[str, Operate]:
     lookup = QueueLookup(broker.directory, account=broker.settings.sqs.account)
     limits = broker.settings.limits
     most = limits.max_body_bytes
     sending = SendActions(broker.messages, lookup, max_bytes=most)
     receiving = ReceiveActions(
-        broker.messages, broker.queues, lookup, room, max_wait_ms=limits.max_wait_ms
+        broker.messages, broker.queues, lookup, waiting, max_wait_ms=limits.max_wait_ms
     )
     visibility = VisibilityActions(broker.messages, lookup, broker.clock)
     queues = QueueActions(broker.queues, lookup, broker.clock, max_body_bytes=most)

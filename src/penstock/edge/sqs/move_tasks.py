@@ -17,7 +17,7 @@ from penstock.domain.errors import (
     TargetNotFound,
 )
 from penstock.domain.message.move_task import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
-from penstock.edge.chunks import bring_all_back
+from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
@@ -80,7 +80,7 @@ class MoveTaskActions:
             raise invalid_value(rate, "MaxNumberOfMessagesPerSecond", reason)
         await self._check_is_dead_letter_queue(source)
         # Messages that were received with a visibility timeout of 0 are moved as well.
-        await bring_all_back(self._queues, source)
+        await make_due_claimable(self._queues, source)
         try:
             task = await self._moves.start(source, target=target, max_per_second=rate)
         except TargetNotFound:  # a subclass of QueueNotFound

@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.chunks import bring_all_back
+from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs import permissions
 from penstock.edge.sqs.errors import (
     SqsError,
@@ -141,7 +141,7 @@ class QueueActions:
         queue = await self._lookup.queue(call)
         wanted = attributes.check_names(given.AttributeNames)
         if wanted & _COUNTERS or attributes.ALL in wanted:
-            await bring_all_back(
+            await make_due_claimable(
                 self._queues, queue.name
             )  # messages that have become due count as visible
         view = await self._queues.get(queue.name)
@@ -324,7 +324,7 @@ def _figures(call: SqsCall, view: QueueView) -> Figures:
 
 
 def _retention(call: SqsCall) -> int:
-    return attributes.LEAST_RETENTION if call.settings.limits == "strict" else 1
+    return attributes.MIN_RETENTION if call.settings.limits == "strict" else 1
 
 
 def _no_more_than_fit(queue: str, tags: dict[str, str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
 from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.store import Claimed
-from penstock.runtime.waiting_claims import WaitingRoom
+from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.messages import MessageService
 from penstock.services.queues import QueueService
 
@@ -31,14 +31,14 @@ class ReceiveActions:
         messages: MessageService,
         queues: QueueService,
         lookup: QueueLookup,
-        room: WaitingRoom,
+        waiting: WaitingClaims,
         *,
         max_wait_ms: int,
     ) -> None:
         self._messages = messages
         self._queues = queues
         self._lookup = lookup
-        self._room = room
+        self._waiting = waiting
         self._max_wait_ms = max_wait_ms
 
     def receive(self, call: SqsCall) -> AnyAnswer:
@@ -69,7 +69,7 @@ class ReceiveActions:
                 return ReceiveMessageResult()
             raise over_limit(f"More than {MAX_IN_FLIGHT} messages would be in flight.")
         try:
-            claimed = await self._room.claim(
+            claimed = await self._waiting.claim(
                 queue,
                 limit=_limit(given),
                 wait_ms=min(wait_ms, self._max_wait_ms),

@@ -18,8 +18,8 @@ from penstock.domain.scaling.recommendation import Replicas
 
 NAMES = ("fleet", "wanted", "current", "change")
 _FIELD = re.compile(r"\{([a-z]+)\}")  # other braces are the program's own
-_MOST_CHARS = 300
-_MOST_BYTES = 64 * 1024
+_MAX_CHARS = 300
+_MAX_BYTES = 64 * 1024
 
 
 class _Counted(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class CommandReplicas:
             parsed = msgspec.json.decode(output, type=int | _Counted)
         except msgspec.MsgspecError:
             raise self._trouble(
-                f"{self._spec.count[0]} printed {output[:_MOST_CHARS]!r}, which is not a number"
+                f"{self._spec.count[0]} printed {output[:_MAX_CHARS]!r}, which is not a number"
             ) from None
         counted = _Counted(parsed) if isinstance(parsed, int) else parsed
         requested = counted.requested
@@ -60,7 +60,7 @@ class CommandReplicas:
         self._run(self._spec.scale, {"fleet": self._fleet, **fields})
         self._wanted = wanted
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         """Does nothing: the platform behind the command restarts workers."""
 
     def close(self) -> None:
@@ -111,9 +111,9 @@ def _check(place: str, words: Sequence[str], known: Sequence[str]) -> None:
 
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
-    return file.read(_MOST_BYTES).decode(errors="replace")
+    return file.read(_MAX_BYTES).decode(errors="replace")
 
 
 def _last_line(text: str) -> str:
     lines = text.strip().splitlines()
-    return lines[-1].strip()[:_MOST_CHARS] if lines else ""
+    return lines[-1].strip()[:_MAX_CHARS] if lines else ""

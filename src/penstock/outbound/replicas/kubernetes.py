@@ -20,7 +20,7 @@ from penstock.domain.errors import FleetsRefused, ReplicasUnavailable, StoreUnav
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.scaling.fleet import Kubernetes
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.ports.fleet_registry import FleetRegistry
+from penstock.ports.scaling import FleetRegistry
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class KubernetesReplicas:
 
         self._run(do, tries=_TRIES)
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         """Does nothing: Kubernetes restarts pods."""
 
     def close(self) -> None:

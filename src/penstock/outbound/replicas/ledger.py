@@ -25,7 +25,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
     replica: str  # its label in the registry
     pid: int
-    birth: str
+    start_time: str = msgspec.field(name="birth")
     started_at: int
     by: tuple[int, str]  # the autoscaler: its pid and its start
     ending_since: int | None = None  # when it was asked to end

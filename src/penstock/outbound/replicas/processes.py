@@ -36,12 +36,11 @@ from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.scaling.fleet import Processes
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.outbound.replicas import crash_backoff
-from penstock.outbound.replicas.launch import Launch
+from penstock.outbound.replicas.launch import Launch, orphans, send, start_time
 from penstock.outbound.replicas.ledger import Ledger, LedgerState, Started
-from penstock.outbound.replicas.process_table import birth, orphans, send
 from penstock.outbound.replicas.registered import RegisteredReplicas, others
 from penstock.ports.clock import Clock, Dice
-from penstock.ports.fleet_registry import FleetMember, FleetRegistry
+from penstock.ports.scaling import FleetMember, FleetRegistry
 
 _log = logging.getLogger("penstock.fleets")
 
@@ -87,7 +86,7 @@ class ProcessReplicas:
         self._dice = dice
         self._ledger = Ledger(folder, fleet)
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._me = (os.getpid(), birth(os.getpid()) or "")
+        self._me = (os.getpid(), start_time(os.getpid()) or "")
         self._has_acted = False
         self._lock = threading.Lock()
         start_ms = 0 if spec.run else _START_MS
@@ -117,7 +116,7 @@ class ProcessReplicas:
             elif more < 0:
                 self._end_some(-more, state, members, now)
 
-    def tend(self, *, now: int) -> None:
+    def maintain(self, *, now: int) -> None:
         with self._lock, self._ledger.open() as state:
             self._has_acted = True
             self._remove_ended(state, now)
@@ -144,7 +143,7 @@ class ProcessReplicas:
                 return
             state.owed = 0
             for one in self._living(state):
-                if one.by == self._me or birth(one.by[0]) != one.by[1]:
+                if one.by == self._me or start_time(one.by[0]) != one.by[1]:
                     self._end(one, state, now)
         name = f"penstock-end-of-{self._fleet}"
         threading.Thread(target=self._wait_for_ends, args=(now,), name=name).start()
@@ -165,7 +164,7 @@ class ProcessReplicas:
         return [one for one in state.started if one.ending_since is None and self._is_alive(one)]
 
     def _is_alive(self, one: Started) -> bool:
-        return birth(one.pid) == one.birth or bool(self._orphans(one))
+        return start_time(one.pid) == one.start_time or bool(self._orphans(one))
 
     def _orphans(self, one: Started) -> list[int]:
         return orphans(one.pid, self._launch.mark(one.replica)) if self._spec.run else []
@@ -202,7 +201,7 @@ class ProcessReplicas:
                 Started(
                     replica=replica,
                     pid=child.pid,
-                    birth=birth(child.pid) or "",
+                    start_time=start_time(child.pid) or "",
                     started_at=now,
                     by=self._me,
                 )
@@ -249,7 +248,7 @@ class ProcessReplicas:
                 self._signal(one, signal.SIGKILL, to_group=True)
 
     def _signal(self, one: Started, number: signal.Signals, *, to_group: bool) -> None:
-        if not send(one.pid, one.birth, number, to_group=to_group) and self._orphans(one):
+        if not send(one.pid, one.start_time, number, to_group=to_group) and self._orphans(one):
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, number)
 

@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.domain.limits import DAY, MINUTE
-from penstock.pipeline.demo.chance import Ints
 from penstock.pipeline.demo.columns import texts
-from penstock.pipeline.demo.story import CANCELLED, DEAD, DONE, QUEUES, DemoMessages
+from penstock.pipeline.demo.scenario import CANCELLED, DEAD, DONE, QUEUES, DemoMessages, Ints
 
 _A_DAY = DAY // MINUTE
 

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.pipeline.demo.chance import Ints, words
-from penstock.pipeline.demo.story import (
+from penstock.pipeline.demo.scenario import (
     CANCELLED,
     DEAD,
     DONE,
@@ -18,6 +17,8 @@ from penstock.pipeline.demo.story import (
     QUEUES,
     WORKERS,
     DemoMessages,
+    Ints,
+    words,
 )
 
 WORKER_IDS = tuple(f"{number:032x}" for number in range(1, WORKERS + 1))

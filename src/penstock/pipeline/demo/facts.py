@@ -8,7 +8,7 @@ from penstock.domain import worker as workers
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.pipeline.demo.columns import WORKER_IDS
-from penstock.pipeline.demo.story import BROKEN_QUEUE, OUTAGE_FROM, OUTAGE_MS, QUEUES
+from penstock.pipeline.demo.scenario import BROKEN_QUEUE, OUTAGE_FROM, OUTAGE_MS, QUEUES
 
 _SCALING = "scaling_decision"
 _PROBE_EVERY = 2 * MINUTE

@@ -15,7 +15,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable, Range
 from penstock.domain.limits import DAY
-from penstock.pipeline.demo import story
+from penstock.pipeline.demo import scenario
 from penstock.pipeline.demo.backlog import Counters
 from penstock.pipeline.demo.columns import Attempts, history
 from penstock.pipeline.demo.facts import facts
@@ -38,19 +38,19 @@ def make(
         raise InvalidRequest(f"{folder} already contains a lake; name another folder")
     writer = _Writer(folder)
     counters = Counters(first_midnight, days)
-    carried: list[story.DemoMessages] = []
+    carried: list[scenario.DemoMessages] = []
     carried_attempts: list[Attempts] = []
     first_no = 1
-    for day, count in enumerate(story.messages_of_days(messages, days)):
+    for day, count in enumerate(scenario.messages_of_days(messages, days)):
         midnight = first_midnight + day * DAY
         is_outage = day == days // 2
-        past = story.sent_on(
+        past = scenario.sent_on(
             day, messages=count, first_no=first_no, midnight=midnight, is_outage=is_outage
         )
         first_no += count
         counters.add(past)
         carried_attempts.append(Attempts(past))
-        carried = [_write_history(writer, story.join([*carried, past]), midnight)]
+        carried = [_write_history(writer, scenario.join([*carried, past]), midnight)]
         carried_attempts = [_write_attempts(writer, each, midnight) for each in carried_attempts]
         writer.write_rows(
             lake.FACTS, midnight, facts(midnight, is_first=day == 0, is_outage=is_outage)
@@ -60,7 +60,9 @@ def make(
     return writer.rows
 
 
-def _write_history(writer: _Writer, past: story.DemoMessages, midnight: int) -> story.DemoMessages:
+def _write_history(
+    writer: _Writer, past: scenario.DemoMessages, midnight: int
+) -> scenario.DemoMessages:
     """Returns the messages that end on a later day."""
     is_today = past.finished_at < midnight + DAY
     today = past.take(is_today)

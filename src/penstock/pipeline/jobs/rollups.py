@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from penstock.domain.limits import MINUTE, NUL
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
-from penstock.pipeline.rolling import (
+from penstock.pipeline.minute_sums import (
     DIMENSIONS,
     MEASURES,
     NO_NAME,

@@ -41,7 +41,7 @@ class Backtest(msgspec.Struct, frozen=True, kw_only=True):
     flaps: int
 
 
-class Crew:
+class SimulatedFleet:
     """The simulated workers and their backlog at one instant."""
 
     def __init__(self, arrivals: Sequence[Arrival], *, from_at: int, slots: int) -> None:
@@ -140,7 +140,7 @@ def backtest(
     start_ms: int = 0,
 ) -> Backtest:
     """Run from an empty fleet until the end, then until all is finished, for at most a day."""
-    crew = Crew(sorted(arrivals, key=attrgetter("at")), from_at=from_at, slots=slots)
+    crew = SimulatedFleet(sorted(arrivals, key=attrgetter("at")), from_at=from_at, slots=slots)
     crew.grow(fleet.min, start_ms=0)
     state = FleetState()
     changes = _Changes()
@@ -180,19 +180,19 @@ class _Changes:
         self._last = is_up, now
 
 
-def _replicas(crew: Crew) -> Replicas:
+def _replicas(crew: SimulatedFleet) -> Replicas:
     starting = len(crew.starting)
     return Replicas(running=crew.running, starting=starting, requested=crew.running + starting)
 
 
-def _scale(crew: Crew, change: int, start_ms: int) -> None:
+def _scale(crew: SimulatedFleet, change: int, start_ms: int) -> None:
     if change > 0:
         crew.grow(change, start_ms=start_ms)
     else:
         crew.shrink(-change)
 
 
-def _result(crew: Crew, changes: _Changes, slots: int) -> Backtest:
+def _result(crew: SimulatedFleet, changes: _Changes, slots: int) -> Backtest:
     ages = sorted(crew.ages)
     return Backtest(
         messages=crew.arrived,

@@ -9,7 +9,7 @@ from penstock.domain.limits import DAY
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.report import plots, svg
 from penstock.pipeline.report.page import Section, figure, page, table
-from penstock.pipeline.report.plots import Band, Spot, TimelineBar, ValueAt
+from penstock.pipeline.report.plots import Band, PlotPoint, TimelineBar, ValueAt
 from penstock.pipeline.report.tables import (
     CIRCUIT_STATES,
     GRAINS,
@@ -226,13 +226,13 @@ def _frontiers(rows: Rows, top: list[str]) -> Section:
     )
 
 
-def _spot(row: dict[str, Any]) -> Spot:
+def _spot(row: dict[str, Any]) -> PlotPoint:
     label = (
         f"{row['candidate']}: {row['worker_hours']:.3g} worker hours, "
         f"99 of 100 claimed after {_ms(row['age_p99_ms'])}, "
         f"backlog cleared in {_ms(row['clear_max_ms'])}, {row['flaps']} flaps"
     )
-    return Spot(
+    return PlotPoint(
         x=row["worker_hours"],
         y=row["age_p99_ms"],
         name=row["candidate"],

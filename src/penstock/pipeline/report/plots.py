@@ -36,7 +36,7 @@ class TimelineBar(msgspec.Struct, frozen=True):
     label: str
 
 
-class Spot(msgspec.Struct, frozen=True, kw_only=True):
+class PlotPoint(msgspec.Struct, frozen=True, kw_only=True):
     x: float
     y: float
     name: str
@@ -102,7 +102,7 @@ def timeline(
     return svg.picture(box, parts, label=label)
 
 
-def frontier(spots: Sequence[Spot], *, x_label: str, y_label: str, label: str) -> str:
+def frontier(spots: Sequence[PlotPoint], *, x_label: str, y_label: str, label: str) -> str:
     """Cheaper is left, faster is below; a line joins the spots that no other spot beats."""
     box = Box(bottom=210, height=252)
     xs, ys = [s.x for s in spots], [max(s.y, 1) for s in spots]
@@ -155,7 +155,7 @@ def bars(days: Sequence[tuple[str, float]], *, format_value: FormatValue, label:
     return svg.picture(box, parts, label=label)
 
 
-def _spot(spot: Spot, x: float, y: float, box: Box) -> list[str]:
+def _spot(spot: PlotPoint, x: float, y: float, box: Box) -> list[str]:
     kind = "spot ahead" if spot.is_on_frontier else "spot"
     parts = [svg.dot(x, y, 5, f"{kind} now" if spot.is_now else kind, label=spot.label)]
     if spot.is_recommended:

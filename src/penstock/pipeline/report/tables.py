@@ -15,7 +15,8 @@ from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.runner import DaySpan
 
 TOP = 6  # the number of queues and routes shown: the busiest
-_MOST_HOURLY = 21  # days; more are shown by day
+_MAX_HOURLY = 21  # days; more are shown by day
+_SUMS = ("finished", "dead", "attempts", "failures")
 GRAINS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
 CIRCUIT_STATES = {
     "circuit_opened": "open",
@@ -41,24 +42,12 @@ class Readings:
         """The finest grain that does not give a line too many points."""
         if len(self.days) <= 1:
             return "minute"
-        return "hour" if len(self.days) <= _MOST_HOURLY else "day"
+        return "hour" if len(self.days) <= _MAX_HOURLY else "day"
 
     def queues(self) -> Rows:
         """Totals of the whole span, the busiest first."""
         days = self._read("rollups").where("grain = 'day' AND dimension = 'queue'")
-        rows = _rows(
-            days.select(
-                "name",
-                "finished",
-                "done",
-                "dead",
-                "attempts",
-                "failures",
-                "wait_histogram",
-                "service_histogram",
-            )
-        )
-        return _added(rows)
+        return _added(_rows(days.select("name", *_SUMS, "wait_histogram")))
 
     def rollups(self, names: Collection[str]) -> Rows:
         wanted = self._read("rollups").where(
@@ -110,16 +99,9 @@ def _added(rows: Rows) -> Rows:
         by_name.setdefault(row["name"], []).append(row)
     added = []
     for name, days in by_name.items():
-        sums = {
-            key: sum(day[key] or 0 for day in days)
-            for key in ("finished", "done", "dead", "attempts", "failures")
-        }
-        shares = {
-            f"{measure}_p99_ms": percentile_of([d[f"{measure}_histogram"] for d in days], 0.99)
-            for measure in ("wait", "service")
-        }
-        together = {f"{m}_histograms": [d[f"{m}_histogram"] for d in days] for m in ("wait",)}
-        added.append({"name": name, **sums, **shares, **together})
+        sums = {key: sum(day[key] or 0 for day in days) for key in _SUMS}
+        histograms = [day["wait_histogram"] for day in days]
+        added.append({"name": name, **sums, "wait_histograms": histograms})
     return sorted(added, key=lambda row: (-row["finished"], row["name"]))
 
 

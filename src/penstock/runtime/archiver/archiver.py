@@ -1,7 +1,7 @@
 """Writes history, attempts, facts and counters to the lake, each row exactly once.
 
-domain/lake/progress.py explains why that survives a kill at any point, domain/lake/contiguous.py
-how far it is safe to read.  Reads are short pages, each in its own transaction.
+domain/lake/progress.py explains why that survives a kill at any point, and how far it is safe to
+read.  Reads are short pages, each in its own transaction.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import msgspec
 from penstock.domain.errors import LakeRefused, ShuttingDown
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake import progress as archive
-from penstock.domain.lake.contiguous import FinalCuts
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
+from penstock.domain.lake.progress import ArchiveSource, Cut, FinalCuts, Mark, Place
 from penstock.domain.limits import DAY
 from penstock.ports.archive import LakeFileWriter, LakePage, LakeRow, LakeWriter
 from penstock.ports.clock import Clock
@@ -28,7 +27,7 @@ from penstock.runtime.minute_counters import Sampler
 PAGE = 2_000  # rows of one read
 LOOKS = 10  # checks per run whether earlier writers have ended: about 3 s in all
 LOOK_MS = 20  # before the second check; doubled each time
-_MOST_LOOK_MS = 500
+_MAX_LOOK_MS = 500
 _log = logging.getLogger("penstock.archive")
 
 T = TypeVar("T")
@@ -41,7 +40,7 @@ class ArchiveRun(msgspec.Struct, frozen=True):
 
     rows: dict[str, int]
     files: int
-    is_settled: bool  # False: long-running transactions held back newer rows
+    is_final: bool  # False: long-running transactions held back newer rows
 
 
 class Archiver:
@@ -63,13 +62,13 @@ class Archiver:
         self._pause = pause
         self._with_bodies = with_bodies
         self._most = rows_per_file
-        self._settling: FinalCuts[Cut] = FinalCuts()
+        self._cuts: FinalCuts[Cut] = FinalCuts()
 
     def run(self, progress: Progress = lambda done, total: None) -> ArchiveRun:
         """Write everything that existed at the start, unless a transaction holds it back."""
         open_lake(self._store, self._lake)
         self._sampler.take(self._clock.now())
-        cut = self.settled()
+        cut = self.final_cut()
         report = _Report()
         if cut is not None:
             marks = {mark.place: mark for mark in self._read(lambda s: s.archive.marks())}
@@ -81,18 +80,18 @@ class Archiver:
         self._lake.tidy(older_ms=DAY)
         return ArchiveRun(report.rows, report.files, cut is not None)
 
-    def settled(self, settling: FinalCuts[Cut] | None = None, *, looks: int = LOOKS) -> Cut | None:
+    def final_cut(self, cuts: FinalCuts[Cut] | None = None, *, looks: int = LOOKS) -> Cut | None:
         """The row numbers of one instant below which no new row can appear; None: not yet known.
 
-        The instant may lie before this call, unless `settling` is a new one.
+        The instant may lie before this call, unless `cuts` is a new one.
         """
-        settling = settling or self._settling
+        cuts = cuts or self._cuts
         for step in range(looks):
             look = self._read(lambda s: s.archive.look())
-            cut = settling.look(look.cut, look.writers)
+            cut = cuts.look(look.cut, look.writers)
             if cut is not None:
                 return cut
-            if self._pause(min(LOOK_MS << step, _MOST_LOOK_MS)):
+            if self._pause(min(LOOK_MS << step, _MAX_LOOK_MS)):
                 raise ShuttingDown("the archiver was stopped")
         _log.warning("archive is waiting for long-running transactions")
         return None

@@ -20,9 +20,8 @@ import msgspec
 
 from penstock.domain.errors import ShuttingDown, StoreUnavailable
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.contiguous import FinalCuts
 from penstock.domain.lake.layout import LakeTable, Range, Type
-from penstock.domain.lake.progress import ArchiveSource, Cut
+from penstock.domain.lake.progress import ArchiveSource, Cut, FinalCuts
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
@@ -55,7 +54,7 @@ class Snapshots:
 
     def take(self, progress: Progress = lambda done, total: None) -> Snapshot:
         open_lake(self._store, self._lake)
-        before = self._settled()
+        before = self._final_cut()
         taken_at = self._clock.now()
         numbers = self._read(lambda s: s.archive.message_nos())
         last_no = 0 if numbers is None else numbers.to_no
@@ -120,7 +119,7 @@ class Snapshots:
         Of several endings the first one after `taken_at` counts.
         """
         first: dict[int, LakeRow] = {}
-        for (source, day), upto in self._settled().items():
+        for (source, day), upto in self._final_cut().items():
             if source is not ArchiveSource.HISTORY or day < taken_at // DAY:
                 continue
             for ending, body in self._endings(day, before.get((source, day), 0), upto):
@@ -139,8 +138,8 @@ class Snapshots:
                 return
             after = page.rows[-1][0]
 
-    def _settled(self) -> Cut:
-        cut = self._archiver.settled(FinalCuts(), looks=_LOOKS)
+    def _final_cut(self) -> Cut:
+        cut = self._archiver.final_cut(FinalCuts(), looks=_LOOKS)
         if cut is None:
             raise StoreUnavailable(
                 "no snapshot can be taken while a long-running transaction writes"

@@ -8,7 +8,7 @@ only the one that holds the lease in the store acts; a dry run does not act and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -19,7 +19,6 @@ from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
 from penstock.domain.scaling.governor import FleetStanding, who_makes_room
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
 from penstock.domain.scaling.recommendation import Replicas
-from penstock.runtime.autoscaler.background import Background
 from penstock.runtime.autoscaler.fleet_access import (
     ANSWERS,
     COUNT,
@@ -27,19 +26,75 @@ from penstock.runtime.autoscaler.fleet_access import (
     REPLICAS,
     SCALING,
     SOURCE,
+    Background,
     Observation,
     PartFailure,
 )
 from penstock.runtime.autoscaler.fleet_list import FleetList
 from penstock.runtime.autoscaler.fleet_watch import FleetWatch, PendingCall, answer_of, outcome_of
-from penstock.runtime.autoscaler.leadership import Leadership
 from penstock.services.scaling import ScalingService
 
-LOOK_MS = 20  # how soon to check again while a call is pending
-MOST_PENDING = 32  # fleets observed at a time; calls that are late do not count
+LEASE_MS = 30 * SECOND
+RENEW_MS = 10 * SECOND
 
-_PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # the parts that an observation covers
 _log = logging.getLogger("penstock.scaling")
+LOOK_MS = 20  # how soon to check again while a call is pending
+MAX_PENDING = 32  # fleets observed at a time; calls that are late do not count
+_PARTS = (SOURCE, PRESSURE, REPLICAS, COUNT, ANSWERS)  # the parts that an observation covers
+
+
+class Leadership:
+    """Leader election: only the autoscaler that holds the group's lease in the store acts."""
+
+    def __init__(self, scaling: ScalingService, *, holder: str, is_dry: bool) -> None:
+        self._scaling = scaling
+        self._holder = holder
+        self._is_dry = is_dry
+        self._group: str | None = None  # the group whose lease is or was held
+        self._until = 0
+        self._is_standby_logged = False
+        self.next_at = 0
+
+    def is_leading(self, group: str, watches: Iterable[FleetWatch], *, now: int) -> bool:
+        """Renew the lease when due; a new leader continues from its predecessor's status."""
+        if self._is_dry:
+            self.next_at = now + RENEW_MS
+            return True
+        if group != self._group:
+            self.leave()
+        elif now < self.next_at:
+            return now < self._until
+        was_leading = now < self._until
+        is_leading = self._scaling.lead(group, holder=self._holder, for_ms=LEASE_MS, now=now)
+        self._group, self.next_at = group, now + RENEW_MS
+        self._until = now + LEASE_MS if is_leading else 0
+        if is_leading and not was_leading:
+            self._take_over(group, watches, now)
+        elif not is_leading:
+            self._stand_by(group, watches, was_leading=was_leading)
+        return is_leading
+
+    def leave(self) -> None:
+        """Give up the lease, so that another autoscaler need not wait for its end."""
+        if self._group is not None and self._until:
+            self._scaling.leave(self._group, holder=self._holder)
+        self._group, self._until, self.next_at = None, 0, 0
+
+    def _take_over(self, group: str, watches: Iterable[FleetWatch], now: int) -> None:
+        _log.info("this autoscaler leads group %s", group)
+        self._is_standby_logged = False
+        left = self._scaling.of_group(group)
+        for watch in watches:
+            watch.forget()
+            watch.adopt(left.get(watch.name), now=now)
+
+    def _stand_by(self, group: str, watches: Iterable[FleetWatch], *, was_leading: bool) -> None:
+        if was_leading:
+            for watch in watches:
+                watch.forget()
+        if was_leading or not self._is_standby_logged:
+            _log.info("another autoscaler leads group %s; this one stands by", group)
+            self._is_standby_logged = True
 
 
 class Autoscaler:
@@ -107,7 +162,7 @@ class Autoscaler:
         if watch.pending is not None or now < watch.next_at:
             return
         pending = sum(1 for each in self._fleet_list if each.pending and not each.pending.is_late)
-        if pending < MOST_PENDING:
+        if pending < MAX_PENDING:
             watch.next_at = now + watch.fleet.interval_ms
             watch.observe(self._background, is_dry=self._is_dry, now=now)
 

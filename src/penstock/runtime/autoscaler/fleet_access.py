@@ -6,8 +6,10 @@ A failure is part of the result: it is reported, and does not stop the next run.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -23,6 +25,9 @@ from penstock.domain.scaling.recommendation import (
 )
 from penstock.ports.scaling import LoadSource, ReplicaManager
 
+T = TypeVar("T")
+
+_log = logging.getLogger("penstock.scaling")
 SOURCE = "source"  # the parts that may fail
 PRESSURE = "pressure"
 REPLICAS = "replicas"
@@ -30,9 +35,32 @@ COUNT = "count"  # the number of replicas flaps
 ANSWERS = "answers"  # they do not arrive in time
 SCALING = "scaling"  # a decision could not be carried out
 
-_log = logging.getLogger("penstock.scaling")
 
-T = TypeVar("T")
+class Background(Protocol):
+    def begin(self, name: str, what: Callable[[], T]) -> Future[T]: ...
+
+
+class BackgroundThreads:
+    """Runs each call in a thread of its own.
+
+    There is no pool, in which calls that hang would block all others.  There is at most one thread
+    per fleet, and it ends with the process.
+    """
+
+    def begin(self, name: str, what: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        thread = threading.Thread(
+            target=_run, args=(what, future), name=f"penstock-fleet-{name}", daemon=True
+        )
+        thread.start()
+        return future
+
+
+def _run(what: Callable[[], T], future: Future[T]) -> None:
+    try:
+        future.set_result(what())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 class PartFailure(msgspec.Struct, frozen=True):
@@ -62,7 +90,7 @@ class FleetAccess(msgspec.Struct, frozen=True):
     def observe(self, *, is_dry: bool, now: int) -> Observation:
         failures: list[PartFailure] = []
         if not is_dry:
-            _call(REPLICAS, lambda: self.manager.tend(now=now), failures)
+            _call(REPLICAS, lambda: self.manager.maintain(now=now), failures)
         replicas = _call(REPLICAS, lambda: check_replicas(self.manager.count(now=now)), failures)
         sample = _call(SOURCE, lambda: check_reading(self._read(now)), failures)
         of_pressure: list[PartFailure] = []

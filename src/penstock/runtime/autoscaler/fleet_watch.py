@@ -22,10 +22,10 @@ from penstock.domain.scaling.fleet_status import (
 )
 from penstock.domain.scaling.governor import FleetStanding
 from penstock.domain.scaling.recommendation import Profile
-from penstock.runtime.autoscaler.background import Background
 from penstock.runtime.autoscaler.fleet_access import (
     REPLICAS,
     SCALING,
+    Background,
     FleetAccess,
     Observation,
     PartFailure,

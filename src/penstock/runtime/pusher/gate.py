@@ -17,9 +17,7 @@ from penstock.domain.delivery import delivery as deliveries
 from penstock.domain.errors import PenstockError
 from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import EXPIRED, Content, Message
-from penstock.runtime.pusher.backoff import BackoffSettings, delay_ms
-from penstock.runtime.pusher.in_flight import InFlight, act_on
-from penstock.runtime.pusher.outgoing import request_of
+from penstock.runtime.pusher.outgoing import BackoffSettings, InFlight, act_on, delay_ms, request_of
 from penstock.runtime.pusher.round_robin import RoundRobin
 from penstock.services.circuits.circuits import CircuitService, PermitRequest
 from penstock.services.routes import RouteService

@@ -1,17 +1,28 @@
-"""The HTTP request of a delivery, and the text about the response that history keeps."""
+"""A push: its HTTP request, its state, acts on its lease, the delay after a failure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+
+import msgspec
+
+from penstock.domain.circuit.circuit import Permitted, RequestOutcome
 from penstock.domain.delivery.delivery import OF_THE_CONNECTION, Delivery
 from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.delivery.signature import HEADERS as SIGNED
 from penstock.domain.delivery.signature import sign
-from penstock.domain.limits import DAY
+from penstock.domain.limits import DAY, HOUR, NUL, SECOND
+from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lifecycle import Message
 from penstock.ports.sender import PushRequest, PushResponse
+from penstock.services.circuits.circuits import Reported
 
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone
 # Hop-by-hop headers, and those that every connection sets itself.
 _NOT_PASSED_ON = OF_THE_CONNECTION | {"x-queue"}
+_MAX_CHARS = 4_000  # kept of an endpoint's answer
+SHORTEST_MS = SECOND  # between two attempts if the endpoint sends Retry-After
 
 
 def request_of(
@@ -45,3 +56,78 @@ def _timeout_ms(delivery: Delivery) -> int | None:
     text = delivery.header(_TIMEOUT) or ""
     is_number = text.isascii() and text.isdigit() and len(text) <= 10
     return min(int(text), DAY) if is_number else None
+
+
+class InFlight(msgspec.Struct):
+    """A push request in flight."""
+
+    message: Message
+    delivery: Delivery
+    route: DeliveryRoute
+    request: PushRequest
+    is_expired: bool = False
+    permitted: Permitted | None = None
+    extend_at: int = 0
+
+    @property
+    def queue_no(self) -> int:
+        return self.message.queue_no
+
+    def reported(self, outcome: RequestOutcome | None) -> Reported:
+        assert self.permitted is not None, "a request is sent only with a permit"
+        return Reported(self.permitted, self.delivery.counted_as(self.message.id), outcome)
+
+
+def act_on(
+    message: Message, verb: Verb, *, now: int, delay_ms: int | None = None, text: str | None = None
+) -> LeaseAct:
+    return LeaseAct(
+        lease=Lease.of(message),
+        verb=verb,
+        now=now,
+        delay_ms=delay_ms,
+        text=text and text[:_MAX_CHARS].replace(NUL, "\ufffd"),
+        # A late act is fine: if another node has claimed the message, the store rejects it.
+        is_late_ok=verb in (Verb.COMPLETE, Verb.EXTEND),
+    )
+
+
+class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a failed delivery waits, and with it the rest of its queue."""
+
+    retry_ms: int = 10 * SECOND  # for routes without intervals
+    honours_retry_after: bool = False
+    max_retry_after_ms: int = HOUR
+
+
+def delay_ms(
+    waits: BackoffSettings,
+    intervals_ms: Sequence[int],
+    *,
+    failures: int,
+    retry_after: str | None = None,
+    now: int,
+) -> int:
+    """`failures`: in a row, including this one.  The last interval applies to all later failures.
+
+    `retry_after` can only lengthen the delay: an endpoint that returns 0 must not cause a hot loop.
+    """
+    own = intervals_ms[min(failures, len(intervals_ms)) - 1] if intervals_ms else waits.retry_ms
+    asked = None
+    if waits.honours_retry_after and retry_after is not None:
+        asked = retry_after_ms(retry_after, now=now)
+    if asked is None:
+        return own
+    return max(own, SHORTEST_MS, min(asked, waits.max_retry_after_ms))
+
+
+def retry_after_ms(text: str, *, now: int) -> int | None:
+    """Parse seconds or an HTTP date; None if it is neither."""
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return int(text[:12]) * SECOND
+    try:
+        instant = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0, int(instant.timestamp() * 1000) - now)

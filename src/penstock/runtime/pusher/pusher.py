@@ -23,11 +23,15 @@ from penstock.domain.message.lease import LeaseAct, Verb
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.ports.sender import PushResponse, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
-from penstock.runtime.pusher.backoff import BackoffSettings, delay_ms
 from penstock.runtime.pusher.finder import QueueFinder
 from penstock.runtime.pusher.gate import Admitted, PushGate
-from penstock.runtime.pusher.in_flight import InFlight, act_on
-from penstock.runtime.pusher.outgoing import response_text
+from penstock.runtime.pusher.outgoing import (
+    BackoffSettings,
+    InFlight,
+    act_on,
+    delay_ms,
+    response_text,
+)
 from penstock.runtime.pusher.round_robin import RoundRobin
 from penstock.runtime.pusher.tally import PushResult, PushTally
 from penstock.services.circuits.circuits import CircuitService, Reported

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from penstock.domain.delivery.bulkhead import Bulkhead
 from penstock.domain.delivery.route import DEFAULT_TIMEOUT_MS
 
-_MOST_KNOWN = 100_000  # queues whose routes are remembered
+_MAX_KNOWN = 100_000  # queues whose routes are remembered
 
 LimitOf = Callable[[str], int | None]  # how many requests of a route may be in flight
 
@@ -100,7 +100,7 @@ class RoundRobin:
 
     def enter(self, queue_no: int, route: str, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> bool:
         """Reserve room on the route for a taken queue; False: it is full, and the queue waits."""
-        if len(self._routes) >= _MOST_KNOWN:
+        if len(self._routes) >= _MAX_KNOWN:
             self._routes.clear()
         self._routes[queue_no] = route
         if not self._room_of(route):

@@ -1,4 +1,4 @@
-"""The thread that runs the pusher's steps, when the bell rings or a step is due."""
+"""The thread that runs the pusher's steps, when the wakeup rings or a step is due."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRAIN_STEP_MS = 100
 _LONGEST_MS = 60_000  # the clock may be set forward
 
 
-class Bell:
+class WakeupEvent:
     """Rung from any thread; one thread waits for it."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class PusherThread:
         pusher: Pusher,
         sender: Sender,
         clock: Clock,
-        bell: Bell,
+        wakeup: WakeupEvent,
         *,
         drain_ms: int,
         health: Health | None = None,
@@ -52,7 +52,7 @@ class PusherThread:
         self.pusher = pusher
         self._sender = sender
         self._clock = clock
-        self._bell = bell
+        self._wakeup = wakeup
         self._drain_ms = drain_ms
         self._stopped = threading.Event()
         self._is_stepping = False
@@ -70,18 +70,18 @@ class PusherThread:
         May be called twice.
         """
         self._stopped.set()
-        self._bell.ring()
+        self._wakeup.ring()
         self._thread.join()
         self._sender.close()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self._bell.wait(self._step())
+            self._wakeup.wait(self._step())
         self.pusher.stop_claiming()
         until = self._clock.now() + self._drain_ms
         self._step()
         while self.pusher.in_flight and self._clock.now() < until:
-            self._bell.wait(_DRAIN_STEP_MS)
+            self._wakeup.wait(_DRAIN_STEP_MS)
             self._step()
         self._sender.close()
         self._step()  # releases the leases of aborted requests

@@ -1,32 +1,94 @@
-"""The settings of the circuit breaker: one document of the store, the same for all nodes.
+"""The settings of the circuit breaker: defaults, and overrides of single circuits.
 
-Each node keeps a copy; a duty checks every second whether it has changed.
+Each is one document of the store, the same for all nodes.  Each node keeps a copy; a duty checks
+every second whether it has changed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from penstock.domain.circuit.overrides import merge
+from penstock.domain.circuit import overrides
+from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.overrides import NONE, BreakerOverrides, check_route, merge
 from penstock.domain.circuit.settings import BreakerSettings, check
 from penstock.domain.document import Document, Latest
+from penstock.domain.errors import CircuitNotFound, InvalidRequest
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
-from penstock.services.circuits.overrides import Overrides
-from penstock.services.document_version import DocumentVersion
+from penstock.services.documents import DocumentVersion
+from penstock.services.routes import RouteService
 
-SETTINGS = "circuit_breaker"
-DEFAULTS = BreakerSettings()
+OVERRIDES = "circuit_breaker_overrides"
 
 _log = logging.getLogger("penstock.circuits")
-_decoder = msgspec.json.Decoder(BreakerSettings)
+_overrides_decoder = msgspec.json.Decoder(dict[str, BreakerOverrides])
 
+ByRoute = dict[str, BreakerOverrides]
+ChangeOverrides = Callable[[BreakerOverrides], BreakerOverrides]
+SETTINGS = "circuit_breaker"
+DEFAULTS = BreakerSettings()
+_decoder = msgspec.json.Decoder(BreakerSettings)
 Change = Callable[[BreakerSettings], BreakerSettings]
 SettingsOf = Callable[[str], BreakerSettings]  # by hash of the circuit
+
+
+class Overrides:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept = DocumentVersion()
+        self.by_hash: Mapping[str, BreakerOverrides] = {}  # by circuit, as last read
+        self.is_any_checked = False
+        self.is_any_unchecked = False
+        self.is_any_counted = False
+
+    def read(self, session: Session) -> ByRoute:
+        """As stored."""
+        return _read_overrides(session.documents.find(OVERRIDES))
+
+    def change(self, session: Session, route: str, change: ChangeOverrides) -> BreakerOverrides:
+        """Change overrides inside a transaction; empty ones are removed.  Raises InvalidRequest."""
+        now = self._clock.now()
+        by_route = _read_overrides(session.documents.to_change(OVERRIDES, now=now))
+        after = change(by_route.pop(route, NONE))
+        overrides.read(after.values())
+        if after != NONE:
+            by_route[route] = after
+        put = session.documents.put(OVERRIDES, msgspec.json.encode(by_route).decode(), now=now)
+        data = {"version": put.version, "route": route}
+        session.facts.add("breaker_changed", circuit_hash(route), at=now, data=data)
+        self._take(by_route)
+        self._kept.put(put.version, now=now)
+        return after
+
+    def refresh(self, session: Session) -> None:
+        """Read them from the store.  A document that this version cannot read is ignored."""
+        found = session.documents.latest(OVERRIDES)
+        if not self._kept.is_news(found.version, now=self._clock.now()):
+            return
+        try:
+            by_route = _read_overrides(found)
+            for one in by_route.values():
+                overrides.read(one.values())
+        except (msgspec.DecodeError, InvalidRequest) as error:
+            _log.warning("ignoring the stored settings of single circuits: %s", error)
+        else:
+            self._take(by_route)
+
+    def _take(self, by_route: Mapping[str, BreakerOverrides]) -> None:
+        self.by_hash = {circuit_hash(route): one for route, one in by_route.items()}
+        found = by_route.values()
+        self.is_any_checked = any(one.circuit_check_enabled is True for one in found)
+        self.is_any_unchecked = any(one.circuit_check_enabled is False for one in found)
+        self.is_any_counted = any(one.statistics_update_enabled is True for one in found)
+
+
+def _read_overrides(found: Document | Latest | None) -> ByRoute:
+    return {} if found is None or found.text is None else _overrides_decoder.decode(found.text)
 
 
 class Breaker:
@@ -127,3 +189,73 @@ class Breaker:
 
 def _read(found: Document | Latest | None) -> BreakerSettings:
     return DEFAULTS if found is None or found.text is None else _decoder.decode(found.text)
+
+
+class SettingsView(msgspec.Struct, frozen=True):
+    circuit: str  # hash
+    route: str
+    overrides: BreakerOverrides
+    settings: BreakerSettings  # in force: the defaults with the overrides
+
+
+class CircuitSettingsService:
+    """The settings of single circuits: read, change, list."""
+
+    def __init__(self, store: Store, routes: RouteService, breaker: Breaker) -> None:
+        self._store = store
+        self._routes = routes
+        self._breaker = breaker
+
+    def all(self) -> Work[list[SettingsView]]:
+        """The settings of circuits with overrides, by route."""
+
+        def do(session: Session) -> list[SettingsView]:
+            defaults = self._breaker.read(session)
+            found = self._breaker.overrides.read(session)
+            return [_view(route, found[route], defaults) for route in sorted(found)]
+
+        return read(self._store, do)
+
+    def get(self, one: str, *, route: str | None = None) -> Work[SettingsView]:
+        """Raises CircuitNotFound.  `route`: needed if the circuit is not stored yet."""
+
+        def do(session: Session) -> SettingsView:
+            named = self._route_of(session, one, route)
+            overrides = self._breaker.overrides.read(session).get(named, NONE)
+            return _view(named, overrides, self._breaker.read(session))
+
+        return read(self._store, do)
+
+    def change(
+        self, one: str, change: ChangeOverrides, *, route: str | None = None
+    ) -> Work[SettingsView]:
+        """Change overrides; raises CircuitNotFound, or InvalidRequest, and then stores nothing."""
+
+        def do(session: Session) -> SettingsView:
+            named = self._route_of(session, one, route)
+            overrides = self._breaker.overrides.change(session, named, change)
+            return _view(named, overrides, self._breaker.read(session))
+
+        return write(self._store, do)
+
+    def _route_of(self, session: Session, one: str, given: str | None) -> str:
+        if given is not None:
+            if circuit_hash(check_route(given)) != one:
+                raise InvalidRequest(
+                    f"the circuit of route {given!r} is {circuit_hash(given)}, not {one}"
+                )
+            return given
+        of_table = self._routes.table.of_hash(one)
+        if of_table is not None:
+            return of_table.pattern
+        known = session.circuits.find([one]).get(one)
+        if known is not None:
+            return known.pattern
+        for route in self._breaker.overrides.read(session):
+            if circuit_hash(route) == one:
+                return route
+        raise CircuitNotFound(one)
+
+
+def _view(route: str, overrides: BreakerOverrides, defaults: BreakerSettings) -> SettingsView:
+    return SettingsView(circuit_hash(route), route, overrides, merge(defaults, overrides))

@@ -26,18 +26,17 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.circuits import transitions
-from penstock.services.circuits.breaker import Breaker, SettingsOf
+from penstock.services.circuits.breaker import Breaker, CircuitSettingsService, SettingsOf
 from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.circuits.permits import (
     PermitRequest,
+    Reporting,
     answer,
     is_alone,
     is_waiting,
     permitted,
     with_waits,
 )
-from penstock.services.circuits.reports import Reporting
-from penstock.services.circuits.settings import CircuitSettingsService
 from penstock.services.routes import RouteService
 
 NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)
@@ -200,10 +199,6 @@ class CircuitService:
         return write(self._store, lambda session: reporting.report(session, known))
 
     # ---- reading
-
-    def state_of(self, uri: str) -> Work[CircuitState]:
-        """Raises RouteNotFound."""
-        return self.status(self._routes.match(uri).hash)
 
     def status(self, one: str) -> Work[CircuitState]:
         """The state of a circuit; an unknown one is closed."""

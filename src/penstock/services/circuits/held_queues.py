@@ -80,7 +80,9 @@ class HeldQueues:
         )
 
     def _release_some(self, session: Session, *, now: int) -> int:
-        session.circuits.line_up(list(session.circuits.to_change(self._unchecked(session))))
+        session.circuits.queue_for_release(
+            list(session.circuits.to_change(self._unchecked(session)))
+        )
         if not self._is_at_once:
             return 0
         taken = session.circuits.take_for_release(CHUNK)

@@ -32,7 +32,7 @@ def keep(
 
 def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) -> None:
     """The caller has locked them.  Closing a closed circuit clears its outcomes."""
-    session.circuits.line_up_and_forget(list(found))
+    session.circuits.queue_for_release_and_forget(list(found))
     after = {one: circuits.close(circuit) for one, circuit in found.items()}
     keep(session, found, after, by=by, now=now)
 
@@ -40,7 +40,7 @@ def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) 
 def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int) -> None:
     """Their routes are gone: close them and release their queues."""
     found = session.circuits.to_change(patterns)
-    session.circuits.line_up_and_forget(list(found))
+    session.circuits.queue_for_release_and_forget(list(found))
     session.circuits.remove(list(found))
     for one, circuit in found.items():
         data = {"pattern": circuit.pattern, "was": circuit.state, "by": "rules"}

@@ -26,7 +26,22 @@ _TO_JSON = re.compile(r"CAST\((\$\d+) AS json\)")
 _AUTOCOMMIT = "tx has no open transaction: the connection is in autocommit mode"
 
 
-class PsycopgDriver:
+class _CursorDriver:
+    _cursor: Any
+
+    def _execute(self, text: str, values: Values) -> None:
+        raise NotImplementedError
+
+    def rows(self, text: str, values: Values) -> list[Row]:
+        self._execute(text, values)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def count(self, text: str, values: Values) -> int:
+        self._execute(text, values)
+        return int(max(self._cursor.rowcount, 0))
+
+
+class PsycopgDriver(_CursorDriver):
     def __init__(self, connection: Any) -> None:
         from psycopg import RawCursor
         from psycopg.rows import tuple_row
@@ -36,14 +51,6 @@ class PsycopgDriver:
 
     def refuse_without_transaction(self) -> None:
         _refuse_autocommit(self._connection.autocommit, self._connection.info.transaction_status)
-
-    def rows(self, text: str, values: Values) -> list[Row]:
-        self._execute(text, values)
-        return self._cursor.fetchall() if self._cursor.description else []
-
-    def count(self, text: str, values: Values) -> int:
-        self._execute(text, values)
-        return int(max(self._cursor.rowcount, 0))
 
     def _execute(self, text: str, values: Values) -> None:
         from psycopg import Error
@@ -84,7 +91,7 @@ class AsyncPsycopgDriver:
             raise _server_error(error, error.sqlstate) from error
 
 
-class Psycopg2Driver:
+class Psycopg2Driver(_CursorDriver):
     """psycopg2 has its own parameter style, and inserts the values into the text itself."""
 
     def __init__(self, connection: Any) -> None:
@@ -97,14 +104,6 @@ class Psycopg2Driver:
         if self._cursor is None:
             raise StoreUnavailable("tx is closed")
         _refuse_autocommit(self._connection.autocommit, self._connection.get_transaction_status())
-
-    def rows(self, text: str, values: Values) -> list[Row]:
-        self._execute(text, values)
-        return self._cursor.fetchall() if self._cursor.description else []
-
-    def count(self, text: str, values: Values) -> int:
-        self._execute(text, values)
-        return int(max(self._cursor.rowcount, 0))
 
     def _execute(self, text: str, values: Values) -> None:
         from psycopg2 import Error

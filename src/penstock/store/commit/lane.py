@@ -28,8 +28,7 @@ from penstock.store.commit.prepared_batch import PreparedBatch
 from penstock.store.commit.session import SqlSession, StoreRequest
 from penstock.store.database import Collision, Occupied, Overtaken
 from penstock.supervision.health import Health, NodePart
-from penstock.supervision.restarts import outage
-from penstock.supervision.threads import SupervisedThread
+from penstock.supervision.threads import SupervisedThread, outage
 
 MAX_COLLISIONS = 5
 MAX_OVERTAKEN = 1_000  # retries; each means that another transaction made progress

@@ -13,21 +13,17 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import FORGETTABLE, LeaseAct
 from penstock.domain.store.store_time import MAX_CARRY_MS
-from penstock.ports.store import Claim, Claimed, Sent
+from penstock.ports.store import Claim, Claimed, Sent, Session
 from penstock.store.commit.ticket import StoreTicket
 from penstock.store.database import Database
-from penstock.store.entities.archive import SqlArchive
-from penstock.store.entities.circuits import SqlCircuits
-from penstock.store.entities.deliveries import SqlDeliveries
-from penstock.store.entities.documents import SqlDocuments, SqlDuties
-from penstock.store.entities.facts import SqlFacts
-from penstock.store.entities.history import SqlHistory, SqlTidying
-from penstock.store.entities.logins import SqlLogins
-from penstock.store.entities.minute_counters import SqlSamples
+from penstock.store.entities.access import SqlKeys, SqlLogins
+from penstock.store.entities.archive import SqlArchive, SqlRestoring
+from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
+from penstock.store.entities.documents import SqlDocuments, SqlDuties, SqlFacts
+from penstock.store.entities.history import SqlHistory, SqlMaintenance
 from penstock.store.entities.moves import SqlMoves
-from penstock.store.entities.overview import SqlWatching
-from penstock.store.entities.queues import SqlKeys, SqlMessages, SqlQueues
-from penstock.store.entities.restore import SqlRestoring
+from penstock.store.entities.overview import SqlMinuteCounters, SqlOverview
+from penstock.store.entities.queues import SqlMessages, SqlQueues
 from penstock.store.entities.schedules import SqlSchedules
 from penstock.store.entities.tags import SqlTagged
 from penstock.store.entities.topics import SqlTopics
@@ -103,7 +99,7 @@ class StoreRequest:
                 return ()
 
 
-class SqlSession:
+class SqlSession(Session):
     def __init__(self, db: Database, *, stripe: int = 0, keeps_time: bool = True) -> None:
         self.db = db
         self.transaction = TransactionState(db, stripe=stripe)
@@ -128,11 +124,11 @@ class SqlSession:
         self.deliveries = SqlDeliveries(self.transaction)
         self.archive = SqlArchive(self.transaction)
         self.restoring = SqlRestoring(self.transaction)
-        self.tidying = SqlTidying(self.transaction, claims)
+        self.maintenance = SqlMaintenance(self.transaction, claims)
         self.tagged = SqlTagged(self.transaction, changes, claims)
         self.topics = SqlTopics(self.transaction, changes, self._sends)
-        self.minute_counters = SqlSamples(self.transaction)
-        self.watching = SqlWatching(self.transaction, self.queues)
+        self.minute_counters = SqlMinuteCounters(self.transaction)
+        self.overview = SqlOverview(self.transaction, self.queues)
         self._high_water = 0
         self._keeps_time = keeps_time
 

@@ -63,10 +63,6 @@ class Tree:
     def rows(self) -> Iterator[TreeRow]:
         yield from self._walk(self._root, None, None)
 
-    def leaf_rows(self, page_no: int) -> Iterator[TreeRow]:
-        """The rows of one leaf that is no longer reachable from the root."""
-        yield from self._walk(page_no, None, None)
-
     def _walk(self, page_no: int, first: int | None, last: int | None) -> Iterator[TreeRow]:
         if page_no in self.seen:
             return

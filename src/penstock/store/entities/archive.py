@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark, Place
-from penstock.domain.message.answer_size import count_fitting
+from penstock.domain.message.lifecycle import Message
+from penstock.domain.message.selection import count_fitting
 from penstock.ports.archive import LakePage, LakeRow, Look, Snapshot
 from penstock.store.database import QueryResult, Row
-from penstock.store.verbs.transaction_state import TransactionState, json_list
+from penstock.store.entities.entity import SqlEntity, params_of, reader
+from penstock.store.verbs.transaction_state import json_list
 
 LAKE = "lake_id"
 MAX_PAGE_BYTES = 32 * 1024 * 1024  # of bodies: a page of large ones is short, but not the last
 _NOTHING: Row = (None, None, None)
+_mark = reader(Mark)
 _MESSAGE_NO = [c.name for c in HISTORY.columns].index("message_no")
 _ID = [c.name for c in HISTORY.columns].index("id")
 _FINISHED_AT = [c.name for c in HISTORY.columns].index("finished_at")
 _SIZE = [c.name for c in HISTORY.columns].index("size")
 _BOOLEANS = [at for at, column in enumerate(SNAPSHOTS.columns) if column.type is Type.BOOL]
+_PAST = ("id", "attempts", "failures", "crashes", "lease_no", "first_leased_at", "last_error")
 
 
-class SqlArchive:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
-
+class SqlArchive(SqlEntity):
     def look(self, *, without: Collection[Place] | None = None) -> Look:
         """Reads the numbers before the writers: in the other order a writer could be missed."""
         if without is None:
@@ -96,12 +98,7 @@ class SqlArchive:
         return int(number)
 
     def end_snapshot(self, snapshot: Snapshot) -> None:
-        params = {
-            "snapshot_no": snapshot.snapshot_no,
-            "rows": snapshot.rows,
-            "taken_at": snapshot.taken_at,
-        }
-        self._db.run("archive.end_snapshot", params)
+        self._db.run("archive.end_snapshot", msgspec.structs.asdict(snapshot))
 
     def snapshot(self) -> Snapshot | None:
         rows = self._db.rows("archive.snapshot")
@@ -137,19 +134,12 @@ class SqlArchive:
         return [found.get(message_no, _NOTHING) for message_no, _ in wanted]
 
 
-def _key(mark: Mark) -> dict[str, object]:
-    return {"source": mark.source.value, "day": mark.day, "done_no": mark.done_no}
+def _key(mark: Mark) -> dict[str, Any]:
+    return params_of(mark, ("source", "day", "done_no"))
 
 
 def _range(rows: Range, limit: int) -> dict[str, object]:
     return {"after_no": rows.from_no - 1, "upto_no": rows.to_no, "limit": limit}
-
-
-def _mark(row: Row) -> Mark:
-    source, day, done_no, planned_no, rows_total, is_closed, moved_at = row
-    return Mark(
-        ArchiveSource(source), day, done_no, planned_no, rows_total, bool(is_closed), moved_at
-    )
 
 
 def _body(ending: LakeRow, content: Row) -> LakeRow:
@@ -166,3 +156,21 @@ def _with_booleans(row: Row) -> list[Any]:
     for at in _BOOLEANS:
         values[at] = bool(values[at])
     return values
+
+
+class SqlRestoring(SqlEntity):
+    """Messages restored from the lake: finds known ones, sets their earlier attempts."""
+
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """The ids that the store has, live or in its history."""
+        params = {"ids": json_list(list(ids))}
+        asked = [self._db.ask("restore.known_live", params)]
+        for day in self._transaction.partitions.days():
+            asked.append(self._db.ask("restore.known_ended", params, day=day))
+        return {row[0] for answer in asked for row in answer.rows()}
+
+    def set_past(self, messages: Sequence[Message]) -> None:
+        """Set attempts and errors of messages that were sent in this transaction."""
+        rows = [params_of(message, _PAST) for message in messages]
+        if rows:
+            self._db.update("restore.set_past", rows)

@@ -13,11 +13,14 @@ import msgspec
 
 from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, RequestOutcome
 from penstock.domain.circuit.outcome_window import Batch, OutcomeWindow, OutcomeWindows, to_know
+from penstock.domain.queue.queue import Queue
 from penstock.store.database import QueryResult, Row
+from penstock.store.entities.entity import SqlEntity, params_of, reader
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 _OUTCOMES = (RequestOutcome.SUCCESS, RequestOutcome.FAILURE)  # by the number that is stored
-_SAVED = ("fail_ratio", "opened_at", "reopened", "generation", "probe_until")
+_SAVED = Circuit.__struct_fields__[1:]  # without its pattern
+_circuit_of = reader(Circuit)
 _Key = tuple[int, int]  # number of the circuit, number of the outcome
 
 
@@ -28,9 +31,9 @@ class CircuitRow(msgspec.Struct):
     sizes: list[int]
 
 
-class SqlCircuits:
+class SqlCircuits(SqlEntity):
     def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
+        super().__init__(transaction)
         self._rows: dict[str, CircuitRow] = {}  # by hash, as last read
 
     def find(self, hashes: Sequence[str]) -> dict[str, Circuit]:
@@ -145,7 +148,7 @@ class SqlCircuits:
         if hashes:
             params = {"circuit_nos": self._nos(hashes), "queue_nos": nos}
             self._db.run("circuits.drop_holds", params)
-        self._db.run("circuits.leave_line", {"queue_nos": nos})
+        self._db.run("circuits.remove_from_release", {"queue_nos": nos})
 
     def rotate(self, hashes: Sequence[str], *, now: int) -> list[int]:
         if not hashes:
@@ -155,16 +158,16 @@ class SqlCircuits:
             self._db.insert("circuits.hold", [(*row, now) for row in rows])
         return [queue_no for _, queue_no in rows]
 
-    def line_up(self, hashes: Sequence[str]) -> None:
+    def queue_for_release(self, hashes: Sequence[str]) -> None:
         if hashes:
             nos = {"circuit_nos": self._nos(hashes)}
-            self._db.run("circuits.line_up", nos)
+            self._db.run("circuits.queue_for_release", nos)
             self._db.run("circuits.forget_holds", nos)
 
-    def line_up_and_forget(self, hashes: Sequence[str]) -> None:
+    def queue_for_release_and_forget(self, hashes: Sequence[str]) -> None:
         if not hashes:
             return
-        self.line_up(hashes)
+        self.queue_for_release(hashes)
         self._db.run("circuits.forget_samples", {"circuit_nos": self._nos(hashes)})
         for one in hashes:
             self._rows[one].sizes = [0, 0]
@@ -205,13 +208,8 @@ class SqlCircuits:
     def _row(self, circuit_hash: str, circuit: Circuit) -> dict[str, Any]:
         row = self._rows[circuit_hash]
         successes, failures = row.sizes
-        return {name: getattr(circuit, name) for name in _SAVED} | {
-            "circuit_no": row.no,
-            "state": circuit.state.value,
-            "is_forced": int(circuit.is_forced),
-            "successes": successes,
-            "failures": failures,
-        }
+        counts = {"circuit_no": row.no, "successes": successes, "failures": failures}
+        return params_of(circuit, _SAVED) | counts
 
     def _select(self, which: str, params: dict[str, Any]) -> dict[str, Circuit]:
         conditions = self._db.text(f"circuits.{which}")
@@ -225,15 +223,23 @@ def _some(key: _Key, names: Iterable[str]) -> dict[str, Any]:
     return {"circuit_no": no, "is_failure": number, "request_ids": json_list(sorted(names))}
 
 
-def _circuit_of(row: Row) -> Circuit:
-    pattern, state, fail_ratio, opened_at, reopened, is_forced, generation, probe_until = row
-    return Circuit(
-        pattern=pattern,
-        state=CircuitState(state),
-        fail_ratio=fail_ratio,
-        opened_at=opened_at,
-        reopened=reopened,
-        is_forced=bool(is_forced),
-        generation=generation,
-        probe_until=probe_until,
-    )
+class SqlDeliveries(SqlEntity):
+    """Queries of the pusher."""
+
+    def queues_with_ready(self) -> list[int]:
+        return [no for (no,) in self._db.rows("deliveries.queues_with_ready")]
+
+    def queues(self, queue_nos: Sequence[int]) -> list[Queue]:
+        rows = self._db.rows("deliveries.queues", {"queue_nos": json_list(queue_nos)})
+        return [self._transaction.queue_of(row) for row in rows]
+
+    def end_backoff(self, queue_nos: Sequence[int], *, now: int) -> list[int]:
+        if not queue_nos:
+            return []
+        params = {"queue_nos": json_list(queue_nos), "now": now}
+        lock = self._db.text("messages.skip_locked")
+        rows = self._db.rows("deliveries.end_backoff", params, lock=lock)
+        found = sorted({queue_no for (queue_no,) in rows})
+        for queue_no in found:
+            self._transaction.wake(queue_no)
+        return found

@@ -1,15 +1,19 @@
-"""Documents, and which node runs each cluster duty."""
+"""Documents, facts, and which node runs each cluster duty."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import msgspec
+
 from penstock.domain.document import Document, Latest
-from penstock.store.verbs.transaction_state import TransactionState
+from penstock.domain.fact import Fact, FactFilter
+from penstock.store.entities.entity import SqlEntity
+
+_LAST = 2**62
 
 
-class SqlDocuments:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
-
+class SqlDocuments(SqlEntity):
     def find(self, name: str) -> Document | None:
         rows = self._db.rows("documents.find", {"name": name})
         return Document(*rows[0]) if rows else None
@@ -33,10 +37,7 @@ class SqlDocuments:
         return int(rows[0][0]) if rows else 0
 
 
-class SqlDuties:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
-
+class SqlDuties(SqlEntity):
     def take(self, name: str, *, for_ms: int, now: int, holder: str = "") -> int | None:
         params = {"name": name, "until_at": now + for_ms, "holder": holder, "now": now}
         rows = self._db.rows("duties.take", params)
@@ -62,3 +63,34 @@ class SqlDuties:
 
     def leave(self, name: str, *, holder: str) -> None:
         self._db.run("duties.leave", {"name": name, "holder": holder})
+
+
+class SqlFacts(SqlEntity):
+    """Facts: added, searched, pruned by age; never changed."""
+
+    def add(self, kind: str, subject: str, *, at: int, data: Mapping[str, object]) -> None:
+        text = msgspec.json.encode(data).decode()
+        params = {"at": at, "kind": kind, "subject": subject, "data": text}
+        self._db.run("facts.add", params)
+
+    def search(self, wanted: FactFilter) -> list[Fact]:
+        before_at, before_no = wanted.before or (_LAST, _LAST)
+        params: dict[str, object] = {
+            "from_at": wanted.from_at,
+            "to_at": wanted.to_at,
+            "before_at": before_at,
+            "before_no": before_no,
+            "limit": wanted.limit,
+        }
+        conditions = []
+        for name in ("kind", "subject"):
+            value = getattr(wanted, name)
+            if value is not None:
+                params[name] = value
+                conditions.append(self._db.text(f"facts.where_{name}"))
+        rows = self._db.rows("facts.search", params, conditions="\n   ".join(conditions))
+        return [Fact(*row) for row in rows]
+
+    def forget(self, *, before_at: int, limit: int, upto_no: int = _LAST) -> int:
+        params = {"before_at": before_at, "upto_no": upto_no, "limit": limit}
+        return self._db.run("facts.forget", params)

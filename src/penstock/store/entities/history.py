@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import msgspec
 
 from penstock.domain.limits import DAY
-from penstock.domain.message.history import Attempt, AttemptOutcome, Ending, HistoryFilter
-from penstock.domain.message.lifecycle import Content, State
+from penstock.domain.message.history import Attempt, Ending, HistoryFilter
+from penstock.domain.message.lifecycle import Content
 from penstock.domain.store.store_time import Pruning, difference_text, hold_pruning, instant_text
 from penstock.store.database import QueryResult, Row
+from penstock.store.entities.entity import SqlEntity, reader
 from penstock.store.limits.fair_positions import FairPositions
 from penstock.store.limits.rates import RateBuckets
 from penstock.store.meta_names import HIGH_WATER, PRUNING
@@ -20,15 +20,13 @@ from penstock.store.verbs.transaction_state import TransactionState, json_list
 
 _LAST = 2**62
 
+_attempt = reader(Attempt)
+_ending = reader(Ending)
 _pruning = msgspec.json.Decoder(Pruning)
 _log = logging.getLogger("penstock.store")
 
 
-class SqlHistory:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
-
+class SqlHistory(SqlEntity):
     def search(self, wanted: HistoryFilter) -> list[Ending]:
         """Newest first; a day without a match costs one index lookup."""
         conditions, params = self._conditions(wanted)
@@ -53,7 +51,7 @@ class SqlHistory:
     def attempts(self, message_id: str) -> list[Attempt]:
         days = self._transaction.partitions.days()
         asked = [self._db.ask("history.attempts", {"id": message_id}, day=day) for day in days]
-        return [_attempt(*row) for answer in asked for row in answer.rows()]
+        return [_attempt(row) for answer in asked for row in answer.rows()]
 
     def content(self, ending: Ending) -> Content | None:
         """The body, unless its day has been dropped."""
@@ -87,13 +85,12 @@ class SqlHistory:
         return self._db.ask("history.search", params, day=day, conditions="\n   ".join(texts))
 
 
-class SqlTidying:
+class SqlMaintenance(SqlEntity):
     def __init__(self, transaction: TransactionState, claims: Claims) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._claims = claims
         self._rate_buckets = RateBuckets(transaction)
         self._positions = FairPositions(transaction)
-        self._db = transaction.db
 
     def queues_with_due(self, *, now: int) -> list[int]:
         return [no for (no,) in self._db.rows("messages.queues_with_due", {"now": now})]
@@ -148,16 +145,3 @@ class SqlTidying:
 
     def leave_mark(self, *, now: int) -> None:
         self._db.run("meta.set", {"name": "ready_at", "value": str(now)})
-
-
-def _attempt(
-    message_id: str, message_no: int, queue_no: int, lease_no: int, outcome: str, *rest: Any
-) -> Attempt:
-    return Attempt(message_id, message_no, queue_no, lease_no, AttemptOutcome(outcome), *rest)
-
-
-def _ending(row: tuple[object, ...]) -> Ending:
-    names = Ending.__struct_fields__
-    values = dict(zip(names, row, strict=True))
-    values["outcome"] = State(str(values["outcome"]))
-    return Ending(**values)  # type: ignore[arg-type]

@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.domain.errors import MoveRunning
 from penstock.domain.message import move_task as move
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.message.move_task import MoveState, MoveTask
+from penstock.domain.message.move_task import MoveTask
 from penstock.store.database import Row
+from penstock.store.entities.entity import SelectedEntity, params_of, reader
 from penstock.store.verbs.lock_order import NO_LOCK, LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState
 from penstock.store.verbs.transfers import Transfers
 
-_STATE_AT = MoveTask.__struct_fields__.index("state")
 _ADDED = MoveTask.__struct_fields__[:-4]  # without its end and the names of its queues
 _SAVED = ("task_id", "state", "moved", "credit", "paced_at", "ended_at", "reason")
+_task_of = reader(MoveTask)
 
 
-class SqlMoves:
+class SqlMoves(SelectedEntity[MoveTask]):
+    noun = "moves"
+
+    def _record_of(self, row: Row) -> MoveTask:
+        return _task_of(row)
+
     def __init__(self, transaction: TransactionState, changes: MessageChanges) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._lock_order = LockOrder(transaction)
         self._transfers = Transfers(transaction, changes)
-        self._db = transaction.db
 
     def place(self) -> int:
         """A place behind all messages that are in any queue now."""
         return self._transaction.take_numbers(1)[0]
 
     def add(self, task: MoveTask) -> None:
-        if not self._db.rows("moves.add", _values(task, _ADDED)):
+        if not self._db.rows("moves.add", params_of(task, _ADDED)):
             raise MoveRunning(f"a move from queue {task.source!r} is running already")
 
     def find(self, task_id: str) -> MoveTask | None:
-        return self._one("by_id", task_id)
+        return self._one("by_id", {"task_id": task_id})
 
     def to_change(self, task_id: str) -> MoveTask | None:
-        return self._one("to_change", task_id)
+        return self._one("to_change", {"task_id": task_id})
 
     def to_advance(self, task_id: str) -> MoveTask | None:
-        return self._one("to_advance", task_id)
+        return self._one("to_advance", {"task_id": task_id})
 
     def of_source(self, queue_no: int, *, limit: int) -> list[MoveTask]:
         params = {"source_no": queue_no, "limit": limit}
@@ -51,7 +54,7 @@ class SqlMoves:
         return [task_id for (task_id,) in self._db.rows("moves.active")]
 
     def save(self, task: MoveTask) -> None:
-        self._db.run("moves.save", _values(task, _SAVED))
+        self._db.run("moves.save", params_of(task, _SAVED))
         if not task.is_active:
             params = {"source_no": task.source_no, "kept": move.KEPT_PER_SOURCE}
             self._db.run("moves.keep_latest", params)
@@ -97,22 +100,3 @@ class SqlMoves:
         return self._transfers.ordinary(
             task.source_no, limit=limit, before_no=task.before_no, now=now, lock=lock
         )
-
-    def _one(self, which: str, task_id: str) -> MoveTask | None:
-        found = self._select(which, {"task_id": task_id})
-        return found[0] if found else None
-
-    def _select(self, which: str, params: dict[str, Any]) -> list[MoveTask]:
-        conditions = self._db.text(f"moves.{which}")
-        return list(map(_task_of, self._db.rows("moves.find", params, conditions=conditions)))
-
-
-def _task_of(row: Row) -> MoveTask:
-    values = list(row)
-    values[_STATE_AT] = MoveState(values[_STATE_AT])
-    return MoveTask(*values)
-
-
-def _values(task: MoveTask, names: tuple[str, ...]) -> dict[str, Any]:
-    found = {name: getattr(task, name) for name in names}
-    return found | {"state": task.state.value}

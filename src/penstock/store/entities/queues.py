@@ -1,20 +1,20 @@
-"""Queues, messages and API keys, apart from the hot path of sends, claims and acts."""
+"""Queues and messages, apart from the hot path of sends, claims and acts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
-from penstock.domain.access.api_key import ApiKey, Role
-from penstock.domain.errors import QueueExists
+from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import PURGED, Content, Message
 from penstock.domain.message.selection import Pick
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import Queue, QueueSettings
+from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, QueueStretch
-from penstock.store.entities.selection import FIRST, look_through
+from penstock.store.database import Database, Row
+from penstock.store.entities.entity import SqlEntity, params_of
 from penstock.store.limits.limit_changes import LimitChanges
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.dedup_claims import NO_END
@@ -23,12 +23,38 @@ from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 from penstock.store.verbs.transfers import Transfers
 
+FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
+_LABELS = ("kind", "tag", "group", "entity_id")
 
-class SqlQueues:
+
+def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
+    params = _browse_params(wanted) | params_of(pick, ("sent_from", "sent_before"))
+    params["length"] = length
+    begin = db.text(f"selection.begin_{wanted.state}")
+    order = db.text(f"selection.order_{wanted.state}")
+    end = db.rows("selection.end", params, begin=begin, order=order)
+    params |= {name: v for name in _LABELS if (v := getattr(pick, name)) is not None}
+    conditions = "\n   ".join(
+        db.text(f"selection.where_{name}") for name in _LABELS if name in params
+    )
+    rows = db.rows("selection.stretch", params, begin=begin, order=order, conditions=conditions)
+    return QueueStretch(list(map(message_of, rows)), _place(end[0]) if end else None)
+
+
+def _browse_params(wanted: Browse) -> dict[str, Any]:
+    after = {f"after{i}": number for i, number in enumerate(wanted.after or FIRST, start=1)}
+    return params_of(wanted, ("queue_no", "limit")) | after
+
+
+def _place(numbers: Row) -> tuple[int, int, int, int]:
+    first, second, third, fourth = (*numbers, 0, 0, 0)[:4]
+    return int(first), int(second), int(third), int(fourth)
+
+
+class SqlQueues(SqlEntity):
     def __init__(self, transaction: TransactionState) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._limit_changes = LimitChanges(transaction)
-        self._db = transaction.db
 
     def add(self, name: str, settings: QueueSettings, *, now: int) -> Queue:
         params = {"name": name, "settings": _text(settings), "now": now}
@@ -100,6 +126,12 @@ class SqlQueues:
     def find(self, name: str) -> Queue | None:
         return self._transaction.queue_named(name)
 
+    def named(self, name: str) -> Queue:
+        found = self.find(name)
+        if found is None:
+            raise QueueNotFound(name)
+        return found
+
     def find_to_change(self, name: str) -> Queue | None:
         self._limit_changes.stop_if_needed()
         rows = self._db.rows("queues.by_name_to_change", {"name": name})
@@ -156,16 +188,15 @@ class SqlQueues:
         return [Claimable(no, is_ready == 1, due_at) for no, is_ready, due_at in rows]
 
 
-class SqlMessages:
+class SqlMessages(SqlEntity):
     def __init__(
         self, transaction: TransactionState, changes: MessageChanges, claims: Claims
     ) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._changes = changes
         self._claims = claims
         self._lock_order = LockOrder(transaction)
         self._transfers = Transfers(transaction, changes)
-        self._db = transaction.db
 
     def find(self, message_id: str) -> Message | None:
         rows = self._db.rows("messages.by_id", {"id": message_id})
@@ -179,15 +210,7 @@ class SqlMessages:
         return self._claims.contents([message]).get(message.message_no)
 
     def browse(self, wanted: Browse) -> list[Message]:
-        after1, after2, after3, after4 = wanted.after or FIRST
-        params = {
-            "queue_no": wanted.queue_no,
-            "limit": wanted.limit,
-            "after1": after1,
-            "after2": after2,
-            "after3": after3,
-            "after4": after4,
-        }
+        params = _browse_params(wanted)
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
 
     def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
@@ -232,41 +255,6 @@ class SqlMessages:
     def forget_keys(self, queue_no: int, *, limit: int) -> int:
         params = {"queue_no": queue_no, "limit": limit, "no_end": NO_END}
         return self._db.run("dedup.forget_all", params)
-
-
-class SqlKeys:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
-
-    def add(self, key: ApiKey) -> None:
-        params = {
-            "key_id": key.key_id,
-            "name": key.name,
-            "secret_hash": key.secret_hash,
-            "roles": " ".join(key.roles),
-            "queues": " ".join(key.queues),
-            "created_at": key.created_at,
-            "signed_with": key.signed_with,
-        }
-        self._db.run("keys.add", params)
-
-    def all(self) -> list[ApiKey]:
-        return [
-            ApiKey(
-                key_id=row[0],
-                name=row[1],
-                secret_hash=row[2],
-                roles=tuple(Role(role) for role in row[3].split()),
-                queues=tuple(row[4].split()),
-                created_at=row[5],
-                revoked_at=row[6],
-                signed_with=row[7],
-            )
-            for row in self._db.rows("keys.all")
-        ]
-
-    def revoke(self, key_id: str, *, now: int) -> bool:
-        return self._db.run("keys.revoke", {"key_id": key_id, "now": now}) == 1
 
 
 def _text(settings: QueueSettings) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain.schedule.schedule import CatchUp, Overlap, Rhythm, Schedule, Template
 from penstock.store.database import Row
-from penstock.store.verbs.transaction_state import TransactionState
+from penstock.store.entities.entity import SelectedEntity, params_of
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -21,23 +21,15 @@ class Definition(msgspec.Struct, frozen=True):
 
 
 _definition = msgspec.json.Decoder(Definition)
-_PLAIN = (
-    "name",
-    "next_at",
-    "last_at",
-    "last_id",
-    "fired_total",
-    "skipped_total",
-    "last_error",
-    "created_at",
-    "changed_at",
-    "owner",
+_COLUMNS = (
+    *("name", "words", "is_paused", "next_at", "last_at", "last_id", "fired_total"),
+    *("skipped_total", "last_error", "created_at", "changed_at", "owner"),
 )
+_PLAIN = tuple(name for name in _COLUMNS if name != "words")
 
 
-class SqlSchedules:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._db = transaction.db
+class SqlSchedules(SelectedEntity[Schedule]):
+    noun = "schedules"
 
     def add(self, schedule: Schedule) -> bool:
         """False: the name is taken."""
@@ -75,42 +67,14 @@ class SqlSchedules:
         rows = self._db.rows("schedules.next", {"now": now})
         return int(rows[0][0]) if rows else None
 
-    def _one(self, which: str, params: dict[str, Any]) -> Schedule | None:
-        found = self._select(which, params)
-        return found[0] if found else None
-
-    def _select(self, which: str, params: dict[str, Any]) -> list[Schedule]:
-        conditions = self._db.text(f"schedules.{which}")
-        rows = self._db.rows("schedules.find", params, conditions=conditions)
-        return list(map(_schedule_of, rows))
+    def _record_of(self, row: Row) -> Schedule:
+        values = dict(zip(_COLUMNS, row, strict=True))
+        definition = _definition.decode(values.pop("words"))
+        values |= msgspec.structs.asdict(definition) | {"is_paused": bool(values["is_paused"])}
+        return Schedule(**values)
 
 
 def _params(schedule: Schedule) -> dict[str, Any]:
     words = Definition(schedule.rhythm, schedule.template, schedule.catch_up, schedule.overlap)
-    return {name: getattr(schedule, name) for name in _PLAIN} | {
-        "words": msgspec.json.encode(words).decode(),
-        "is_paused": int(schedule.is_paused),
-    }
-
-
-def _schedule_of(row: Row) -> Schedule:
-    name, text, is_paused, next_at, last_at, last_id, fired, skipped, error, *rest = row
-    created, changed, owner = rest
-    words = _definition.decode(text)
-    return Schedule(
-        name=name,
-        rhythm=words.rhythm,
-        template=words.template,
-        catch_up=words.catch_up,
-        overlap=words.overlap,
-        is_paused=bool(is_paused),
-        next_at=next_at,
-        last_at=last_at,
-        last_id=last_id,
-        fired_total=fired,
-        skipped_total=skipped,
-        last_error=error,
-        created_at=created,
-        changed_at=changed,
-        owner=owner,
-    )
+    text = msgspec.json.encode(words).decode()
+    return params_of(schedule, _PLAIN) | {"words": text}

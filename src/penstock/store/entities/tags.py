@@ -10,8 +10,9 @@ import msgspec
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
-from penstock.domain.message.lifecycle import IN_LINE, LIVE, Content, Message, State
-from penstock.ports.tags import Rewrite, Tagged
+from penstock.domain.message.lifecycle import LIVE, QUEUED, Content, Message, State
+from penstock.ports.topics import Rewrite, Tagged
+from penstock.store.entities.entity import SqlEntity, params_of
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.lock_order import NO_LOCK, LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
@@ -19,20 +20,19 @@ from penstock.store.verbs.transaction_state import TransactionState, message_of
 
 _STATES = {
     LIVE: "live",
-    IN_LINE: "in_line",
+    QUEUED: "queued",
     frozenset({State.LEASED}): "leased",
 }
 
 
-class SqlTagged:
+class SqlTagged(SqlEntity):
     def __init__(
         self, transaction: TransactionState, changes: MessageChanges, claims: Claims
     ) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._changes = changes
         self._claims = claims
         self._lock_order = LockOrder(transaction)
-        self._db = transaction.db
 
     def find(self, wanted: Tagged) -> list[Message]:
         return self._find(wanted, NO_LOCK)
@@ -48,7 +48,7 @@ class SqlTagged:
             queue_no, lambda lock: self._find(of_queue, lock), now=now
         )
         # A message may have been claimed while we waited for its lock.
-        found = [message for message in found if message.state in IN_LINE]
+        found = [message for message in found if message.state in QUEUED]
         for before in found:
             self._changes.note(before, lifecycle.cancel(before, reason=reason), now=now)
         self._changes.save()
@@ -107,5 +107,4 @@ def _body(new: NewMessage) -> dict[str, Any]:
 
 
 def _labels(message: Message) -> dict[str, Any]:
-    names = ("message_no", "kind", "tag1", "tag2", "size", "body_day")
-    return {name: getattr(message, name) for name in names}
+    return params_of(message, ("message_no", "kind", "tag1", "tag2", "size", "body_day"))

@@ -15,24 +15,24 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.topic import Dispatch, NodeQueue, Subscription, Topic
 from penstock.ports.store import Sent
 from penstock.store.database import Row
+from penstock.store.entities.entity import SqlEntity, reader
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.sends import Sends
 from penstock.store.verbs.transaction_state import TransactionState
 from penstock.store.verbs.transfers import NO_PLACE, Transfers
 
-_kinds = msgspec.json.Decoder(tuple[str, ...])
+_subscription = reader(Subscription)
 
 
-class SqlTopics:
+class SqlTopics(SqlEntity):
     def __init__(
         self, transaction: TransactionState, changes: MessageChanges, sends: Sends
     ) -> None:
-        self._transaction = transaction
+        super().__init__(transaction)
         self._sends = sends
         self._lock_order = LockOrder(transaction)
         self._transfers = Transfers(transaction, changes)
-        self._db = transaction.db
 
     def add(self, name: str, *, now: int) -> bool:
         return bool(self._db.rows("topics.add", {"name": name, "now": now}))
@@ -77,7 +77,7 @@ class SqlTopics:
 
     def subscriptions(self, topic_no: int) -> list[Subscription]:
         rows = self._db.rows("topics.subscriptions", {"topic_no": topic_no}, conditions="")
-        return [_subscription(*row) for row in rows]
+        return list(map(_subscription, rows))
 
     def subscription(self, topic_no: int, name: str) -> Subscription | None:
         rows = self._db.rows(
@@ -85,7 +85,7 @@ class SqlTopics:
             {"topic_no": topic_no, "name": name},
             conditions=self._db.text("topics.of_name"),
         )
-        return _subscription(*rows[0]) if rows else None
+        return _subscription(rows[0]) if rows else None
 
     def number_of_subscriptions(self, topic_no: int) -> int:
         [(number,)] = self._db.rows("topics.number_of", {"topic_no": topic_no})
@@ -142,22 +142,8 @@ def _topic(row: Row) -> Topic:
     return Topic(topic_no, name, created_at, int(published), int(unmatched))
 
 
-def _subscription(*row: Any) -> Subscription:
-    subscription_no, topic, name, queue_no, queue, kinds, dispatch, created_at = row
-    return Subscription(
-        subscription_no,
-        topic,
-        name,
-        queue_no,
-        queue,
-        _kinds.decode(kinds),
-        Dispatch(dispatch),
-        created_at,
-    )
-
-
 def _node_queue(
     queue_no: int, subscription_no: int, node: str, topic: str | None, *rest: Any
 ) -> tuple[NodeQueue, Subscription | None]:
     own = NodeQueue(queue_no, subscription_no, node)
-    return own, None if topic is None else _subscription(subscription_no, topic, *rest)
+    return own, None if topic is None else _subscription((subscription_no, topic, *rest))

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.worker import Worker, WorkerState
+from penstock.domain.worker import Worker
 from penstock.store.database import Row
-from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
+from penstock.store.entities.entity import SelectedEntity, params_of, reader
+from penstock.store.verbs.transaction_state import json_list, message_of
 
-_TEXTS = msgspec.json.Decoder(tuple[str, ...])
-_LABELS = msgspec.json.Decoder(dict[str, str])
 _SAVED = ("state", "beat_at", "alive_until", "ended_at")
+_worker_of = reader(Worker)
 
 
-class SqlWorkers:
-    def __init__(self, transaction: TransactionState) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
+class SqlWorkers(SelectedEntity[Worker]):
+    noun = "workers"
+
+    def _record_of(self, row: Row) -> Worker:
+        return _worker_of(row)
 
     def add(self, worker: Worker) -> None:
         params = msgspec.structs.asdict(worker)
@@ -55,8 +55,7 @@ class SqlWorkers:
         return self._select("lost_since", params)
 
     def save(self, worker: Worker) -> None:
-        params = {name: getattr(worker, name) for name in _SAVED}
-        self._db.run("workers.save", params | {"worker_id": worker.id, "state": worker.state.value})
+        self._db.run("workers.save", params_of(worker, _SAVED) | {"worker_id": worker.id})
 
     def forget(self, *, before_at: int) -> int:
         return self._db.run("workers.forget", {"before_at": before_at})
@@ -80,30 +79,6 @@ class SqlWorkers:
     def _queue_nos(self, names: Sequence[str]) -> set[int]:
         found = map(self._transaction.queue_named, set(names))
         return {queue.queue_no for queue in found if queue is not None}
-
-    def _one(self, which: str, params: dict[str, Any]) -> Worker | None:
-        found = self._select(which, params)
-        return found[0] if found else None
-
-    def _select(self, which: str, params: dict[str, Any]) -> list[Worker]:
-        conditions = self._db.text(f"workers.{which}")
-        return list(map(_worker_of, self._db.rows("workers.find", params, conditions=conditions)))
-
-
-def _worker_of(row: Row) -> Worker:
-    worker_id, state, name, host, pid, queues, kinds, slots, labels, *times = row
-    return Worker(
-        worker_id,
-        WorkerState(state),
-        name,
-        host,
-        pid,
-        _TEXTS.decode(queues),
-        _TEXTS.decode(kinds),
-        slots,
-        _LABELS.decode(labels),
-        *times,
-    )
 
 
 def _json(value: object) -> str:

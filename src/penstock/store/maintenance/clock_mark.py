@@ -11,7 +11,7 @@ from penstock.domain.circuit.circuit import PROBE_MS
 from penstock.domain.lake.progress import FINAL_AFTER_DAYS
 from penstock.domain.limits import DAY, Limits
 from penstock.domain.message.claim_key import KEPT_MS
-from penstock.domain.message.ids import uuid7
+from penstock.domain.message.draft import uuid7
 from penstock.domain.schedule import schedule
 from penstock.domain.store import store_time
 from penstock.domain.store.store_time import EARLIEST_WALL, LONGEST_DELAY_MS, MAX_CARRY_MS, Start

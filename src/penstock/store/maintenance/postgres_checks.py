@@ -9,13 +9,7 @@ from penstock.domain.limits import SECOND
 from penstock.domain.store.finding import Finding, fail, ok, warn
 from penstock.domain.store.store_time import difference_text, instant_text
 from penstock.store.commit.session import SqlSession
-from penstock.store.maintenance.checks import (
-    examine_clock,
-    examine_counters,
-    examine_holds,
-    examine_schema,
-)
-from penstock.store.maintenance.limit_checks import examine_limits
+from penstock.store.maintenance.checks import examine_content
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.store.postgres.store import OLDEST_SERVER
 from penstock.store.postgres.url import parse
@@ -37,14 +31,7 @@ def examine(url: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     try:
         yield from _server(dict(session.read(lambda s: s.db.rows("checks.promises"))))
         yield _offset(session, clock)
-        schema = examine_schema(session)
-        yield schema
-        if schema.grade == "ok":
-            yield examine_clock(session, now=_time(session))
-            yield from examine_counters(session)
-            yield from examine_limits(session)
-            yield from examine_holds(session)
-            yield from _transactions(session)
+        yield from examine_content(session, lambda: _time(session), _transactions)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:
@@ -69,8 +56,8 @@ def _server(facts: dict[str, str]) -> Iterator[Finding]:
 
 def _transactions(session: SqlSession) -> Iterator[Finding]:
     """Old transactions keep vacuum from removing deleted rows, which claims then have to skip."""
-    [(now,)] = session.read(lambda s: s.db.rows("clock.read"))
-    found = session.read(lambda s: s.watching.transactions(limit=_MAX_TRANSACTIONS))
+    now = _time(session)
+    found = session.read(lambda s: s.overview.transactions(limit=_MAX_TRANSACTIONS))
     old = [one for one in found if one.is_old(now=now)]
     for one in old:
         age = "" if one.since is None else f"{(now - one.since) // SECOND} s and "

@@ -12,13 +12,7 @@ from penstock.domain.store.finding import Finding, fail, ok, warn
 from penstock.store.commit.session import SqlSession
 from penstock.store.damage.damage_map import damaged_pages
 from penstock.store.damage.log_damage import describe_damage, kept_logs, recovery_advice
-from penstock.store.maintenance.checks import (
-    examine_clock,
-    examine_counters,
-    examine_holds,
-    examine_schema,
-)
-from penstock.store.maintenance.limit_checks import examine_limits
+from penstock.store.maintenance.checks import examine_content
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.connection import OLDEST_SQLITE, SqliteDatabase, end_of_log
 
@@ -104,13 +98,7 @@ def _inside(path: Path, now: int) -> Iterator[Finding]:
         yield fail("store", str(error))
         return
     try:
-        schema = examine_schema(session)
-        yield schema
-        if schema.grade == "ok":
-            yield examine_clock(session, now=now)
-            yield from examine_counters(session)
-            yield from examine_limits(session)
-            yield from examine_holds(session)
+        yield from examine_content(session, lambda: now)
     except PenstockError as error:
         yield fail("store", str(error))
     finally:

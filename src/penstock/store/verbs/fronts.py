@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.domain.message.answer_size import count_fitting
+from penstock.domain.message.selection import count_fitting
 from penstock.store.database import Database, QueryResult, Row
 from penstock.store.verbs.transaction_state import TransactionState, json_list
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from penstock.domain.message.claim_key import KEPT_MS, Given, repeat
+from penstock.domain.message.claim_key import KEPT_MS, ClaimResult, repeat
 from penstock.domain.message.lifecycle import Message
 from penstock.ports.store import Claim
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
-_given = msgspec.json.Decoder(Given)
+_given = msgspec.json.Decoder(ClaimResult)
 
 
 class RepeatableClaims:
@@ -67,6 +67,6 @@ class RepeatableClaims:
             self._keep(claim, messages, now + KEPT_MS)
 
     def _keep(self, claim: Claim, messages: Sequence[Message], until_at: int) -> None:
-        given = msgspec.json.encode(Given.of(messages)).decode()
+        given = msgspec.json.encode(ClaimResult.of(messages)).decode()
         row = (claim.queue_no, claim.claim_key, given, until_at)
         self._db.insert("claim_keys.keep", [row])

@@ -8,8 +8,7 @@ import msgspec
 
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
-from penstock.domain.queue.counts import Counts
-from penstock.domain.queue.queue import DedupUntil, Queue, QueueSettings
+from penstock.domain.queue.queue import Counts, DedupUntil, Queue, QueueSettings
 from penstock.store.database import Database, Overtaken, QueryResult, Row
 from penstock.store.partitions import Partitions
 

@@ -117,7 +117,7 @@ class JobTable:
         if self._memory[offset]:
             self._memory[offset] = 4
 
-    def acquit_all_but(self, suspects: Iterable[int]) -> None:
+    def clear_all_but(self, suspects: Iterable[int]) -> None:
         """Mark the jobs in all other places as not the cause of the coming exit."""
         suspected = {self._offsets[place] for place in suspects}
         for offset in self._offsets:

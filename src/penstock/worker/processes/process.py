@@ -24,7 +24,6 @@ from penstock.supervision.threads import start_logged
 from penstock.wiring.broker import own_dice, steady_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
 from penstock.worker.beats import describe_worker
-from penstock.worker.processes.app_loading import load_app
 from penstock.worker.processes.child import SANDBOX, command
 from penstock.worker.processes.frames import (
     Drain,
@@ -39,12 +38,13 @@ from penstock.worker.processes.job_table import JobTable
 from penstock.worker.processes.process_exit import LOOP_FAILED, RETIRED, UNUSABLE
 from penstock.worker.processes.startup import (
     FINAL,
+    load_app,
     report_leftovers,
     unknown_queues,
     until_answered,
 )
 from penstock.worker.slots.lifespan import StartFailed
-from penstock.worker.slots.sandbox import SandboxedJobs, hang_by
+from penstock.worker.slots.sandbox import SandboxedJobs, bind_to_lifeline
 from penstock.worker.slots.sandboxes import Sandboxes
 from penstock.worker.worker import JobWorker
 
@@ -59,7 +59,7 @@ def main() -> None:
     kind, fd, *lifeline = sys.argv[1:]
     os.set_inheritable(int(fd), False)  # child processes of a job must not keep it open
     for each in lifeline:
-        hang_by(int(each))
+        bind_to_lifeline(int(each))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C comes here too; the parent decides
     if kind == SANDBOX:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the worker decides when it ends
@@ -143,7 +143,9 @@ def _work(app: Application, assignment: ProcessAssignment, wire: Wire) -> int:
     )
     worker.start()
     signal.signal(signal.SIGTERM, lambda *_: worker.drain())
-    start_logged("penstock-obey", lambda: _obey(wire, worker), on_failure=lambda _: worker.drain())
+    start_logged(
+        "penstock-obey", lambda: _follow_orders(wire, worker), on_failure=lambda _: worker.drain()
+    )
     wire.send(Working(work.queues, tuple(warnings)))
     worker.run()
     app.close()
@@ -151,7 +153,7 @@ def _work(app: Application, assignment: ProcessAssignment, wire: Wire) -> int:
 
 
 def _send(wire: Wire, frame: Dry | WaitingForStore) -> None:
-    with suppress(OSError):  # the supervisor has exited: `_obey` ends this process
+    with suppress(OSError):  # the supervisor has exited: `_follow_orders` ends this process
         wire.send(frame)
 
 
@@ -160,7 +162,7 @@ def _needs_sandbox(app: Application, kind: str) -> bool:
     return handler is not None and handler.timeout_ms is not None and not handler.is_async
 
 
-def _obey(wire: Wire, worker: JobWorker) -> None:
+def _follow_orders(wire: Wire, worker: JobWorker) -> None:
     while True:
         frame = wire.receive()
         if isinstance(frame, Finish):

@@ -1,9 +1,12 @@
-"""The start of a worker process: wait for the store, report leftovers, check the queues."""
+"""The start of a worker process: load the application, wait for the store, report leftovers."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TypeVar
 
 from penstock.domain.errors import (
@@ -15,15 +18,40 @@ from penstock.domain.errors import (
 )
 from penstock.worker.application import Application, JobSource, Unanswered
 from penstock.worker.claimed_job import JobAct
+from penstock.worker.error_text import error_text
 from penstock.worker.processes.frames import WaitingForStore, Wire
 
+_DEFAULT_NAME = "app"
 T = TypeVar("T")
-
 # Retrying would fail the same way.
 FINAL = (InvalidRequest, StoreRefused, Unauthenticated, Forbidden)
 _PAUSES_S = (0.2, 5.0)  # the first delay, and the longest
-_MOST_NAMED = 10
-_MOST_FETCHED = 1_000
+_MAX_NAMED = 10
+_MAX_FETCHED = 1_000
+
+
+def load_app(place: str, *, url: str | None = None, key: str | None = None) -> Application:
+    """Import the application; the working directory is searched too.  Raises InvalidRequest.
+
+    `url` and `key` replace the application's own.
+    """
+    module_name, _, name = place.partition(":")
+    if not module_name:
+        raise InvalidRequest(f"{place!r} does not name a module; use module:name")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise InvalidRequest(f"{place!r} cannot be imported: {error_text(error)}") from error
+    for part in (name or _DEFAULT_NAME).split("."):
+        found = getattr(found, part, None)  # type: ignore[assignment]
+    if not isinstance(found, Application):
+        raise InvalidRequest(f"{place!r} is not an application; it must be app = Penstock(…)")
+    if url is not None:
+        found.use(url, key=key)
+    return found
 
 
 def until_answered(ask: Callable[[], T], wire: Wire) -> T | None:
@@ -73,11 +101,11 @@ def unknown_queues(app: Application, queues: tuple[str, ...]) -> list[str]:
 
 def _names_near(name: str, find: Callable[..., list[str]]) -> list[str]:
     """Queue names with the same beginning: a store may have too many names to fetch them all."""
-    near = find(prefix=name[: len(name) // 2], limit=_MOST_FETCHED)
-    return near or find(prefix="", limit=_MOST_FETCHED)
+    near = find(prefix=name[: len(name) // 2], limit=_MAX_FETCHED)
+    return near or find(prefix="", limit=_MAX_FETCHED)
 
 
 def _hint(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=3)
-    names = ", ".join(map(repr, close or known[:_MOST_NAMED]))
+    names = ", ".join(map(repr, close or known[:_MAX_NAMED]))
     return f"did you mean {names}?" if close else f"known are {names or 'none'}"

@@ -48,10 +48,10 @@ class Supervisor:
         self._was_ready = False
         self._out_since: int | None = None  # when the store stopped answering
         self._code = 0
-        self._bell, self._rope = socket.socketpair()
-        self._rope.setblocking(False)
+        self._wakeup_reader, self._wakeup_writer = socket.socketpair()
+        self._wakeup_writer.setblocking(False)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._selector.register(self._wakeup_reader, selectors.EVENT_READ)
         self._children = [
             ChildProcess(
                 command(WORK),
@@ -117,7 +117,7 @@ class Supervisor:
         for key, _ in self._selector.select(max(ms, 0) / 1000):
             child: ChildProcess | None = key.data
             if child is None:
-                self._bell.recv(4096)
+                self._wakeup_reader.recv(4096)
                 continue
             if not child.receive():  # it has exited, or is about to
                 self._selector.unregister(key.fileobj)
@@ -143,7 +143,7 @@ class Supervisor:
 
     def _ring(self) -> None:
         with suppress(OSError):  # full: it has been woken already; closed: it has ended
-            self._rope.send(b"!")
+            self._wakeup_writer.send(b"!")
 
     def _continue_draining(self, now: int) -> None:
         if self._drain_ms is None:
@@ -206,8 +206,8 @@ class Supervisor:
         for child in self._children:
             child.close()
         self._selector.close()
-        self._bell.close()
-        self._rope.close()
+        self._wakeup_reader.close()
+        self._wakeup_writer.close()
 
 
 def _pause_ms(crashes: int) -> int:

@@ -36,8 +36,7 @@ from penstock.worker.processes.frames import (
     Stop,
     Wire,
 )
-from penstock.worker.processes.process_exit import ProcessExit, wait_for
-from penstock.worker.processes.retirement import resident_bytes
+from penstock.worker.processes.process_exit import ProcessExit, resident_bytes, wait_for
 from penstock.worker.slots.lifespan import Lifespan
 from penstock.worker.slots.loop_thread import LoopThread
 
@@ -60,7 +59,7 @@ class Lifeline:
             os.close(ours)
 
 
-def hang_by(fd: int) -> None:
+def bind_to_lifeline(fd: int) -> None:
     """In the sandbox: have the kernel kill its process group when the lifeline is closed.
 
     That also ends a computation that never yields, and the children of a job.  Only Linux supports

@@ -21,8 +21,7 @@ from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.processes.frames import ExtendLease, JobEnded, ProcessAssignment, RunJob, Stop
-from penstock.worker.processes.process_exit import ProcessExit
-from penstock.worker.processes.retirement import reason_to_retire
+from penstock.worker.processes.process_exit import ProcessExit, reason_to_retire
 from penstock.worker.slots.sandbox import Sandbox
 
 _log = logging.getLogger("penstock.worker")

@@ -1,4 +1,4 @@
-"""The target: a server process with short time-outs, watched while it is attacked."""
+"""The target: a server process with short timeouts, watched while it is attacked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.edge.process import ServerProcess
 
 RECEIVE_TIMEOUT_MS = 1_000
 ANSWERS_WITHIN_S = 30.0
-MOST_MEMORY = 300 * 1024 * 1024
+MAX_MEMORY = 300 * 1024 * 1024
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def target(started_target: ServerProcess) -> Iterator[ServerProcess]:
     api.finish(api.make_queue())
     api.close()
     assert monotonic() - began < ANSWERS_WITHIN_S
-    assert started_target.resident_bytes < MOST_MEMORY
+    assert started_target.resident_bytes < MAX_MEMORY
     assert "Traceback" not in started_target.log_tail()
 
 

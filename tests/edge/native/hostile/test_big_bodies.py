@@ -12,8 +12,8 @@ from tests.edge.process import ServerProcess
 from tests.edge.raw import ClosedError, Raw, request
 
 MIB = 1024 * 1024
-MOST_TAKEN = 64 * MIB
-MOST_GROWTH = 250 * MIB
+MAX_TAKEN = 64 * MIB
+MAX_GROWTH = 250 * MIB
 ENDLESS = 512 * MIB
 
 
@@ -43,7 +43,7 @@ def test_an_upload_that_lies_about_its_length_is_cut_off(target: ServerProcess) 
     with Raw(target.port) as wire:
         wire.send(request("POST", "/v1/queues/x/messages", headers=headers))
 
-        assert upload(wire, b"x" * MIB) < MOST_TAKEN
+        assert upload(wire, b"x" * MIB) < MAX_TAKEN
 
 
 def test_an_upload_without_end_is_cut_off(target: ServerProcess) -> None:
@@ -53,15 +53,15 @@ def test_an_upload_without_end_is_cut_off(target: ServerProcess) -> None:
     with Raw(target.port) as wire:
         wire.send(request("POST", "/v1/queues/x/messages", headers=headers))
 
-        assert upload(wire, b"100000\r\n" + b"x" * MIB + b"\r\n") < MOST_TAKEN
-    assert target.resident_bytes < before + MOST_GROWTH
+        assert upload(wire, b"100000\r\n" + b"x" * MIB + b"\r\n") < MAX_TAKEN
+    assert target.resident_bytes < before + MAX_GROWTH
 
 
 def test_headers_without_end_are_cut_off(target: ServerProcess) -> None:
     with Raw(target.port) as wire:
         wire.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
 
-        assert upload(wire, b"X-A: " + b"x" * 1_000 + b"\r\n") < MOST_TAKEN
+        assert upload(wire, b"X-A: " + b"x" * 1_000 + b"\r\n") < MAX_TAKEN
 
 
 def test_what_trails_a_body_without_end_is_cut_off(target: ServerProcess) -> None:
@@ -69,7 +69,7 @@ def test_what_trails_a_body_without_end_is_cut_off(target: ServerProcess) -> Non
     with Raw(target.port) as wire:
         wire.send(request("POST", "/v1/queues/x/messages", headers=headers), b"2\r\n{}\r\n0\r\n")
 
-        assert upload(wire, b"X-A: " + b"x" * 1_000 + b"\r\n") < MOST_TAKEN
+        assert upload(wire, b"X-A: " + b"x" * 1_000 + b"\r\n") < MAX_TAKEN
 
 
 def test_tiny_chunks_do_not_cost_more_than_they_carry(target: ServerProcess) -> None:
@@ -98,7 +98,7 @@ def test_many_that_fill_up_slowly_stay_within_bounds(target: ServerProcess) -> N
     for wire in wires:
         wire.close()
 
-    assert grown < MOST_GROWTH
+    assert grown < MAX_GROWTH
 
 
 def test_compressed_requests_are_not_taken(target: ServerProcess) -> None:
@@ -151,6 +151,6 @@ def test_many_large_bodies_at_once_do_not_fill_the_memory(make_process: MakeProc
         grown = target.resident_bytes - before
 
     assert 429 in statuses
-    assert grown < MOST_GROWTH
+    assert grown < MAX_GROWTH
     with Raw(target.port) as polite:
         assert polite.ask(request("GET", "/healthz")).status == 200

@@ -33,7 +33,7 @@ def _run(args: Namespace, out: Output) -> None:
         archived = archive_commands.run(settings_of(args), anew=args.anew, progress=advance)
     written = ", ".join(f"{count} {table}" for table, count in archived.rows.items())
     out.result(archived, f"{written} in {archived.files} files")
-    if not archived.is_settled:
+    if not archived.is_final:
         exits.note("newer history waits for long-running transactions: run the command again later")
 
 

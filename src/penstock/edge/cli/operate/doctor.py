@@ -24,13 +24,13 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 
 if TYPE_CHECKING:
-    from penstock.wiring.damage import SalvageReport
+    from penstock.wiring.maintenance import SalvageReport
 
 MAX_LISTED = 1_000
 
 
 def salvage(args: Namespace, out: Output) -> int:
-    from penstock.wiring.damage import salvage as copy
+    from penstock.wiring.maintenance import salvage as copy
 
     settings = load_settings(args).settings
     with progress("Salvaging") as advance:
@@ -43,7 +43,7 @@ def salvage(args: Namespace, out: Output) -> int:
 
 
 def accept_loss(args: Namespace, out: Output) -> None:
-    from penstock.wiring.damage import accept_loss as accept
+    from penstock.wiring.maintenance import accept_loss as accept
 
     accepted = accept(load_settings(args).settings)
     out.result(
@@ -96,7 +96,7 @@ def _run(args: Namespace, out: Output) -> int | None:
 
 
 def _findings(args: Namespace) -> Iterator[Finding]:
-    from penstock.wiring.checkup import examine
+    from penstock.wiring.maintenance import examine
 
     try:
         settings = load_settings(args).settings
@@ -105,7 +105,7 @@ def _findings(args: Namespace) -> Iterator[Finding]:
         return
     yield ok("settings", "all values are valid")
     if args.repair_clock:
-        from penstock.wiring.clock_repair import repair_clock
+        from penstock.wiring.maintenance import repair_clock
 
         yield repair_clock(settings)
     yield from examine(settings)

@@ -16,7 +16,7 @@ from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
 
 if TYPE_CHECKING:
-    from penstock.services.keys import KeyService
+    from penstock.services.access import KeyService
 
 _ID = argument("ID", "id of the key, from the list")
 

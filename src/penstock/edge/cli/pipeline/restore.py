@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from penstock.pipeline.restore import RestoreFilter
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
 T = TypeVar("T")
 COLUMNS = ("queue", "state", "messages", "without body")
@@ -57,7 +57,7 @@ def _flags(what: str) -> list[Part]:
 
 def _restore(args: Namespace, out: Output) -> int:
     from penstock.pipeline import restore
-    from penstock.services.restore import RestoreService
+    from penstock.services.lake import RestoreService
     from penstock.wiring.broker import open_broker
 
     settings, at = settings_of(args), instant_of(args.at)
@@ -85,7 +85,7 @@ def _restore(args: Namespace, out: Output) -> int:
 
 
 def _put(restoring: Any, rows: DataFrame, total: int, throttle: Throttle) -> Restored:
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
     done = Restored()
     ordered = rows.orderBy("order_no", "message_no").toLocalIterator(prefetchPartitions=True)
@@ -121,7 +121,7 @@ def _resend(args: Namespace, out: Output) -> int:
 
 
 def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total: int) -> Restored:
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
     done = Restored()
     ordered = rows.orderBy("queue", "message_no", "finished_at")
@@ -143,7 +143,7 @@ def _send(app: Any, rows: DataFrame, args: Namespace, throttle: Throttle, total:
 
 
 def _result_of(message_id: str, result: Any) -> Restored:
-    from penstock.services.restore import Restored
+    from penstock.services.lake import Restored
 
     if isinstance(result, PenstockError):
         return Restored(refused=((message_id, f"{result} ({result.code})"),))

@@ -12,7 +12,7 @@ from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.exits import REFUSED, UsageError
 from penstock.edge.cli.kit.flags import duration, number, size
 from penstock.edge.cli.kit.output import Output
-from penstock.worker.assignment import LEAST_MEMORY_BYTES, Assignment
+from penstock.worker.assignment import MIN_MEMORY_BYTES, Assignment
 
 _DEFAULTS = Assignment(queues=())
 _MAX_SLOTS = 10_000
@@ -106,8 +106,8 @@ def _labels(given: list[str]) -> dict[str, str]:
 
 def _memory(text: str) -> int:
     given = size(text)
-    if given < LEAST_MEMORY_BYTES:
-        least = f"{LEAST_MEMORY_BYTES // 1024**2}MiB"
+    if given < MIN_MEMORY_BYTES:
+        least = f"{MIN_MEMORY_BYTES // 1024**2}MiB"
         raise argparse.ArgumentTypeError(f"{text} is less than {least}, the least a process needs")
     return given
 

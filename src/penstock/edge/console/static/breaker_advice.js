@@ -9,13 +9,13 @@ import { makeTable } from "./table.js";
 import { flat } from "./values.js";
 
 const ALL = "*";
-const MOST = 50; // routes
+const MAX_ROUTES = 50; // routes
 
 /** A card for the newest day of the table; null if there are no recommendations. */
 export async function adviceCard(view, { columns, rows }) {
   const named = rows.map((row) => Object.fromEntries(columns.map((name, place) => [name, row[place]])));
   const day = named.map(({ dt }) => dt).sort().at(-1);
-  const best = named.filter((row) => row.is_recommended && row.dt === day).slice(0, MOST);
+  const best = named.filter((row) => row.is_recommended && row.dt === day).slice(0, MAX_ROUTES);
   if (!best.length) return null;
   const advice = await Promise.all(best.map((row) => withCircuit(view, row)));
   const table = makeTable({

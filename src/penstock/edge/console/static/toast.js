@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 const STAYS_MS = 6_000;
-const MOST = 4;
+const MAX_TOASTS = 4;
 let place = null;
 
 export function say(text, { isError = false } = {}) {
@@ -13,7 +13,7 @@ export function say(text, { isError = false } = {}) {
   const close = h("button", { class: "plain", "aria-label": "Dismiss" }, "×");
   const toast = h("div", { class: isError ? "toast bad" : "toast" }, h("span", null, text), close);
   close.addEventListener("click", () => toast.remove());
-  while (place.children.length >= MOST) place.firstChild.remove();
+  while (place.children.length >= MAX_TOASTS) place.firstChild.remove();
   place.append(toast);
   if (!isError) setTimeout(() => toast.remove(), STAYS_MS);
 }

@@ -18,7 +18,7 @@ from penstock.api.queues import Counts, Totals
 from penstock.domain.access.api_key import Caller, is_limited, sees
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import SECOND
-from penstock.domain.queue import counts as domain_counts
+from penstock.domain.queue import queue as domain_queue
 from penstock.edge.instants import to_text
 from penstock.edge.native.bind import query_reader, route_of
 from penstock.edge.server.request import Request, Respond, Response
@@ -26,7 +26,7 @@ from penstock.edge.server.router import HttpRoute
 from penstock.edge.server.stream import EVENTS, Stream, event
 from penstock.services.overview import Changed, OverviewLook, OverviewService
 from penstock.supervision.health import Health, NodePart
-from penstock.supervision.tasks import start_supervised
+from penstock.supervision.threads import start_supervised
 
 EVERY_S = 1.0
 _PATIENCE_S = 5.0
@@ -208,9 +208,7 @@ def _queue(changed: Changed, passed_ms: int) -> LiveQueue:
     )
 
 
-def _rates(
-    after: domain_counts.Counts, before: domain_counts.Counts | None, passed_ms: int
-) -> Rates:
+def _rates(after: domain_queue.Counts, before: domain_queue.Counts | None, passed_ms: int) -> Rates:
     if before is None:
         return Rates()
     now, then = (msgspec.structs.asdict(Totals.of(counts)) for counts in (after, before))

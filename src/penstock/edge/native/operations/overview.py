@@ -13,10 +13,10 @@ from penstock.edge.native.bind import route_of
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
-from penstock.operations.overview import WaitingClaims, visible, waiting_for
+from penstock.operations.overview import WaitingCounts, visible, waiting_for
 from penstock.runtime.pusher.tally import PushTally
 from penstock.services.circuits.circuits import CircuitService
-from penstock.services.history import Insight
+from penstock.services.history import HistoryService
 from penstock.services.overview import OverviewService
 from penstock.services.scaling import ScalingService
 from penstock.supervision import health as supervision
@@ -29,7 +29,7 @@ DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `p
 
 
 class HealthApi:
-    def __init__(self, insight: Insight, parts: supervision.Health) -> None:
+    def __init__(self, insight: HistoryService, parts: supervision.Health) -> None:
         self._insight = insight
         self._health = parts
 
@@ -61,8 +61,8 @@ class HealthApi:
 class MetricsApi:
     def __init__(
         self,
-        insight: Insight,
-        claims: WaitingClaims,
+        insight: HistoryService,
+        claims: WaitingCounts,
         circuits: CircuitService,
         pushed: PushTally,
         scaling: ScalingService,

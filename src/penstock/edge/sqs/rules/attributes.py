@@ -22,7 +22,7 @@ from penstock.edge.sqs.rules.policies import (
 )
 
 ALL = "All"
-LEAST_RETENTION = 60
+MIN_RETENTION = 60
 _DEFAULT_KEY_REUSE = 300
 _LONGEST_KEY_ID = 2048
 
@@ -72,9 +72,7 @@ _FIFO_ONLY = ("ContentBasedDeduplication", "DeduplicationScope", "FifoThroughput
 _SAID_TO_BE_FIFO_ONLY = ("DeduplicationScope", "FifoThroughputLimit")
 
 
-def read_new(
-    given: Mapping[str, str], *, least_retention: int = LEAST_RETENTION
-) -> QueueAttributes:
+def read_new(given: Mapping[str, str], *, least_retention: int = MIN_RETENTION) -> QueueAttributes:
     """Parse attributes for CreateQueue.
 
     Raises InvalidAttributeName, InvalidAttributeValue or InvalidParameterValue.  The caller checks
@@ -87,7 +85,7 @@ def read_changes(
     current: QueueAttributes,
     given: Mapping[str, str],
     *,
-    least_retention: int = LEAST_RETENTION,
+    least_retention: int = MIN_RETENTION,
 ) -> QueueAttributes:
     """Parse attributes for SetQueueAttributes; raises like `read_new`."""
     return _changed(current, given, is_new=False, least_retention=least_retention)
@@ -102,7 +100,7 @@ def first_difference(
     current: QueueAttributes,
     given: Mapping[str, str],
     *,
-    least_retention: int = LEAST_RETENTION,
+    least_retention: int = MIN_RETENTION,
 ) -> str | None:
     """The first given attribute that differs, for CreateQueue of an existing queue.
 

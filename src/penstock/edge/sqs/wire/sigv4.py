@@ -19,7 +19,7 @@ import msgspec
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.edge.server.request import Request
 from penstock.edge.sqs import errors
-from penstock.services.keys import Signer
+from penstock.services.access import Signer
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SERVICE = "sqs"

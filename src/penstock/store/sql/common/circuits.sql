@@ -135,7 +135,7 @@ SELECT held_by, count(*)
 -- Why queues are held, for penstock doctor: by circuit, its state (null: it was removed), whether
 -- they wait to be released, and whether their circuit would release them.
 SELECT q.held_by, c.pattern, c.state,
-       q.queue_no IN (SELECT queue_no FROM unhold_line) AS is_in_line,
+       q.queue_no IN (SELECT queue_no FROM unhold_line) AS is_awaiting_unhold,
        q.queue_no IN (SELECT queue_no FROM circuit_hold) AS is_known,
        count(*), min(q.name)
   FROM queue AS q
@@ -207,7 +207,7 @@ DELETE FROM circuit_hold
  WHERE circuit_no IN {list:circuit_nos}
    AND queue_no IN {list:queue_nos};
 
--- name: leave_line
+-- name: remove_from_release
 -- Remove them from the queues that wait to be released.
 DELETE FROM unhold_line
  WHERE queue_no IN {list:queue_nos};
@@ -225,7 +225,7 @@ SELECT f.circuit_no, f.queue_no
  WHERE f.place = 1
  ORDER BY f.circuit_no;
 
--- name: line_up
+-- name: queue_for_release
 -- Append queues to those that wait to be released, longest held first.
 INSERT INTO unhold_line (queue_no)
 SELECT h.queue_no

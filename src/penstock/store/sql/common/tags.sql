@@ -28,7 +28,7 @@ AND queue_no = :queue_no
 -- A condition of find.
 AND state IN ('waiting', 'ready', 'leased')
 
--- name: where_in_line
+-- name: where_queued
 -- A condition of find.
 AND state IN ('waiting', 'ready')
 

@@ -11,7 +11,7 @@ import { makeTable } from "../table.js";
 
 const ROWS = 1_000;
 const SHOWN = 200;
-const MOST_LINES = 6;
+const MAX_LINES = 6;
 const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
 const INSTANT = /(^|_)at$/;
 // Descriptions of the known tables; other tables are shown without one.
@@ -173,7 +173,7 @@ function largest(rows, y, by) {
     const line = String(row[by.place]);
     most.set(line, Math.max(most.get(line) ?? -Infinity, row[y.place] ?? -Infinity));
   }
-  return [...most].sort((one, other) => other[1] - one[1]).slice(0, MOST_LINES).map(([line]) => line);
+  return [...most].sort((one, other) => other[1] - one[1]).slice(0, MAX_LINES).map(([line]) => line);
 }
 
 function instantOf(value) {

@@ -14,7 +14,7 @@ import { makeTable, pager } from "../table.js";
 const PAGE = 50;
 const STATES = ["ready", "waiting", "leased", "dead"];
 const FILTERS = ["kind", "tag", "group", "entity_id", "sent_from", "sent_before"];
-const MOST_PAGES = 20; // of some thousand rows each, before the user must ask for more
+const MAX_PAGES = 20; // of some thousand rows each, before the user must ask for more
 
 export const messages = {
   path: "/console/messages",
@@ -112,7 +112,7 @@ async function look(view, queue, where, cursor) {
   const path = `/v1/queues/${part(queue)}/messages`;
   let page = await get(path, { ...where, cursor, limit: PAGE }, { signal: view.signal });
   const messages = [...page.messages];
-  for (let looks = 1; looks < MOST_PAGES && page.next && !messages.length; looks += 1) {
+  for (let looks = 1; looks < MAX_PAGES && page.next && !messages.length; looks += 1) {
     page = await get(path, { ...where, cursor: page.next, limit: PAGE }, { signal: view.signal });
     messages.push(...page.messages);
   }

@@ -11,7 +11,7 @@ import { session } from "../session.js";
 import { makeTable } from "../table.js";
 
 const PROBLEMS_EVERY_MS = 5_000;
-const MOST_PROBLEMS = 10;
+const MAX_PROBLEMS = 10;
 const LIVE_SPAN_MS = 3 * 60_000;
 const recent = []; // the last minutes, kept across pages
 
@@ -49,7 +49,7 @@ export const overview = {
 
     async function loadProblems() {
       try {
-        problems.update(await get("/v1/problems", { limit: MOST_PROBLEMS }, { signal: view.signal }));
+        problems.update(await get("/v1/problems", { limit: MAX_PROBLEMS }, { signal: view.signal }));
       } catch {
         // The next poll retries.
       }
@@ -150,7 +150,7 @@ function makeProblems() {
     more,
     update(report) {
       table.update(report.problems);
-      more.textContent = report.is_cut ? `Only the worst ${MOST_PROBLEMS} are shown` : "";
+      more.textContent = report.is_cut ? `Only the worst ${MAX_PROBLEMS} are shown` : "";
     },
   };
 }

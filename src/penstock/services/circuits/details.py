@@ -27,7 +27,7 @@ class Minute(msgspec.Struct, frozen=True):
         return self.failures * 100 // (self.successes + self.failures)
 
 
-class CircuitInsight:
+class CircuitDetails:
     def __init__(self, store: Store) -> None:
         self._store = store
 

@@ -1,4 +1,4 @@
-"""Restores messages from the lake, as they were: with their ids, dates and attempts.
+"""The lake: restores messages from it as they were, and reads the tables computed from it.
 
 A message that the store knows, live or in its history, is skipped.  So a restore can be repeated at
 any time, also after a kill, and never duplicates a message.
@@ -11,19 +11,40 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.errors import InvalidRequest, PenstockError, TableNotFound
 from penstock.domain.lake.layout import SNAPSHOTS
+from penstock.domain.lake.tables import (
+    MAX_ROWS,
+    GoldReadiness,
+    GoldTable,
+    TableRows,
+    check_day,
+    check_table,
+)
 from penstock.domain.limits import DAY
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
+from penstock.ports.archive import TableReader
 from penstock.ports.clock import Clock
 from penstock.ports.store import Sent, Session, Store
 from penstock.ports.ticket import Ticket
 
 LakeMessage = Mapping[str, Any]  # a row of a snapshot, by the names of its columns
 _attributes = msgspec.json.Decoder(dict[str, str])
+# The columns that a restored message keeps.  It gets a new number and place; its lease and the
+# queue it died in are dropped.
+_KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__struct_fields__) - {
+    "message_no",
+    "queue_no",
+    "state",
+    "order_no",
+    "leased_at",
+    "leased_by",
+    "dead_from",
+    "reason",
+}
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -62,20 +83,6 @@ class RestoreService:
         """Restore these messages in one transaction."""
         now = self._clock.now()
         return self._store.write(lambda session: _put(session, rows, now=now))
-
-
-# The columns that a restored message keeps.  It gets a new number and place; its lease and the
-# queue it died in are dropped.
-_KEPT = {column.name for column in SNAPSHOTS.columns}.intersection(Message.__struct_fields__) - {
-    "message_no",
-    "queue_no",
-    "state",
-    "order_no",
-    "leased_at",
-    "leased_by",
-    "dead_from",
-    "reason",
-}
 
 
 def _put(session: Session, rows: Sequence[LakeMessage], *, now: int) -> Restored:
@@ -139,3 +146,30 @@ def _settings(name: str, text: str) -> QueueSettings:
         return check_settings(msgspec.json.decode(text, type=QueueSettings), name=name)
     except msgspec.MsgspecError as error:
         raise InvalidRequest(f"the settings of queue {name!r} in the lake: {error}") from None
+
+
+class Tables:
+    """Not for an event loop: it reads files."""
+
+    def __init__(self, tables: TableReader, *, folder: str) -> None:
+        self._tables = tables
+        self.folder = folder
+
+    def readiness(self) -> GoldReadiness:
+        return self._tables.readiness()
+
+    def tables(self) -> list[GoldTable]:
+        return self._tables.tables()
+
+    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows:
+        check_table(table)
+        check_day("from_day", from_day)
+        check_day("to_day", to_day)
+        if not 1 <= limit <= MAX_ROWS:
+            raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
+        if self.readiness() is GoldReadiness.NO_READER:
+            raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")
+        found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
+        if found is None:
+            raise TableNotFound(table)
+        return found

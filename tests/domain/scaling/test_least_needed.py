@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.domain.scaling.fleet import External, Fleet
+from penstock.domain.scaling.least_needed import Memory, least_needed, remember
 from penstock.domain.scaling.recommendation import Inputs, Recommendation, ScalingReason
-from penstock.domain.scaling.thrashing import Memory, least_needed, remember
 
 NOW = 10_000_000
 MINUTE = 60_000

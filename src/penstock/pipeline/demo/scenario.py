@@ -13,14 +13,41 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.pipeline.demo.chance import Floats, Ints, log_normal, shares
 
+Floats = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 DONE, DEAD, CANCELLED = 0, 1, 2
 MAX_ATTEMPTS = 5
 OUTAGE_FROM, OUTAGE_MS = 10 * HOUR, 90 * MINUTE  # of the day in the middle
 DRAIN_MS = 40 * MINUTE  # how long the held queue takes to drain
 GROWTH = 0.03  # of the load, per day
 WORKERS = 24
+BROKEN_QUEUE = 3  # "stock": the server behind its route is down for a while
+ERRORS = ("", "502 Bad Gateway", "ValueError: no such currency", "MemoryError", "timeout of 30s")
+
+
+def words(numbers: Ints, salt: int) -> Words:
+    """64 bits for each number, by splitmix64."""
+    with np.errstate(over="ignore"):
+        x = (numbers.astype(np.uint64) + np.uint64(salt) * np.uint64(1 << 40)) * _GOLDEN + _GOLDEN
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def shares(numbers: Ints, salt: int) -> Floats:
+    """In (0, 1)."""
+    return ((words(numbers, salt) >> np.uint64(11)).astype(np.float64) + 0.5) / float(1 << 53)
+
+
+def log_normal(numbers: Ints, salt: int, *, median: float, spread: float) -> Floats:
+    """Realistic durations: most near the median, some many times as long."""
+    radius = np.sqrt(-2 * np.log(shares(numbers, salt)))
+    normal = radius * np.cos(2 * np.pi * shares(numbers, salt + 1))
+    return np.asarray(median * np.exp(spread * normal), dtype=np.float64)
 
 
 class DemoQueue(msgspec.Struct, frozen=True):
@@ -44,10 +71,8 @@ QUEUES = (
 )
 KINDS = tuple(kind for queue in QUEUES for kind in queue.kinds)
 ROUTES = tuple(queue.route for queue in QUEUES if queue.route)
-BROKEN_QUEUE = 3  # "stock": the server behind its route is down for a while
 POISON = KINDS.index("refund")
 KILLER = KINDS.index("resize_raw")
-ERRORS = ("", "502 Bad Gateway", "ValueError: no such currency", "MemoryError", "timeout of 30s")
 _FIRST_KIND = np.cumsum([0] + [len(queue.kinds) for queue in QUEUES])
 
 

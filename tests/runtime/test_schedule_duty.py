@@ -22,7 +22,7 @@ from penstock.domain.schedule.schedule import (
     Template,
 )
 from penstock.outbound.dice import SystemDice
-from penstock.runtime.recurring import Recurrer
+from penstock.runtime.duties import ScheduleDuty
 from penstock.services.recurring import RecurringService
 from penstock.store.postgres.connection import PostgresDatabase
 from tests.store.backends import Open
@@ -44,8 +44,8 @@ def recurring(driver: StoreDriver, mail: Queue) -> RecurringService:
 
 
 @pytest.fixture
-def recurrer(recurring: RecurringService) -> Recurrer:
-    return Recurrer(recurring)
+def recurrer(recurring: RecurringService) -> ScheduleDuty:
+    return ScheduleDuty(recurring)
 
 
 def declare(recurring: RecurringService, name: str = "hourly", **options: object) -> Schedule:
@@ -57,7 +57,7 @@ def waiting(driver: StoreDriver, mail: Queue) -> list[str]:
 
 
 def test_work_is_sent_when_its_time_has_come_and_not_before(
-    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     declare(recurring)
 
@@ -76,7 +76,7 @@ def test_work_is_sent_when_its_time_has_come_and_not_before(
 
 
 def test_the_duty_asks_to_be_called_at_the_next_firing(
-    driver: StoreDriver, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     declare(recurring)
 
@@ -93,7 +93,9 @@ def test_of_several_nodes_one_fires(driver: StoreDriver, mail: Queue, open_store
         declare(nodes[0], f"hourly{i}")
     driver.clock.advance(hours=1)
 
-    threads = [threading.Thread(target=Recurrer(node).tick, args=(driver.now,)) for node in nodes]
+    threads = [
+        threading.Thread(target=ScheduleDuty(node).tick, args=(driver.now,)) for node in nodes
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -104,7 +106,7 @@ def test_of_several_nodes_one_fires(driver: StoreDriver, mail: Queue, open_store
 
 
 def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhile(
-    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     declare(recurring, catch_up=CatchUp.ALL)
     driver.clock.advance(hours=3)
@@ -116,7 +118,7 @@ def test_a_schedule_declared_again_at_a_restart_catches_up_what_fell_due_meanwhi
 
 
 def test_a_firing_is_skipped_while_the_last_one_is_leased(
-    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     declare(recurring, overlap=Overlap.SKIP)
     driver.clock.advance(hours=1)
@@ -135,7 +137,7 @@ def test_a_firing_is_skipped_while_the_last_one_is_leased(
 
 
 def test_a_firing_that_waits_comes_as_soon_as_the_last_one_has_ended(
-    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     declare(recurring, overlap=Overlap.WAIT)
     driver.clock.advance(hours=1)
@@ -156,10 +158,10 @@ def test_many_waiting_schedules_do_not_block_others(
     driver: StoreDriver,
     mail: Queue,
     recurring: RecurringService,
-    recurrer: Recurrer,
+    recurrer: ScheduleDuty,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.runtime.recurring._AT_ONCE", 2)
+    monkeypatch.setattr("penstock.runtime.duties._AT_ONCE", 2)
     for i in range(3):
         declare(recurring, f"a{i}", overlap=Overlap.WAIT)
     driver.clock.advance(hours=1)
@@ -173,7 +175,7 @@ def test_many_waiting_schedules_do_not_block_others(
 
 
 def test_a_firing_replaces_one_that_is_ready_but_not_one_that_is_leased(
-    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     declare(recurring, overlap=Overlap.REPLACE)
     driver.clock.advance(hours=1)
@@ -197,7 +199,7 @@ def test_a_firing_replaces_one_that_is_ready_but_not_one_that_is_leased(
 @pytest.mark.parametrize("error", [InvalidRequest("no such zone here"), ArithmeticError("a bug")])
 def test_a_schedule_that_cannot_be_computed_here_does_not_block_others(
     recurring: RecurringService,
-    recurrer: Recurrer,
+    recurrer: ScheduleDuty,
     driver: StoreDriver,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
@@ -223,7 +225,7 @@ def test_a_schedule_that_cannot_be_computed_here_does_not_block_others(
 def test_a_firing_that_replaces_waits_for_all_row_locks_at_once(
     driver: StoreDriver,
     recurring: RecurringService,
-    recurrer: Recurrer,
+    recurrer: ScheduleDuty,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One after the other, it and a move of dead letters would deadlock."""
@@ -248,7 +250,7 @@ def test_a_firing_that_replaces_waits_for_all_row_locks_at_once(
 
 
 def test_a_firing_that_is_a_duplicate_does_not_cancel_the_message_it_duplicates(
-    driver: StoreDriver, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     once = driver.queue("once", dedup_by_content=True, dedup_window_ms=3 * HOUR)
     template = Template(queue="once", body="1")
@@ -270,18 +272,18 @@ def test_a_dead_letter_counts_as_ended(driver: StoreDriver) -> None:
     recurring = RecurringService(driver.store, driver.clock, SystemDice(), DEFAULT_LIMITS)
     declare(recurring, overlap=Overlap.SKIP)
     driver.clock.advance(hours=1)
-    Recurrer(recurring).tick(driver.now)
+    ScheduleDuty(recurring).tick(driver.now)
     [held] = driver.claim(mail)
     driver.act(Verb.BURY, held)
 
     driver.clock.advance(hours=1)
-    Recurrer(recurring).tick(driver.now)
+    ScheduleDuty(recurring).tick(driver.now)
 
     assert len(waiting(driver, mail)) == 1
 
 
 def test_a_paused_schedule_does_not_fire_but_can_be_run_now(
-    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: Recurrer
+    driver: StoreDriver, mail: Queue, recurring: RecurringService, recurrer: ScheduleDuty
 ) -> None:
     declare(recurring)
     recurring.pause("hourly").result()
@@ -306,20 +308,20 @@ def test_a_firing_rejected_by_a_full_queue_is_sent_when_there_is_room(
     declare(recurring, catch_up=CatchUp.ALL)
     driver.clock.advance(hours=3)
 
-    Recurrer(recurring).tick(driver.now)
+    ScheduleDuty(recurring).tick(driver.now)
     assert len(waiting(driver, mail)) == 2
-    Recurrer(recurring).tick(driver.now)
+    ScheduleDuty(recurring).tick(driver.now)
     assert "limit of 2" in (recurring.get("hourly").result().last_error or "")
 
     for message in driver.claim(mail, 2):
         driver.complete(message)
-    Recurrer(recurring).tick(driver.now)
+    ScheduleDuty(recurring).tick(driver.now)
     assert len(waiting(driver, mail)) == 1
     assert recurring.get("hourly").result().last_error is None
 
 
 def test_work_for_a_queue_that_is_gone_waits_for_it(
-    driver: StoreDriver, recurring: RecurringService, recurrer: Recurrer, mail: Queue
+    driver: StoreDriver, recurring: RecurringService, recurrer: ScheduleDuty, mail: Queue
 ) -> None:
     declare(recurring)
     driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
@@ -369,7 +371,7 @@ def test_a_firing_goes_into_an_ordered_queue_in_its_group(driver: StoreDriver) -
     recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
     driver.clock.advance(hours=2)
 
-    Recurrer(recurring).tick(driver.now)
+    ScheduleDuty(recurring).tick(driver.now)
 
     assert len(driver.claim(letters, 10)) == 1
     check_counters(driver)
@@ -382,7 +384,7 @@ def test_a_firing_respects_the_limits_of_its_queue(driver: StoreDriver) -> None:
     recurring.declare("x", HOURLY, template, catch_up=CatchUp.ALL).result()
     driver.clock.advance(hours=2)
 
-    Recurrer(recurring).tick(driver.now)
+    ScheduleDuty(recurring).tick(driver.now)
 
     assert recurring.get("x").result().fired_total == 2
     assert len(driver.claim(limited, 10)) == 1

@@ -50,11 +50,11 @@ def test_an_ending_that_is_committed_late_is_not_missed(
     store_driver.complete(held[early])
 
     archived = driver.run()
-    assert not archived.is_settled
+    assert not archived.is_final
     assert driver.rows(lake.HISTORY) == [], "the number of the late one is the smaller"
 
     application.commit()
-    assert driver.run().is_settled
+    assert driver.run().is_final
     assert sorted(driver.ids(lake.HISTORY)) == sorted([late, early])
 
 
@@ -81,7 +81,7 @@ def test_a_later_transaction_does_not_hold_back_earlier_rows(driver: ArchiverDri
     held = {message.id: message for message in store_driver.claim(mail, 3)}
     complete_in(store_driver, application, held[first])
     store_driver.complete(held[second])
-    assert not driver.run().is_settled
+    assert not driver.run().is_final
 
     with psycopg.connect(str(application.info.dsn)) as other:
         complete_in(store_driver, other, held[third])
@@ -113,7 +113,7 @@ def test_an_ending_committed_while_a_snapshot_is_taken_is_in_it(
     mail = store_driver.queue("mail")
     [message_id] = store_driver.send_many(mail, 1)
     [held] = store_driver.claim(mail)
-    taken = driver.snapshots._settled()
+    taken = driver.snapshots._final_cut()
     store_driver.clock.advance(ms=5)
     complete_in(store_driver, application, held)
     application.commit()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.domain.delivery.route import DeliveryRoute, HeaderMode, HeaderRule
+from penstock.domain.delivery.route_rules import parse_rules
 from penstock.domain.errors import InvalidRequest
-from penstock.services.route_rules import parse_rules
 
 ONE, TWO = (f"whsec_{letter * 32}" for letter in "ab")
 

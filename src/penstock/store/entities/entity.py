@@ -1,0 +1,74 @@
+"""Base classes of entities, and rows as records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, ClassVar, Generic, TypeVar, get_origin, get_type_hints
+
+import msgspec
+
+from penstock.store.database import Row
+from penstock.store.verbs.transaction_state import TransactionState
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class SqlEntity:
+    """The queries of one entity, within a transaction."""
+
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
+
+
+class SelectedEntity(SqlEntity, Generic[T]):
+    """Records that one query selects, `{noun}.find`, by conditions that have names."""
+
+    noun: ClassVar[str]
+
+    def _record_of(self, row: Row) -> T:
+        raise NotImplementedError
+
+    def _select(self, which: str, params: dict[str, Any]) -> list[T]:
+        conditions = self._db.text(f"{self.noun}.{which}")
+        rows = self._db.rows(f"{self.noun}.find", params, conditions=conditions)
+        return list(map(self._record_of, rows))
+
+    def _one(self, which: str, params: dict[str, Any]) -> T | None:
+        found = self._select(which, params)
+        return found[0] if found else None
+
+
+def reader(record: type[T]) -> Callable[[Row], T]:
+    """A function that turns a row into a record; its columns are in the order of the fields.
+
+    It converts the texts of enums, the numbers of booleans, and JSON texts.
+    """
+    hints, names = get_type_hints(record), record.__struct_fields__
+    casts = {name: cast for name in names if (cast := _cast(hints[name])) is not None}
+
+    def read(row: Row) -> T:
+        values = dict(zip(names, row, strict=True))
+        for name, cast in casts.items():
+            values[name] = cast(values[name])
+        return record(**values)
+
+    return read
+
+
+def _cast(hint: Any) -> Callable[[Any], Any] | None:
+    if get_origin(hint) in (tuple, dict):
+        return msgspec.json.Decoder(hint).decode
+    return hint if isinstance(hint, type) and issubclass(hint, Enum | bool) else None
+
+
+def params_of(record: msgspec.Struct, names: tuple[str, ...]) -> dict[str, Any]:
+    """The named fields as parameters; the store saves enums by their values, booleans as 0 or 1."""
+    return {name: _param(getattr(record, name)) for name in names}
+
+
+def _param(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    return int(value) if isinstance(value, bool) else value
