@@ -1,5 +1,6 @@
 """Fixtures for every test. What only some tests need belongs in a conftest.py beside them."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     is_quick_run = config.getoption("quick")
     settings.load_profile("ci" if os.environ.get("CI") else "quick" if is_quick_run else "here")
-    if is_quick_run and (memory := memory_folder()):
+    if memory := memory_folder():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory)  # where tmp_path is
 
 
@@ -49,6 +50,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
     items[:] = [item for item in items if is_quick(item)]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the objects that stay until the end: a million of them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)

@@ -15,7 +15,18 @@ from penstock import Penstock
 from penstock.client.remote.server import Remote
 from penstock.wiring.broker import Broker
 from tests.client.calls import BesideLoop, await_twins, running_loop
-from tests.client.ways import EVERY_WAY, LIMITS, NO_STORE, WAYS, Backend, Caller, Queues, Way
+from tests.client.ways import (
+    CONNECTED,
+    CONNECTED_WAYS,
+    EVERY_WAY,
+    LIMITS,
+    NO_STORE,
+    WAYS,
+    Backend,
+    Caller,
+    Queues,
+    Way,
+)
 from tests.clocks import ManualClock
 from tests.edge import conftest as edge
 from tests.edge.api import a_name
@@ -36,7 +47,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if inspect.iscoroutinefunction(metafunc.function):
             rows.append("async test")
         limits = [LIMITS[row] for row in rows]
-        chosen = EVERY_WAY if test.get_closest_marker("every_way") else WAYS
+        chosen: tuple[Way, ...] = WAYS if CONNECTED.isdisjoint(rows) else CONNECTED_WAYS
+        if test.get_closest_marker("every_way"):
+            chosen = EVERY_WAY
         ways = [way for way in chosen if all(limit.is_possible(way) for limit in limits)]
         assert ways, f"{test.nodeid}: no way is left by {rows}"
         metafunc.parametrize("way", ways, ids=str, indirect=True)

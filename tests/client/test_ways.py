@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.client.calls import CLASSES, twins
-from tests.client.ways import EVERY_WAY, LIMITS, NO_STORE, WAYS, Backend, Caller, Queues
+from tests.client.ways import (
+    CONNECTED,
+    CONNECTED_WAYS,
+    EVERY_WAY,
+    LIMITS,
+    NO_STORE,
+    Backend,
+    Caller,
+    Queues,
+)
 
 pytestmark = pytest.mark.no_store("this suite")
 
@@ -29,8 +38,9 @@ def test_every_pair_of_store_caller_and_queues_occurs():
     axes = {"backend": Backend, "caller": Caller, "queues": Queues}
 
     for one, other in combinations(axes, 2):
-        pairs = {(getattr(way, one), getattr(way, other)) for way in WAYS}
+        pairs = {(getattr(way, one), getattr(way, other)) for way in CONNECTED_WAYS}
         assert pairs == set(product(axes[one], axes[other])), (one, other)
+    assert set(CONNECTED) <= set(LIMITS)
 
 
 def test_every_exception_has_a_reason_excludes_something_and_is_in_use():

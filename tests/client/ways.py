@@ -1,7 +1,9 @@
 """Ways: the environments in which users run the client, and what is impossible in some of them.
 
 A way is a store, a caller and a number of queues. Every test of the client's behaviour runs on all
-of `WAYS`, in which each pair of them occurs; `@pytest.mark.every_way` takes the whole product.
+of `WAYS`; `@pytest.mark.every_way` takes the whole product. Callers meet both embedded stores in
+the same code, so only tests that await, or name a row of `CONNECTED`, run with every caller on
+PostgreSQL: on `CONNECTED_WAYS`, in which each pair of a store, a caller and a number occurs.
 A test that cannot run on all of them names a row of `LIMITS` with `@pytest.mark.ways("row")`.
 A test without a store names a row of `NO_STORE` with `@pytest.mark.no_store("row")`.
 """
@@ -54,12 +56,17 @@ WAYS = (
     Way(Backend.SQLITE, Caller.LOOP, Queues.SEVERAL),
     Way(Backend.SQLITE, Caller.AWAIT, Queues.SEVERAL),
     Way(Backend.POSTGRES, Caller.SYNC, Queues.SEVERAL),
-    Way(Backend.POSTGRES, Caller.LOOP, Queues.ONE),
-    Way(Backend.POSTGRES, Caller.AWAIT, Queues.ONE),
     Way(Backend.HTTP, Caller.SYNC, Queues.SEVERAL),
     Way(Backend.HTTP, Caller.LOOP, Queues.ONE),
     Way(Backend.HTTP, Caller.AWAIT, Queues.ONE),
 )
+
+CONNECTED_WAYS = (
+    *WAYS,
+    Way(Backend.POSTGRES, Caller.LOOP, Queues.ONE),
+    Way(Backend.POSTGRES, Caller.AWAIT, Queues.ONE),
+)
+CONNECTED = {"own transaction", "sync connection", "asyncpg", "psycopg2", "async test"}
 
 LIMITS = {
     "own transaction": Limit(

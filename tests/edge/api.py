@@ -11,7 +11,7 @@ import httpx
 
 _numbers = itertools.count(1)
 # By default each client would read all root certificates, which takes longer than most tests.
-_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def a_name(start: str = "queue") -> str:
@@ -26,7 +26,7 @@ class Api:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         # Requests must not go through a proxy named in the environment.
         self.http = httpx.Client(
-            base_url=url, headers=headers, timeout=30, trust_env=False, verify=_NO_TLS
+            base_url=url, headers=headers, timeout=30, trust_env=False, verify=NO_TLS
         )
 
     def call(

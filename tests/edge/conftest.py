@@ -31,7 +31,18 @@ MakeProcess = Callable[..., ServerProcess]
 InBackground = Callable[..., Future[Any]]
 
 
-@pytest.fixture(scope="session", params=BACKENDS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run most tests on SQLite: the contract suite covers what a store does on both.
+
+    Tests of locks, waits and wake-ups, and of input that one database accepts and the other does
+    not, are marked `both_stores`.
+    """
+    stores = BACKENDS if metafunc.definition.get_closest_marker("both_stores") else BACKENDS[:1]
+    if "server" in metafunc.fixturenames and not hasattr(metafunc.module, "server"):
+        metafunc.parametrize("server", stores, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
@@ -40,11 +51,12 @@ def server(
     It runs no duties, which might interfere between two steps of a test.
     """
     settings: dict[str, Any] = {**NEVER_LOOKS_IN_PASSING, **NEVER_PUSHES, **AS_AWEQ_DOES}
-    if request.param == "postgres":
+    backend = getattr(request, "param", "sqlite")
+    if backend == "postgres":
         cluster = request.getfixturevalue("postgres_cluster")
         cluster.start()
         settings["store"] = {"url": cluster.new_database()}
-    chosen = some_settings(tmp_path_factory.mktemp(f"server-{request.param}"), **settings)
+    chosen = some_settings(tmp_path_factory.mktemp(f"server-{backend}"), **settings)
     migrate(chosen)
     with LiveServer(chosen, clock=ManualClock(), has_duties=False) as started:
         yield started

@@ -13,11 +13,11 @@ and ids never decrease. The harness is tested too: on hand-made histories, and o
 | power cut, full disk, read-only disk, by the kernel (full) | test_kernel |
 | full disk, failing writes, failing syncs | test_disk_errors |
 | failing syncs and power cuts, without a server | test_failed_syncs |
-| every call to the disk fails once | test_walk |
+| every call to the disk fails once | test_failing_disk_calls |
 | torn log, flipped bits | test_damage |
 | unsafe settings of the database | test_refusal |
 | PostgreSQL crashes, the network to it is lost | test_postgres |
-| a node is lost or sleeps | test_nodes, test_stale |
+| a node is lost or sleeps | test_nodes, test_expired_lease_holder |
 | lost answers, resets, dead clients | test_network |
 | clocks jump and differ | test_clock |
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from tests.faults.figures import figure
 from tests.faults.server import Server
 
-HERE = Path(__file__).parent
 TIMEOUT_S = figure(240, 2400)
 
 MakeServer = Callable[..., Server]
@@ -20,8 +20,15 @@ MakeServer = Callable[..., Server]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith("tests/faults/"):
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """On a disk: in memory, where other tests keep their files, no kill interrupts a sync."""
+    with TemporaryDirectory(prefix="penstock-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ STALE = 1.0  # leases shorter than the pauses, so that some end meanwhile
 def test_a_killed_broker_recovers_quickly_and_has_kept_its_promises(
     server: Server,
 ) -> None:
-    kills, acked = figure(7, 60), figure(5000, 30_000)
+    kills, acked = figure(4, 60), figure(2500, 30_000)
     back: list[float] = []
 
     def kill_again_and_again(load: Load) -> None:

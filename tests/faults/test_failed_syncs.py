@@ -19,7 +19,7 @@ from tests.faults.disk import Loss
 from tests.faults.driver import FaultyStoreDriver, rigged
 from tests.faults.figures import figure
 
-WALKS = figure(30, 1000)
+WALKS = figure(20, 1000)
 STEPS = 40
 SLICE = 10
 
@@ -34,6 +34,12 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         driver.claim(200)
         driver.restart()
     return folder
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In memory: the disk is a simulated one."""
+    return tmp_path_factory.mktemp("store")
 
 
 @pytest.fixture

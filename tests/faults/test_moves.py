@@ -10,10 +10,10 @@ from tests.faults.figures import figure
 from tests.faults.server import Server
 from tests.faults.wire import Wire
 
-DEAD_LETTERS = figure(6_000, 60_000)
+DEAD_LETTERS = figure(4_000, 60_000)
 BATCH = 1_000
 END_S = figure(120, 1200)
-MAX_KILLS = figure(12, 120)  # bounds the test where servers start slowly
+MAX_KILLS = figure(6, 120)  # bounds the test where servers start slowly
 
 
 def test_a_move_that_is_killed_again_and_again_loses_and_doubles_nothing(server: Server) -> None:

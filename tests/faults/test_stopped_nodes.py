@@ -43,7 +43,7 @@ def test_the_locks_of_a_stopped_node_are_released_while_it_is_stopped(
     probe.make_queue()
 
     def stop_it(load: Load) -> None:
-        for _ in range(figure(2, 12)):
+        for _ in range(figure(1, 12)):
             load.wait_for_sends(200, within_s=30)
             held = load.fault("stopped", lambda: stop_in_transaction(stopping, database))
             try:

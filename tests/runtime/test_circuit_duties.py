@@ -38,6 +38,12 @@ ON: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def backend() -> str:
+    """Duties only call services; the circuits of tests/services are tested on both."""
+    return "sqlite"
+
+
 class Node:
     """One of several, each with its own memory of settings and its own duties."""
 

@@ -32,42 +32,48 @@ class RenewableDatabase:
     def __init__(self, url: str) -> None:
         self.url = url
         migrate(url)
-        self._run(_REMEMBER)
+        self._connect()
+        self._connection.execute(_REMEMBER)
 
     def renew(self) -> str:
-        self._run(_RENEW)
+        try:
+            self._connection.execute(_RENEW)
+        except psycopg.OperationalError:  # a test has restarted the server
+            self._connect()
+            self._connection.execute(_RENEW)
         return self.url
 
-    def _run(self, statement: str) -> None:
-        with psycopg.connect(self.url) as connection:
-            connection.execute(statement.encode())
+    def close(self) -> None:
+        self._connection.close()
+
+    def _connect(self) -> None:
+        """One connection for all tests: it keeps its plans for the statements of `renew`."""
+        self._connection = psycopg.connect(self.url, autocommit=True)
 
 
-# A copy of every table as the migrations left it.
+# A copy of every table as the migrations left it, and a function that returns to it.
 _REMEMBER = """
 CREATE SCHEMA pristine;
-DO $$
+DO $remember$
 DECLARE
   name text;
+  statements text := '';
 BEGIN
   FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
     EXECUTE format('CREATE TABLE pristine.%I AS TABLE public.%I', name, name);
+    statements := statements || format('DELETE FROM public.%I;', name);
+    statements := statements
+      || format('INSERT INTO public.%I SELECT * FROM pristine.%I;', name, name);
   END LOOP;
-END $$
+  EXECUTE format(
+    'CREATE FUNCTION pristine.renew() RETURNS void LANGUAGE plpgsql AS %L',
+    'DECLARE name text; BEGIN '
+    || 'FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = ''public'' '
+    || 'AND to_regclass(''pristine.'' || quote_ident(tablename)) IS NULL LOOP '
+    || 'EXECUTE format(''DROP TABLE public.%I'', name); END LOOP; '
+    || statements || ' END'
+  );
+END $remember$
 """
 
-_RENEW = """
-DO $$
-DECLARE
-  name text;
-BEGIN
-  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
-    IF to_regclass('pristine.' || name) IS NULL THEN
-      EXECUTE format('DROP TABLE public.%I', name);
-    ELSE
-      EXECUTE format('DELETE FROM public.%I', name);
-      EXECUTE format('INSERT INTO public.%I SELECT * FROM pristine.%I', name, name);
-    END IF;
-  END LOOP;
-END $$
-"""
+_RENEW = "SELECT pristine.renew()"

@@ -1,6 +1,7 @@
 """A fresh store per test, once per backend."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def renewable_database(postgres_cluster: PostgresCluster) -> RenewableDatabase:
-    return RenewableDatabase(postgres_cluster.new_database())
+def renewable_database(postgres_cluster: PostgresCluster) -> Iterator[RenewableDatabase]:
+    with closing(RenewableDatabase(postgres_cluster.new_database())) as database:
+        yield database
 
 
 @pytest.fixture

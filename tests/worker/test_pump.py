@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from contextlib import suppress
-
 import pytest
 
-from penstock import Penstock, Retry, Snooze, current
-from penstock.domain.errors import InvalidRequest, LeaseLost, StoreUnavailable
+from penstock import Penstock
+from penstock.domain.errors import LeaseLost
 from penstock.domain.message.lifecycle import State
-from penstock.worker.handling import run
 from penstock.worker.lease_keeper import NOTICE_MS
 from penstock.worker.processes.child import acts_for
 from penstock.worker.processes.process_exit import ProcessExit
-from tests.worker.driver import LEASE_MS, LuckyDice
+from tests.worker.driver import LEASE_MS
 
 
 def test_jobs_are_claimed_for_the_free_slots_and_completed_with_the_next_turn(app, make_rig):
@@ -240,74 +236,6 @@ def test_what_still_runs_when_draining_is_over_is_given_back_and_loses_no_attemp
     assert (message.state, message.attempts) == (State.READY, 0)
 
 
-def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clock, make_rig):
-    sent = _nothing(app).enqueue()
-    driver = make_rig(slots=1)
-    driver.turn()
-    driver.run_all()
-
-    driver.source.error = StoreUnavailable("the disk is full")
-    again_at = driver.turn()
-    assert again_at > clock.now()
-    before = driver.source.claims
-    driver.turn()
-    assert driver.source.claims == before  # it is not asked for a while
-    driver.source.error = None
-    clock.advance(ms=again_at - clock.now())
-    driver.turn()
-
-    assert driver.message(sent.id) is None
-
-
-def test_an_outage_is_logged_once_and_so_is_its_end(app, clock, make_rig, caplog):
-    caplog.set_level("INFO", "penstock.worker")
-    driver = make_rig()
-    for error in (StoreUnavailable("the disk is full"), OSError("gone"), None, None):
-        driver.source.error = error
-        driver.turn()
-        clock.advance(minutes=1)
-
-    lines = [r.getMessage() for r in caplog.records if r.name == "penstock.worker"]
-    assert lines == ["waiting for the store: the disk is full", "connected to the store again"]
-
-
-def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, make_rig, caplog):
-    job = _nothing(app)
-    sent = [job.enqueue() for _ in range(3)]
-    driver = make_rig()
-    driver.turn()
-    driver.run_all()
-    driver.source.answered = 1
-
-    driver.turn()
-    assert [driver.message(job.id) is None for job in sent] == [True, False, False]
-    driver.source.answered = None
-    clock.advance(seconds=1)
-    driver.turn()
-
-    assert [driver.message(job.id) for job in sent] == [None] * 3
-    assert driver.pump.is_empty
-    assert "was rejected" not in caplog.text
-
-
-def test_how_far_a_job_has_come_is_told_once_however_often_it_says_so(app, make_rig):
-    @app.job(queue="mail")
-    def long() -> Snooze:
-        for step in range(100):
-            current().progress(step / 100, "walking")
-        return Snooze("1m")
-
-    sent = long.enqueue()
-    driver = make_rig(slots=1)
-    driver.turn()
-    driver.run_all()
-    driver.turn()
-
-    message = driver.message(sent.id)
-    assert message is not None
-    assert message.progress == '{"fraction":0.99,"note":"walking"}'
-
-
 def test_what_has_crashed_a_worker_before_goes_to_a_sandbox(app, make_rig):
     _nothing(app).enqueue()
     victim = make_rig(slots=1)
@@ -335,68 +263,3 @@ def _crash(driver) -> None:
         driver.table.entries(), ProcessExit(-9, 0), now=driver.clock.now(), worker_id="ada"
     )
     assert driver.source.act(acts) == [None]
-
-
-def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_rig, caplog):
-    caplog.set_level(logging.ERROR)  # pytest-xdist cannot transmit such a line
-
-    @app.job(queue="mail")
-    def read() -> None:
-        raise FileNotFoundError("no such file: 'caf\udce9'")  # as Python renders undecodable names
-
-    sent, other = read.enqueue(), _nothing(app).enqueue()
-    driver = make_rig(slots=2)
-    driver.turn()
-    driver.run_all()
-    driver.turn()
-
-    failed = driver.message(sent.id)
-    assert failed is not None
-    assert (failed.state, failed.failures) == (State.WAITING, 1)
-    assert "no such file: 'caf\ufffd'" in str(failed.last_error)
-    assert driver.message(other.id) is None
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda: current().progress(note="x" * 100_000),
-        lambda: current().extend("30d"),
-    ],
-)
-def test_what_cannot_be_told_of_a_job_under_way_does_not_end_it(app, clock, make_rig, ask):
-    @app.job(queue="mail")
-    def long() -> None:
-        with suppress(InvalidRequest):
-            ask()
-
-    sent = long.enqueue()
-    driver = make_rig(slots=1)
-    driver.turn()
-    held = driver.begin()
-    run(held, app.handlers, LuckyDice())  # it has asked, and keeps running
-    for _ in range(9):
-        clock.advance(ms=LEASE_MS // 3)
-        driver.turn()
-
-    assert held.stop_reason is None
-    driver.end(held)
-    driver.turn()
-    assert driver.message(sent.id) is None
-
-
-@pytest.mark.parametrize("outcome", [Snooze, Retry])
-def test_a_time_that_no_queue_takes_is_an_error_of_the_job(app, make_rig, outcome):
-    @app.job(queue="mail")
-    def never() -> None:
-        raise outcome("10000d")
-
-    sent = never.enqueue()
-    driver = make_rig(slots=1)
-    driver.turn()
-    driver.run_all()
-    driver.turn()
-
-    failed = driver.message(sent.id)
-    assert failed is not None
-    assert (failed.state, failed.failures) == (State.WAITING, 1)

@@ -10,6 +10,12 @@ from penstock.worker.claimed_job import StopReason
 from tests.worker.driver import LEASE_MS
 
 
+@pytest.fixture
+def backend() -> str:
+    """Time limits are not in the store; test_pump and test_worker run on both."""
+    return "sqlite"
+
+
 def test_a_job_past_its_time_limit_is_dead_as_timed_out_and_not_tried_again(app, clock, make_rig):
     @app.job(queue="mail", timeout="2s")
     def long() -> None: ...

@@ -41,11 +41,7 @@ _JSONS = {"sqlite": r"\1", "postgres": r"CAST(\1 AS json)"}
 class Queries:
     def __init__(self, dialect: str) -> None:
         self.dialect = dialect
-        self._texts = _load("common") | _load(dialect)
-        columns = ", ".join(MESSAGE_COLUMNS)
-        for name, text in self._texts.items():
-            text = _JSON.sub(_JSONS[dialect], _LIST.sub(_LISTS[dialect], text))
-            self._texts[name] = text.replace("{columns}", columns).replace("{leased}", _LEASED)
+        self._texts = _texts_of(dialect)
         self._filled: dict[tuple[str, tuple[object, ...]], str] = {}
 
     def text(self, name: str, **fill: object) -> str:
@@ -68,6 +64,17 @@ class Queries:
 def queries_of(dialect: str) -> Queries:
     """One shared instance per dialect, for connections that serve a single transaction."""
     return Queries(dialect)
+
+
+@cache
+def _texts_of(dialect: str) -> dict[str, str]:
+    """All queries of a dialect, shared by its connections: they take milliseconds to prepare."""
+    columns = ", ".join(MESSAGE_COLUMNS)
+    texts = _load("common") | _load(dialect)
+    for name, text in texts.items():
+        text = _JSON.sub(_JSONS[dialect], _LIST.sub(_LISTS[dialect], text))
+        texts[name] = text.replace("{columns}", columns).replace("{leased}", _LEASED)
+    return texts
 
 
 @cache

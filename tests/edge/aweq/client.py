@@ -6,6 +6,8 @@ from typing import Any
 
 import httpx
 
+from tests.edge.api import NO_TLS
+
 
 class AweqClient:
     """`address`: the client's own address; all of 127.0.0.0/8 is this machine."""
@@ -16,7 +18,7 @@ class AweqClient:
             base_url=url,
             headers=headers,
             timeout=30,
-            transport=httpx.HTTPTransport(local_address=address),
+            transport=httpx.HTTPTransport(local_address=address, verify=NO_TLS),
         )
 
     def send(self, message: Any) -> str:

@@ -12,6 +12,8 @@ from tests.edge.aweq.client import AweqClient
 from tests.edge.aweq.conftest import MakeClient
 from tests.edge.conftest import MakeServer
 
+pytestmark = pytest.mark.both_stores
+
 REFUSED_COUNTS = [
     "0",
     "-1",

@@ -8,6 +8,8 @@ from penstock.client.remote.server import Remote
 from penstock.edge.cli.broker.insight import Follower
 from tests.edge.api import Api
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def remote(server):

@@ -23,7 +23,7 @@ from tests.edge.gateleen.conftest import (
 from tests.edge.live import LiveServer
 from tests.edge.raw import Raw, request
 
-pytestmark = pytest.mark.usefixtures("shop")
+pytestmark = [pytest.mark.usefixtures("shop"), pytest.mark.both_stores]
 
 
 def test_it_is_stored_as_it_came(api: Api, clock: ManualClock) -> None:

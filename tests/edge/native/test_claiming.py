@@ -8,6 +8,8 @@ from penstock.edge.instants import to_text
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, ok
 
+pytestmark = pytest.mark.both_stores
+
 
 def test_an_empty_queue_answers_at_once_with_nothing(api: Api) -> None:
     claimed = api.call("POST", f"/v1/queues/{api.make_queue()}/claims", {})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.clocks import ManualClock
 from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.conftest import MakeServer
+
+pytestmark = pytest.mark.both_stores
 
 
 def turn(api: Api, queue: str, *receipts: str, **wanted: object) -> dict[str, list[dict[str, str]]]:

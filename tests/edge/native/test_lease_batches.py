@@ -9,6 +9,8 @@ import pytest
 
 from tests.edge.api import Api, assert_refused, ok
 
+pytestmark = pytest.mark.both_stores
+
 
 def act_batch(api: Api, acts: Any) -> httpx.Response:
     return api.call("POST", "/v1/leases/batch", {"acts": acts})

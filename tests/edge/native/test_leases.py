@@ -12,6 +12,8 @@ from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.live import LiveServer
 
+pytestmark = pytest.mark.both_stores
+
 FIXED = {"type": "fixed", "delay_ms": 7_000}
 VERBS = [
     *("complete", "fail", "release", "extend", "snooze", "bury", "cancel", "time_out", "crash")

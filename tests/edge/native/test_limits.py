@@ -3,7 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from tests.edge.api import Api
+
+pytestmark = pytest.mark.both_stores
 
 
 def test_the_limits_of_a_queue_are_shown_as_they_were_given(api: Api) -> None:

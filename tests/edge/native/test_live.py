@@ -18,6 +18,8 @@ from tests.edge.live import LiveServer
 from tests.edge.native.conftest import LetIn, new_key
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.both_stores
+
 
 class Heard:
     """The events that one listener receives."""

@@ -21,6 +21,8 @@ from tests.edge.native.waiting import LONG_MS, SOON_S, Waiting, waiting_claims
 from tests.edge.raw import Raw, request
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.both_stores
+
 
 @pytest.fixture
 def queue(api: Api) -> str:

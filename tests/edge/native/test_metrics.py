@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+import pytest
+
 from tests.edge.api import Api
 from tests.edge.conftest import InBackground
 from tests.edge.live import LiveServer
 from tests.edge.native.waiting import Waiting
+
+pytestmark = pytest.mark.both_stores
 
 _SAMPLE = re.compile(r"([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (-?\d+(?:\.\d+)?)", re.ASCII)
 _LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)', re.ASCII)

@@ -12,6 +12,8 @@ from tests.edge.api import Api, a_name, assert_refused, ok
 from tests.edge.duties import advance_moves
 from tests.edge.live import LiveServer
 
+pytestmark = pytest.mark.both_stores
+
 NO_SUCH_ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 
 

@@ -17,6 +17,8 @@ from tests.edge.native.conftest import LetIn
 from tests.edge.native.test_metrics import scrape
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.both_stores
+
 
 def problem_of(api: Api, queue: str) -> dict | None:
     found = api.get("/v1/problems", limit=1_000)["problems"]

@@ -9,6 +9,8 @@ import pytest
 
 from tests.edge.api import Api, a_name, assert_refused, ok
 
+pytestmark = pytest.mark.both_stores
+
 
 def redrive(api: Api, queue: str, **wanted: Any) -> httpx.Response:
     return api.call("POST", f"/v1/queues/{queue}/redrive", wanted or None)

@@ -17,7 +17,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import circuit_hash
 from penstock.services.circuits import transitions
-from tests.edge.api import Api, ok
+from tests.edge.api import NO_TLS, Api, ok
 from tests.edge.conftest import NEVER_PUSHES, some_settings
 from tests.edge.live import LiveServer
 from tests.edge.native import rights_table
@@ -66,7 +66,7 @@ def admin(server: LiveServer) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def wire(server: LiveServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=30, verify=NO_TLS) as client:
         yield client
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock import __version__
 from penstock.runtime.duties import Expirer, Reaper
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
+
+pytestmark = pytest.mark.both_stores
 
 
 def test_a_running_process_says_that_it_is_healthy(api: Api) -> None:

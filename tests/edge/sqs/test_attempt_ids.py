@@ -10,6 +10,8 @@ import pytest
 from tests.clocks import ManualClock
 from tests.edge.sqs.aws import Aws, refused
 
+pytestmark = pytest.mark.both_stores
+
 ATTEMPT: dict[str, Any] = {"ReceiveRequestAttemptId": "attempt-1"}
 GONE = (
     "Value attempt-1 for parameter ReceiveRequestAttemptId is invalid. Reason: The "

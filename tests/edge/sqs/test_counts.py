@@ -7,6 +7,8 @@ import pytest
 from tests.clocks import ManualClock
 from tests.edge.sqs.aws import Aws
 
+pytestmark = pytest.mark.both_stores
+
 
 def test_a_message_is_counted_where_it_is(aws: Aws, queue: str, clock: ManualClock) -> None:
     aws.send(queue, DelaySeconds=10)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import pytest
+
 from tests.clocks import ManualClock
 from tests.edge.sqs.aws import Aws, name_of, refused
+
+pytestmark = pytest.mark.both_stores
 
 
 def send(aws: Aws, line: str, body: str, dedup: str | None = None, group: str = "g") -> Any:

@@ -8,6 +8,8 @@ from tests.clocks import ManualClock
 from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, name_of, refused
 
+pytestmark = pytest.mark.both_stores
+
 
 def send(aws: Aws, line: str, *messages: str) -> None:
     """Each name begins with its group: `a1` goes to group a."""

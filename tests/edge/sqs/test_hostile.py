@@ -15,6 +15,8 @@ from penstock.edge.sqs.wire.operations import OPERATIONS
 from tests.edge.api import Api
 from tests.edge.sqs.aws import Aws, arn_of
 
+pytestmark = pytest.mark.both_stores
+
 # Chosen inputs: names that exist, and values that stores and parsers are known to dislike.
 QUEUES = ("hostile", "hostile.fifo")
 URLS = [f"http://x/000000000000/{name}" for name in QUEUES]

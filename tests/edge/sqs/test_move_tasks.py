@@ -13,6 +13,8 @@ from tests.edge.duties import advance_moves
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws, arn_of, refused
 
+pytestmark = pytest.mark.both_stores
+
 RUNNING = (
     "There is already a task running. Only one active task is allowed for a source queue arn at a "
     "given time."

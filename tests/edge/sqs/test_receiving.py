@@ -19,6 +19,8 @@ from tests.edge.raw import Raw, request
 from tests.edge.sqs.aws import ACCOUNT, Aws, name_of, refused
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.both_stores
+
 Start = Callable[..., Future[list[str]]]
 
 SYSTEM = {

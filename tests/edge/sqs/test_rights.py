@@ -19,6 +19,7 @@ from botocore.credentials import Credentials
 
 from penstock.domain.access.api_key import ApiKey, Role, Scope
 from penstock.domain.queue.queue import QueueSettings
+from tests.edge.api import NO_TLS
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.edge.native import rights_table
@@ -73,7 +74,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="module")
 def wire(server: LiveServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=30, verify=NO_TLS) as client:
         yield client
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws
 
+pytestmark = pytest.mark.both_stores
+
 TEN = [{"MessageBody": f"number {n}"} for n in range(10)]
 
 

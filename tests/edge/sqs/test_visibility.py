@@ -7,6 +7,8 @@ import pytest
 from tests.clocks import ManualClock
 from tests.edge.sqs.aws import Aws, refused
 
+pytestmark = pytest.mark.both_stores
+
 NOT_AVAILABLE = "Message does not exist or is not available for visibility timeout change."
 
 

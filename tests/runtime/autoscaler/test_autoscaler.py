@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.domain.scaling.fleet_schedule import Period
 from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.driver import BUSY, QUIET, AutoscalerDriver, fleet
 
 # ---- acting
+
+
+@pytest.fixture
+def backend() -> str:
+    """Decisions are not in the store; test_leading runs on both."""
+    return "sqlite"
 
 
 def test_more_workers_are_started_when_more_are_needed(driver: AutoscalerDriver) -> None:

@@ -11,6 +11,12 @@ from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, fleet
 
 
+@pytest.fixture
+def backend() -> str:
+    """Decisions are not in the store; test_leading runs on both."""
+    return "sqlite"
+
+
 @pytest.mark.parametrize(
     ("found", "order", "level"),
     [

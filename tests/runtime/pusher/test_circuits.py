@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+import pytest
+
 from penstock.domain.circuit.circuit import CircuitState, circuit_hash
 from penstock.domain.circuit.settings import BreakerTask
 from penstock.domain.message.lifecycle import State
@@ -14,6 +16,12 @@ from tests.runtime.pusher.driver import RETRY_MS, PusherDriver
 
 PATTERN = "/(.*)"
 HASH = circuit_hash(PATTERN)
+
+
+@pytest.fixture
+def backend() -> str:
+    """What a pusher does is not in the store; the circuits of tests/services are tested on both."""
+    return "sqlite"
 
 
 def state(driver: PusherDriver) -> CircuitState:

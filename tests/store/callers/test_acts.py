@@ -8,7 +8,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Acted
 from tests.factories import an_act
-from tests.store.callers.ways import ADD, LOOK, Way
+from tests.store.callers.ways import ADD, LOOK, Way, each_driver
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 
@@ -68,6 +68,7 @@ def test_an_act_on_a_lost_lease_is_refused_and_the_rest_of_the_transaction_stays
     check_counters(driver)
 
 
+@each_driver
 def test_a_failure_is_an_attempt_only_if_it_is_committed(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
     sent = driver.send(mail)
@@ -84,6 +85,7 @@ def test_a_failure_is_an_attempt_only_if_it_is_committed(driver: StoreDriver, wa
     check_counters(driver)
 
 
+@each_driver
 def test_the_next_message_of_a_group_is_claimable_after_the_commit(
     driver: StoreDriver, way: Way
 ) -> None:
@@ -99,6 +101,7 @@ def test_the_next_message_of_a_group_is_claimable_after_the_commit(
     check_counters(driver)
 
 
+@each_driver
 def test_a_completion_admits_the_next_message_of_a_limited_group(
     driver: StoreDriver, way: Way
 ) -> None:

@@ -10,7 +10,7 @@ from penstock.domain.queue.queue import Counts, Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
 from tests.store.callers.conftest import OpenWay
-from tests.store.callers.ways import ADD, LOOK, Way
+from tests.store.callers.ways import ADD, LOOK, Way, each_driver
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 
@@ -108,6 +108,7 @@ def test_an_error_of_ours_undoes_only_our_changes(driver: StoreDriver, way: Way)
     assert len(driver.claim_ids(mail)) == 1  # not paused
 
 
+@each_driver
 def test_a_dedup_key_is_taken_only_by_a_commit(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
 
@@ -123,6 +124,7 @@ def test_a_dedup_key_is_taken_only_by_a_commit(driver: StoreDriver, way: Way) ->
     check_counters(driver)
 
 
+@each_driver
 def test_a_group_keeps_its_order_over_both_ways_of_sending(driver: StoreDriver, way: Way) -> None:
     ordered = driver.queue(ordering=Ordering.GROUP)
     ids = [driver.send(ordered, group="g")]
@@ -140,6 +142,7 @@ def test_a_group_keeps_its_order_over_both_ways_of_sending(driver: StoreDriver, 
     assert claimed == ids
 
 
+@each_driver
 def test_many_go_at_once(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
     new = [a_new_message(mail, now=driver.now, body="%s $1 :x 'é'", attributes={"n": "1"})
@@ -155,6 +158,7 @@ def test_many_go_at_once(driver: StoreDriver, way: Way) -> None:
     check_counters(driver)
 
 
+@each_driver
 def test_the_tables_of_a_new_day_are_there(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
     driver.clock.advance(ms=40 * DAY)
@@ -168,6 +172,7 @@ def test_the_tables_of_a_new_day_are_there(driver: StoreDriver, way: Way) -> Non
     assert driver.claim_ids(mail) == [sent]
 
 
+@each_driver
 def test_two_callers_do_not_wait_for_each_others_counters(
     driver: StoreDriver, open_way: OpenWay, backend: str
 ) -> None:
@@ -186,6 +191,7 @@ def test_two_callers_do_not_wait_for_each_others_counters(
     check_counters(driver)
 
 
+@each_driver
 def test_a_write_may_make_a_queue(driver: StoreDriver, way: Way) -> None:
     settings = a_queue().settings
     way.write(driver.store, lambda s: s.queues.add("new", settings, now=driver.now))
@@ -195,6 +201,7 @@ def test_a_write_may_make_a_queue(driver: StoreDriver, way: Way) -> None:
     assert driver.read(lambda s: s.queues.find("new")) is not None
 
 
+@each_driver
 def test_a_send_in_a_transaction_respects_the_limits_of_its_queue(
     driver: StoreDriver, way: Way
 ) -> None:

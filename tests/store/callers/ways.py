@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 import asyncpg
 import psycopg
 import psycopg2
+import pytest
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
 from sqlalchemy.orm import Session as OrmSession
@@ -239,3 +240,10 @@ WAYS: dict[str, dict[str, Open]] = {
     },
 }
 ALL = [(backend, name) for backend, ways in WAYS.items() for name in ways]
+DRIVERS = [(backend, name) for backend, name in ALL if "sqlalchemy" not in name]
+
+# SQLAlchemy gives us the connection of its driver.  Which connection it is, and when it commits, is
+# tested with all ways; what the store does in the transaction, with each driver.
+each_driver = pytest.mark.parametrize(
+    "kind", DRIVERS, ids=[f"{backend}: {name}" for backend, name in DRIVERS], indirect=True
+)

@@ -16,7 +16,15 @@ from tests.edge.live import LiveServer
 MakeWorker = Callable[..., WorkerProcess]
 
 
-@pytest.fixture(params=("sqlite", "postgres"))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run most tests on SQLite; what processes do when others die or wait runs on both stores."""
+    if "url" in metafunc.fixturenames:
+        is_marked = metafunc.definition.get_closest_marker("both_stores")
+        stores = ("sqlite", "postgres") if is_marked else ("sqlite",)
+        metafunc.parametrize("url", stores, indirect=True)
+
+
+@pytest.fixture
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A broker on the worker's store, to inspect it."""
     return _store(request, tmp_path)

@@ -16,6 +16,7 @@ from tests.support.processes import is_alive
 from tests.support.waiting import eventually
 
 
+@pytest.mark.both_stores
 def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
     bench, url, make_worker, tmp_path
 ):
@@ -70,6 +71,7 @@ def test_a_job_that_kills_its_process_is_quarantined_with_the_cause_and_others_s
     assert seen.read_text() == "begin\n" * 3
 
 
+@pytest.mark.both_stores
 def test_when_the_supervisor_is_killed_its_children_exit_and_release_their_jobs(
     bench, url, make_worker, tmp_path
 ):
@@ -87,6 +89,7 @@ def test_when_the_supervisor_is_killed_its_children_exit_and_release_their_jobs(
     assert (left.state, left.attempts) == ("ready", 0)
 
 
+@pytest.mark.both_stores
 def test_a_job_with_a_short_time_limit_runs_again_when_its_whole_worker_is_killed(
     bench, url, make_worker, tmp_path
 ):

@@ -17,10 +17,7 @@ from tests.support.waiting import eventually
 
 HOOKED = "tests.edge.cli.worker.hooked:app"
 
-on_sqlite = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 
-
-@on_sqlite
 def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their_job(
     url, make_worker, tmp_path, monkeypatch
 ):
@@ -49,7 +46,6 @@ def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their
     assert named == set(sent.items())
 
 
-@on_sqlite
 def test_a_failing_start_hook_stops_its_process_with_an_error_and_is_retried(
     url, make_worker, tmp_path, monkeypatch
 ):
@@ -61,7 +57,6 @@ def test_a_failing_start_hook_stops_its_process_with_an_error_and_is_retried(
     assert "cannot start: the start hook start failed: ConnectionError: no database" in text
 
 
-@on_sqlite
 def test_a_module_that_exits_during_its_import_stops_the_worker_with_an_error(url, make_worker):
     worker = make_worker(url, app="tests.edge.cli.worker.exits:app")
 
@@ -78,7 +73,6 @@ def test_a_file_that_is_not_a_database_stops_the_worker_with_an_error(make_worke
     assert worker.log.read_text().count("is not a SQLite database") == 1
 
 
-@on_sqlite
 def test_processes_of_a_job_end_with_it_at_its_time_limit(bench, url, make_worker, tmp_path):
     sent = shop.starts_a_program.enqueue(str(tmp_path / "seen"))
     make_worker(url)
@@ -89,7 +83,6 @@ def test_processes_of_a_job_end_with_it_at_its_time_limit(bench, url, make_worke
     eventually(lambda: not is_alive(_started(tmp_path / "seen")), within_s=PATIENCE_S)
 
 
-@on_sqlite
 @pytest.mark.parametrize("killed", ["the worker process", "all of it"])
 def test_processes_of_a_job_end_when_its_worker_is_killed(
     bench, url, make_worker, tmp_path, killed
@@ -108,7 +101,6 @@ def test_processes_of_a_job_end_when_its_worker_is_killed(
     eventually(lambda: not is_alive(program), within_s=PATIENCE_S)
 
 
-@on_sqlite
 def test_a_job_that_breaks_the_event_loop_is_named_and_others_are_not_blamed(
     bench, url, make_worker, tmp_path
 ):

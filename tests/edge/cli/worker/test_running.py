@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from tests.edge.cli.worker import shop
 from tests.edge.cli.worker.looking import PATIENCE_S, message
 from tests.support.processes import is_alive
@@ -25,6 +27,7 @@ def test_sync_and_async_jobs_run_side_by_side(any_bench, any_url, make_worker, t
     assert not any(map(is_alive, worker.children))
 
 
+@pytest.mark.both_stores
 def test_a_job_may_take_longer_than_its_lease(bench, url, make_worker, tmp_path):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     sent = shop.wait_for.enqueue(str(seen), str(gate))
@@ -40,6 +43,7 @@ def test_a_job_may_take_longer_than_its_lease(bench, url, make_worker, tmp_path)
     assert _lines(seen) == 2  # begun and ended once
 
 
+@pytest.mark.both_stores
 def test_sigterm_lets_running_jobs_finish_and_releases_claimed_ones_without_an_attempt(
     bench, url, make_worker, tmp_path
 ):

@@ -8,6 +8,8 @@ import pytest
 
 from tests.edge.api import Api
 
+pytestmark = pytest.mark.both_stores
+
 HUGE = 2**63
 DAY = 86_400_000
 LONG = 3_660 * DAY + 1

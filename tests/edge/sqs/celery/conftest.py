@@ -1,4 +1,4 @@
-"""Per backend, one server whose clock runs, and one worker that most tests share."""
+"""One server whose clock runs, and one worker that most tests share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from celery.result import AsyncResult
 
 from penstock.wiring.broker import migrate
 from tests.edge.api import a_name
-from tests.edge.conftest import BACKENDS, some_settings
+from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.edge.sqs.celery import shop
 from tests.edge.sqs.celery.worker import Worker
@@ -92,12 +92,10 @@ def result_of(result: AsyncResult) -> Any:
     return result.get(timeout=PATIENCE_S, interval=0.02)
 
 
-@pytest.fixture(scope="package", params=BACKENDS)
-def running(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveServer]:
+@pytest.fixture(scope="package")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A server whose clock runs: Celery's clock cannot be set."""
-    with _server(request, tmp_path_factory) as started:
+    with _server(tmp_path_factory) as started:
         yield started
 
 
@@ -131,23 +129,15 @@ def open_shop(running: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> 
     return make
 
 
-@pytest.fixture(scope="package", params=BACKENDS)
-def guarded(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveServer]:
+@pytest.fixture(scope="package")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A server that requires a key."""
-    with _server(request, tmp_path_factory, auth={"required": "always"}) as started:
+    with _server(tmp_path_factory, auth={"required": "always"}) as started:
         yield started
 
 
-def _server(
-    request: pytest.FixtureRequest, folders: pytest.TempPathFactory, **settings: Any
-) -> LiveServer:
-    if request.param == "postgres":
-        cluster = request.getfixturevalue("postgres_cluster")
-        cluster.start()
-        settings["store"] = {"url": cluster.new_database()}
-    chosen = some_settings(folders.mktemp(f"celery-{request.param}"), **settings)
+def _server(folders: pytest.TempPathFactory, **settings: Any) -> LiveServer:
+    chosen = some_settings(folders.mktemp("celery"), **settings)
     migrate(chosen)
     return LiveServer(chosen)
 

@@ -13,7 +13,7 @@ from tests.edge.gateleen.conftest import BREAKER, CIRCUITS, LOGGING, RULES, UNRE
 from tests.edge.live import LiveServer
 from tests.edge.raw import ClosedError, Raw, request
 
-pytestmark = pytest.mark.usefixtures("_forgets_circuits")
+pytestmark = [pytest.mark.usefixtures("_forgets_circuits"), pytest.mark.both_stores]
 
 METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE", "LOCK")
 HEADERS = (

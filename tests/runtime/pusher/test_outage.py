@@ -30,6 +30,12 @@ QUEUES = 12
 OPEN_S, TRY_S, NEXT_S = 60, 60, 10
 
 
+@pytest.fixture
+def backend() -> str:
+    """What a pusher does is not in the store; test_sharing and test_killed run on both."""
+    return "sqlite"
+
+
 class Story(PusherDriver):
     """A node in slow motion: its steps and duties are done when the test says so."""
 
@@ -50,9 +56,8 @@ class Story(PusherDriver):
             ring=self._rung.set,
         )
         self.duties = circuit_duties(self.circuits)
-        self.rule(
-            PATTERN, url=f"{backend.url}/$1", timeout=5
-        )  # of real seconds: `Hang` waits for it
+        # The timeout is in real seconds: `Hang` waits for it.
+        self.rule(PATTERN, url=f"{backend.url}/$1", timeout=3)
         self.breaker(
             error_threshold_percentage=50,
             min_queue_sample_count=10,
