@@ -15,23 +15,21 @@ from penstock.edge.native.operations.leases import ActApi, ClaimApi
 from penstock.edge.native.operations.live import LiveApi
 from penstock.edge.native.operations.overview import HealthApi, MetricsApi
 from penstock.edge.native.operations.sends import SendApi
+from penstock.edge.server.request import Handler
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.sqs.api import SqsApi
-from penstock.runtime.waiting_claims import WaitingClaims
+from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.queues import ProtocolQueue
 from penstock.wiring.broker import Broker
 from penstock.wiring.handlers import handlers_of
 
 
-def routes(broker: Broker, room: WaitingClaims) -> list[HttpRoute]:
+def routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
     """All routes of the server."""
     limits = broker.settings.limits
     scheme = "https" if broker.settings.server.tls_cert else "http"
     found = [
-        *_aweq_routes(broker, room),
-        *SendApi(broker.messages, limits).routes(),
-        *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
-        *ActApi(broker.messages, broker.directory, limits).routes(),
+        *_hot_routes(broker, room),
         *routes_of(handlers_of(broker, room)),
         *_task_routes(broker, room),
         *_push_routes(broker),
@@ -61,12 +59,33 @@ def routes(broker: Broker, room: WaitingClaims) -> list[HttpRoute]:
             is_tls=scheme == "https",
             has_aweq=broker.settings.aweq.enabled,
         ).routes()
-    if broker.settings.sqs.enabled:
-        found += SqsApi(broker, room, scheme=scheme, home=docs.home).routes()
-    return found
+    return found + _sqs_routes(broker, room, docs.home)
 
 
-def _aweq_routes(broker: Broker, room: WaitingClaims) -> list[HttpRoute]:
+def front_routes(broker: Broker, room: ClaimWaiter, forward: Handler) -> list[HttpRoute]:
+    """The routes that a front serves itself; `forward` serves the others in the writer."""
+    return _hot_routes(broker, room) + _sqs_routes(broker, room, forward)
+
+
+def _hot_routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
+    limits = broker.settings.limits
+    return [
+        *_aweq_routes(broker, room),
+        *SendApi(broker.messages, limits).routes(),
+        *ClaimApi(broker.messages, broker.directory, room, limits).routes(),
+        *ActApi(broker.messages, broker.directory, limits).routes(),
+    ]
+
+
+def _sqs_routes(broker: Broker, room: ClaimWaiter, home: Handler) -> list[HttpRoute]:
+    """`home`: what a browser gets at `/`."""
+    if not broker.settings.sqs.enabled:
+        return []
+    scheme = "https" if broker.settings.server.tls_cert else "http"
+    return SqsApi(broker, room, scheme=scheme, home=home).routes()
+
+
+def _aweq_routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
     settings = broker.settings
     if not settings.aweq.enabled:
         return []
@@ -98,7 +117,7 @@ def accepts_encoded(broker: Broker, target: bytes) -> bool:
     return settings.enabled and target.startswith(settings.paths["path"].encode() + b"/")
 
 
-def _task_routes(broker: Broker, room: WaitingClaims) -> list[HttpRoute]:
+def _task_routes(broker: Broker, room: ClaimWaiter) -> list[HttpRoute]:
     workers, tasks = broker.settings.workers, broker.settings.tasks
     grace_ms, limits = workers.grace_ms, broker.settings.limits
     queue = ProtocolQueue(

@@ -14,14 +14,17 @@ from functools import partial
 import uvloop
 
 from penstock.edge.embedded_workers import EmbeddedWorkers
+from penstock.edge.ready import print_ready, ready_text, url_of
 from penstock.edge.routes import accepts_encoded, routes
 from penstock.edge.server.allocator import return_large_blocks
 from penstock.edge.server.app import App
 from penstock.edge.server.listener import HttpServer
-from penstock.edge.server.router import Router
+from penstock.edge.server.request import Handler
+from penstock.edge.server.router import HttpRoute, Router
 from penstock.edge.server.traffic import Traffic
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.settings import Settings
+from penstock.settings.values import ServerSettings
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker, open_broker
 
 # Framing and the fields around the bodies of a batch.
@@ -35,24 +38,30 @@ _GC_THRESHOLDS = (50_000, 20, 50)
 _SWITCH_SECONDS = 0.0005
 
 
-def serve(settings: Settings, *, on_ready: Callable[[str], None] | None = None) -> int:
+def serve(settings: Settings, *, on_ready: Callable[[str], None] = print_ready) -> int:
     """Run until SIGINT or SIGTERM; returns the exit code."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    return_large_blocks()
-    broker = open_broker(settings)
-    gc.freeze()  # existing objects stay: the collector need not visit them
-    gc.set_threshold(*_GC_THRESHOLDS)
+    broker = open_served_broker(settings)
     try:
         broker.refuse_public_without_keys()
-        with _scaling(broker):
-            uvloop.run(_serve_until_stopped(broker, on_ready or _print))
+        with scaling(broker):
+            uvloop.run(_serve_until_stopped(broker, on_ready))
     finally:
         broker.close()
     return 0
 
 
+def open_served_broker(settings: Settings) -> Broker:
+    """Open the broker of a process that serves, and adjust the interpreter for that."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    return_large_blocks()
+    broker = open_broker(settings)
+    gc.freeze()  # existing objects stay: the collector need not visit them
+    gc.set_threshold(*_GC_THRESHOLDS)
+    return broker
+
+
 @contextmanager
-def _scaling(broker: Broker) -> Iterator[None]:
+def scaling(broker: Broker) -> Iterator[None]:
     """Run the autoscaler if the settings name a file of fleets."""
     if not broker.settings.scaling.fleets_file:
         yield
@@ -74,11 +83,7 @@ async def _serve_until_stopped(broker: Broker, on_ready: Callable[[str], None]) 
         loop.add_signal_handler(number, stop.set)
 
     def report(url: str) -> None:
-        store = broker.store.backend
-        pages = f"docs {url}/docs"
-        if broker.settings.console.enabled:
-            pages = f"console {url}/console, {pages}"
-        on_ready(f"penstock is ready: API {url}/v1, {pages}, store {store}")
+        on_ready(ready_text(url, broker.settings, store=broker.store.backend))
 
     await run(broker, stop, on_ready=report)
 
@@ -86,35 +91,16 @@ async def _serve_until_stopped(broker: Broker, on_ready: Callable[[str], None]) 
 async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], None]) -> None:
     """Serve until `stop` is set; calls `on_ready` with the URL once connections are accepted."""
     settings = broker.settings.server
-    waiting = WaitingClaims(
-        broker.messages,
-        broker.clock,
-        most=broker.settings.limits.max_waiting_claims,
-        poll_ms=broker.settings.waking.poll_ms,
-    )
-    broker.listen(waiting.heard)
-    hosts = _hosts(settings.host)
-    app = App(Router(routes(broker, waiting)), broker.keyring, broker.logins, hosts=hosts)
-    traffic = Traffic(
-        app,
-        refuse=app.refuse,
-        max_body_bytes=broker.settings.limits.max_batch_bytes + _ENVELOPE_BYTES,
-        receive_timeout=settings.receive_timeout_ms / 1000,
-        idle_timeout=settings.idle_timeout_ms / 1000,
-        max_connections=settings.max_connections,
-    )
-    traffic.accepts_encoded = partial(accepts_encoded, broker)
-    server = HttpServer(traffic, broker.wall, broker.health)
-    tls = _tls(settings.tls_cert, settings.tls_key)
-    port = await server.start(settings.host, settings.port, tls=tls)
+    waiting = waiting_claims(broker)
+    app = app_of(broker, routes(broker, waiting))
+    server = http_server(broker, app)
+    port = await server.start(settings.host, settings.port, tls=tls_of(settings))
     broker.start_duties()
     broker.start_pushing()
     broker.start_archiving()
-    scheme = "https" if tls else "http"
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
     workers = EmbeddedWorkers(broker.settings, broker.health)
     workers.start()
-    on_ready(f"{scheme}://{host}:{port}")
+    on_ready(url_of(settings, port))
     await stop.wait()
 
     # Accept nothing new, end waiting claims without messages, finish running requests.
@@ -126,18 +112,40 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     await workers.ended()
 
 
-def _print(line: str) -> None:
-    # Flush, also into a pipe: supervisors wait for this line.
-    print(line, flush=True)  # noqa: T201
+def waiting_claims(broker: Broker, *, share_of_limits: int = 1) -> WaitingClaims:
+    """`share_of_limits`: how many processes share the limits of the node."""
+    waiting = WaitingClaims(
+        broker.messages,
+        broker.clock,
+        most=-(-broker.settings.limits.max_waiting_claims // share_of_limits),
+        poll_ms=broker.settings.waking.poll_ms,
+    )
+    broker.listen(waiting.heard)
+    return waiting
 
 
-def _hosts(host: str) -> frozenset[bytes]:
-    return frozenset({host.encode()})
+def app_of(broker: Broker, found: list[HttpRoute], *, forward: Handler | None = None) -> App:
+    hosts = frozenset({broker.settings.server.host.encode()})
+    return App(Router(found), broker.keyring, broker.logins, hosts=hosts, forward=forward)
 
 
-def _tls(cert: str | None, key: str | None) -> ssl.SSLContext | None:
-    if cert is None:
+def http_server(broker: Broker, app: App, *, share_of_limits: int = 1) -> HttpServer:
+    settings = broker.settings.server
+    traffic = Traffic(
+        app,
+        refuse=app.refuse,
+        max_body_bytes=broker.settings.limits.max_batch_bytes + _ENVELOPE_BYTES,
+        receive_timeout=settings.receive_timeout_ms / 1000,
+        idle_timeout=settings.idle_timeout_ms / 1000,
+        max_connections=-(-settings.max_connections // share_of_limits),
+    )
+    traffic.accepts_encoded = partial(accepts_encoded, broker)
+    return HttpServer(traffic, broker.wall, broker.health)
+
+
+def tls_of(server: ServerSettings) -> ssl.SSLContext | None:
+    if server.tls_cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(cert, key)
+    context.load_cert_chain(server.tls_cert, server.tls_key)
     return context

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterable, Mapping
-from typing import Unpack
+from typing import Protocol, Unpack
 
 from penstock.domain.errors import QueueNotFound, TooManyWaiting
 from penstock.domain.queue.queue import Queue
@@ -20,6 +20,29 @@ from penstock.ports.store import Claimable, Claimed
 from penstock.services.messages import ClaimOptions, MessageService
 
 Kinds = tuple[str, ...] | None
+
+
+class ClaimWaiter(Protocol):
+    """Claims that may wait for a message, in this process or in another."""
+
+    @property
+    def waiting(self) -> int:
+        """How many claims wait."""
+        ...
+
+    def waiting_for(self, queue_nos: Iterable[int]) -> int:
+        """How many claims wait for these queues."""
+        ...
+
+    async def claim(
+        self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
+    ) -> Claimed:
+        """Claim what is there, or wait up to `wait_ms` for a message."""
+        ...
+
+    def close(self) -> None:
+        """Let every waiting claim return."""
+        ...
 
 
 class _SameKinds:
@@ -81,6 +104,10 @@ class WaitingClaims:
         """How many claims wait for these queues."""
         found = (self._queues[queue_no] for queue_no in queue_nos if queue_no in self._queues)
         return sum(len(alike.waiters) for queue in found for alike in queue.alike.values())
+
+    def by_queue(self) -> dict[int, int]:
+        """How many claims wait, by queue number."""
+        return {queue_no: self.waiting_for([queue_no]) for queue_no in self._queues}
 
     def heard(self, woken: Mapping[int, int]) -> None:
         """Wake claims on these queues; from any thread.  Costs nothing without waiting claims."""

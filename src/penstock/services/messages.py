@@ -135,7 +135,11 @@ class MessageService:
             return QueueNotFound(name)
         return error
 
-    def claim(
+    def claim(self, queue: Queue, **options: Unpack[ClaimOptions]) -> Ticket[Claimed]:
+        """Claim due messages; see `plan_claim`."""
+        return self._store.claim(self.plan_claim(queue, **options))
+
+    def plan_claim(
         self,
         queue: Queue,
         *,
@@ -146,8 +150,8 @@ class MessageService:
         claim_key: str | None = None,
         finishing: Sequence[LeaseAct] = (),
         kinds: tuple[str, ...] | None = None,
-    ) -> Ticket[Claimed]:
-        """Claim due messages.
+    ) -> Claim:
+        """Check a claim before it goes to the store; raises InvalidRequest.
 
         `in_a_row`: in a queue ordered by group, all ready messages of a group, not only the first.
         `claim_key`: for some minutes the same key returns the same messages; otherwise the ticket
@@ -168,19 +172,17 @@ class MessageService:
             0 < len(claim_key) <= MAX_KEY_CHARS and NUL not in claim_key
         ):
             raise InvalidRequest(f"claim_key has 1 to {MAX_KEY_CHARS} characters, none of them NUL")
-        return self._store.claim(
-            Claim(
-                queue_no=queue.queue_no,
-                now=self._clock.now(),
-                limit=limit,
-                lease_ms=lease_ms,
-                claimed_by=claimed_by,
-                in_a_row=in_a_row,
-                claim_key=claim_key,
-                finishing=finishing,
-                kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
-                max_bytes=limits.max_answer_bytes,
-            )
+        return Claim(
+            queue_no=queue.queue_no,
+            now=self._clock.now(),
+            limit=limit,
+            lease_ms=lease_ms,
+            claimed_by=claimed_by,
+            in_a_row=in_a_row,
+            claim_key=claim_key,
+            finishing=finishing,
+            kinds=None if kinds is None else self._checked_kinds(kinds, in_a_row),
+            max_bytes=limits.max_answer_bytes,
         )
 
     def claim_from(self, name: str, **options: Unpack[ClaimOptions]) -> Steps[Claimed]:

@@ -36,6 +36,7 @@ from penstock.settings.workers import (
 NO_CHECKSUMS = "checksums=off"
 DATABASE_FILE = "penstock.db"
 LAKE_FOLDER = "lake"
+MAX_PROCESSES = 64
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -44,6 +45,14 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
         "127.0.0.1"
     )
     port: Annotated[int, within(0, 65535, "TCP port; 0: any free port")] = 7654
+    processes: Annotated[
+        int,
+        within(
+            0,
+            MAX_PROCESSES,
+            "processes that serve HTTP; above 1 beside a writer process; 0: by the number of cores",
+        ),
+    ] = 1
     drain_ms: Annotated[
         int, within(0, 10 * MINUTE, "how long a stopping server waits for open requests")
     ] = 10 * SECOND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -18,7 +18,7 @@ from penstock.ports.ticket import Ticket
 from penstock.store.callers.caller_transactions import CallerTransactionVerbs
 from penstock.store.commit.group_commit import GroupCommit
 from penstock.store.commit.outage import StoreOutage
-from penstock.store.commit.pending import Timeouts
+from penstock.store.commit.pending import Pending, Timeouts
 from penstock.store.commit.readers import Readers
 from penstock.store.commit.session import (
     HIGH_WATER_STEP_MS,
@@ -57,6 +57,16 @@ class Coordination(Protocol):
     def close(self) -> None: ...
 
 
+class HotVerbs(Protocol):
+    """Where sends, claims and acts go."""
+
+    pending: Pending
+
+    def submit(self, request: StoreRequest) -> None: ...
+    def submit_all(self, requests: Sequence[StoreRequest]) -> None: ...
+    def unanswered(self) -> Iterable[StoreRequest]: ...
+
+
 class SqlStore(CallerTransactionVerbs):
     def __init__(
         self,
@@ -92,6 +102,7 @@ class SqlStore(CallerTransactionVerbs):
             health=self.health,
             stuck_ms=stuck_ms,
         )
+        self._hot: HotVerbs = self._commits
         for source in (self._commits, self.readers):
             self._timeouts.watch(source.pending, source.unanswered)
         self._watchdog = Watchdog(self._timeouts, self.health)
@@ -102,6 +113,11 @@ class SqlStore(CallerTransactionVerbs):
             self.readers.close()
             self._watchdog.close()
             raise
+
+    def forward_to(self, writer: HotVerbs) -> None:
+        """Let another process carry out sends, claims and acts."""
+        self._hot = writer
+        self._timeouts.watch(writer.pending, writer.unanswered)
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         self._listeners.append(callback)
@@ -123,14 +139,16 @@ class SqlStore(CallerTransactionVerbs):
 
     def claim_all(self, wanted: Sequence[Claim]) -> list[Ticket[Claimed]]:
         requests = [StoreRequest(RequestKind.CLAIM, claim) for claim in wanted]
-        self._commits.submit_all(requests)
+        self._hot.submit_all(requests)
         return [request.ticket for request in requests]
 
     def act(self, acts: Sequence[LeaseAct]) -> Ticket[list[Acted | PenstockError]]:
         return self._submit(RequestKind.ACT, acts)
 
     def write(self, what: Callable[[Session], T]) -> Ticket[T]:
-        return self._submit(RequestKind.WRITE, what)
+        request = StoreRequest(RequestKind.WRITE, what)
+        self._commits.submit(request)
+        return request.ticket
 
     def read(self, what: Callable[[Session], T]) -> Ticket[T]:
         return self.readers.submit(what).ticket
@@ -181,7 +199,7 @@ class SqlStore(CallerTransactionVerbs):
 
     def _submit(self, kind: RequestKind, payload: Any) -> Ticket[Any]:
         request = StoreRequest(kind, payload)
-        self._commits.submit(request)
+        self._hot.submit(request)
         return request.ticket
 
 

@@ -149,6 +149,13 @@ class Broker:
     def start_duties(self) -> None:
         self._loop.start()
 
+    def start_refreshing(self) -> None:
+        """Run only the duties that keep this process up to date; another one does the rest."""
+        self._loop = DutyLoop(
+            self._refreshing_duties(), self.clock, health=self.health, stuck_ms=self.stuck_ms
+        )
+        self._loop.start()
+
     def start_pushing(self) -> None:
         """Push deliveries from this node, unless settings leave that to other nodes."""
         if self._pushing is None and self.settings.push.enabled and self.settings.push.deliver:
@@ -212,14 +219,21 @@ class Broker:
             WorkerQueueReaper(
                 self.bus, self.queues, every_ms=self.settings.workers.reap_interval_ms
             ),
+            *circuit_duties(self.circuits),
+            *self._refreshing_duties(),
+        ]
+        if not isinstance(self.clock, ServerClock) and self.wall is not self.clock:
+            duties.append(ClockWatch(self.wall, every_ms=_CLOCK_EVERY_MS))
+        return duties
+
+    def _refreshing_duties(self) -> list[Duty]:
+        """Duties of every process: each has its own copy of keys and circuits, and a clock."""
+        duties: list[Duty] = [
             PeriodicDuty("keys", _KEYS_EVERY_MS, self.refresh_keys),
             PeriodicDuty("circuits", _CIRCUITS_EVERY_MS, self.circuits.refresh),
-            *circuit_duties(self.circuits),
         ]
         if isinstance(self.clock, ServerClock):
             duties.append(PeriodicDuty("clock", _CLOCK_EVERY_MS, self._follow_database_clock))
-        elif self.wall is not self.clock:
-            duties.append(ClockWatch(self.wall, every_ms=_CLOCK_EVERY_MS))
         return duties
 
     def _follow_database_clock(self) -> None:

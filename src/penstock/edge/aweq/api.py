@@ -16,7 +16,7 @@ from penstock.edge.chunks import make_due_claimable
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
-from penstock.runtime.waiting_claims import WaitingClaims
+from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.messages import MessageService
 from penstock.services.queues import ProtocolQueue, QueueService
 from penstock.settings.values import AweqSettings
@@ -29,7 +29,7 @@ class AweqApi:
         self,
         messages: MessageService,
         queues: QueueService,
-        waiting: WaitingClaims,
+        waiting: ClaimWaiter,
         *,
         settings: AweqSettings,
         reap_interval_ms: int,

@@ -33,7 +33,7 @@ from penstock.edge.server.request import Request, Respond, Response, json_respon
 from penstock.edge.server.router import HttpRoute
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed
-from penstock.runtime.waiting_claims import WaitingClaims
+from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.messages import MessageService, MessageView
 from penstock.services.queues import ProtocolQueue
 from penstock.services.workers import TaskLeases, WorkerService
@@ -49,7 +49,7 @@ class TaskApi:
         self,
         messages: MessageService,
         workers: WorkerService,
-        waiting: WaitingClaims,
+        waiting: ClaimWaiter,
         queue: ProtocolQueue,
         task_leases: TaskLeases,
         clock: Clock,

@@ -10,12 +10,14 @@ from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Caller, Scope
 from penstock.domain.errors import (
     Forbidden,
+    MethodNotAllowed,
+    NotFound,
     PenstockError,
     ShuttingDown,
     UnsupportedMediaType,
 )
 from penstock.edge.server.errors import error_response, unexpected
-from penstock.edge.server.request import Request, Respond, Response
+from penstock.edge.server.request import Handler, Request, Respond, Response
 from penstock.edge.server.router import HttpRoute, Refuse, Router
 from penstock.services.access import Keyring, LoginService
 
@@ -27,19 +29,32 @@ _MAX_REMEMBERED = 100  # host headers with different ports
 
 class App:
     def __init__(
-        self, router: Router, keyring: Keyring, logins: LoginService, *, hosts: frozenset[bytes]
+        self,
+        router: Router,
+        keyring: Keyring,
+        logins: LoginService,
+        *,
+        hosts: frozenset[bytes],
+        forward: Handler | None = None,
     ) -> None:
+        """`forward`: serves, and authorises, requests for which there is no route here."""
         self._router = router
         self._keyring = keyring
         self._logins = logins
         self._hosts = hosts | _LOOPBACK
         self._known_hosts: set[bytes] = set()  # header values that passed the checks before
         self._known_json: set[bytes] = set()  # likewise
+        self._forward = forward
         self.is_closing = False
 
     def __call__(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         method = "GET" if request.method == "HEAD" else request.method
-        route, request.params = self._router.find(method, request.path)
+        try:
+            route, request.params = self._router.find(method, request.path)
+        except (NotFound, MethodNotAllowed):
+            if self._forward is None:
+                raise
+            return self._forward(request, respond)
         if b"cookie" in request.headers:
             token = self._login_to_load(request, route)
             if token is not None:

@@ -26,8 +26,18 @@ class HttpServer:
         self._server: asyncio.Server | TlsListener | None = None
         self._sweeper: asyncio.Task[None] | None = None
 
-    async def start(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> int:
-        """Listen; returns the bound port, which differs from `port` if that is 0."""
+    async def start(
+        self,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        shares_port: bool = False,
+    ) -> int:
+        """Listen; returns the bound port, which differs from `port` if that is 0.
+
+        `shares_port`: other processes listen on it, too, and the kernel spreads the connections.
+        """
         loop = asyncio.get_running_loop()
         self._set_date()
         if tls is None:
@@ -37,10 +47,11 @@ class HttpServer:
                 port,
                 backlog=_BACKLOG,
                 reuse_address=True,
+                reuse_port=shares_port,
             )
             self._server, listening = server, list(server.sockets)
         else:
-            listening = await listen(host, port, backlog=_BACKLOG)
+            listening = await listen(host, port, backlog=_BACKLOG, shares_port=shares_port)
             self._server = TlsListener(listening, tls, self._traffic)
         bound: int = listening[0].getsockname()[1]
         self._sweeper = start_supervised("sweeper", self._sweep, health=self._health)

@@ -40,13 +40,15 @@ class Handshake(asyncio.Transport):
         return self._task.done() or self._task.cancelling() > 0
 
 
-async def listen(host: str, port: int, *, backlog: int) -> list[socket.socket]:
+async def listen(
+    host: str, port: int, *, backlog: int, shares_port: bool = False
+) -> list[socket.socket]:
     """Open one socket for each address of the host."""
     loop = asyncio.get_running_loop()
     flags = socket.AI_PASSIVE
     found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=flags)
     listening = [
-        socket.create_server(address, family=family, backlog=backlog)
+        socket.create_server(address, family=family, backlog=backlog, reuse_port=shares_port)
         for family, address in dict.fromkeys((info[0], info[4]) for info in found)
     ]
     for one in listening:

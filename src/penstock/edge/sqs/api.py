@@ -32,7 +32,7 @@ from penstock.edge.sqs.wire.operations import (
     SqsOperation,
     WireProtocol,
 )
-from penstock.runtime.waiting_claims import WaitingClaims
+from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.wiring.broker import Broker
 
 SQS = "sqs"
@@ -40,9 +40,7 @@ _QUEUE_PATH = "/{account:[0-9]{12}}/{queue}"
 
 
 class SqsApi:
-    def __init__(
-        self, broker: Broker, waiting: WaitingClaims, *, scheme: str, home: Handler
-    ) -> None:
+    def __init__(self, broker: Broker, waiting: ClaimWaiter, *, scheme: str, home: Handler) -> None:
         self._settings = broker.settings.sqs
         self._keyring = broker.keyring
         self._wall = broker.wall
@@ -115,7 +113,7 @@ def request_ids(digits: str) -> Iterator[str]:
 Operate = Callable[[SqsCall], AnyAnswer]
 
 
-def _operations(broker: Broker, waiting: WaitingClaims) -> dict[str, Operate]:
+def _operations(broker: Broker, waiting: ClaimWaiter) -> dict[str, Operate]:
     lookup = QueueLookup(broker.directory, account=broker.settings.sqs.account)
     limits = broker.settings.limits
     most = limits.max_body_bytes

@@ -17,7 +17,7 @@ from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
 from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.store import Claimed
-from penstock.runtime.waiting_claims import WaitingClaims
+from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.messages import MessageService
 from penstock.services.queues import QueueService
 
@@ -31,7 +31,7 @@ class ReceiveActions:
         messages: MessageService,
         queues: QueueService,
         lookup: QueueLookup,
-        waiting: WaitingClaims,
+        waiting: ClaimWaiter,
         *,
         max_wait_ms: int,
     ) -> None:

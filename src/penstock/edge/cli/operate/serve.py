@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from pathlib import Path
 
@@ -11,18 +12,26 @@ from penstock.edge.cli.kit.output import Output
 
 
 def _run(args: Namespace, out: Output) -> int:
-    from penstock.edge.serve import serve
+    from penstock.edge.ready import fronts_of, print_ready
     from penstock.supervision.logs import set_up_logs
 
-    settings = load_settings(args, host="server.host", port="server.port").settings
+    settings = load_settings(
+        args, host="server.host", port="server.port", processes="server.processes"
+    ).settings
     for file in (settings.server.tls_cert, settings.server.tls_key):
         if file is not None:
             # The ssl module's error for a missing file does not name it.
             Path(file).open("rb").close()
     set_up_logs(settings.log.level, settings.log.format)
-    if not out.json:
-        return serve(settings)
-    return serve(settings, on_ready=lambda line: out.record({"ready": line}))
+    on_ready = (lambda line: out.record({"ready": line})) if out.json else print_ready
+    fronts = fronts_of(settings.server, cores=os.cpu_count() or 1)
+    if fronts > 1:
+        from penstock.edge.node.supervisor import supervise
+
+        return supervise(settings, fronts=fronts, on_ready=on_ready)
+    from penstock.edge.serve import serve
+
+    return serve(settings, on_ready=on_ready)
 
 
 COMMANDS = {
@@ -40,12 +49,20 @@ COMMANDS = {
             value="PORT",
             text="port to listen on, 0 for any free port; default 7654",
         ),
+        setting_flag(
+            "--processes",
+            "server.processes",
+            value="N",
+            text="processes that serve HTTP, beside a writer process; 0: by the number of cores; "
+            "default 1: one process does everything",
+        ),
         store_flags,
         more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "
         "one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
         examples=(
             "penstock serve --data ./data",
             "penstock serve --port 8000 --set history.retention_days=30",
+            "penstock serve --processes 4",
             "penstock serve --store postgresql://penstock@db/penstock",
         ),
     )

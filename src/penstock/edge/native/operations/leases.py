@@ -27,7 +27,7 @@ from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
 from penstock.edge.server.router import HttpRoute
 from penstock.ports.store import Claimed
-from penstock.runtime.waiting_claims import WaitingClaims
+from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.directory import Directory
 from penstock.services.messages import ClaimOptions, MessageService
 
@@ -36,7 +36,7 @@ _claim = msgspec.json.Decoder(Claim)
 
 class ClaimApi:
     def __init__(
-        self, messages: MessageService, directory: Directory, room: WaitingClaims, limits: Limits
+        self, messages: MessageService, directory: Directory, room: ClaimWaiter, limits: Limits
     ) -> None:
         self._messages = messages
         self._directory = directory

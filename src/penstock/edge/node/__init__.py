@@ -1,0 +1,1 @@
+"""A node of several processes: a supervisor, a writer and fronts."""

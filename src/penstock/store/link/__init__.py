@@ -1,0 +1,1 @@
+"""The connection between fronts and the writer of a node."""

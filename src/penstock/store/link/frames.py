@@ -1,0 +1,186 @@
+"""Frames between a front and the writer: lists of records in MessagePack, each with its length.
+
+One frame carries everything that one turn of the event loop has produced: requests of many clients
+in one direction, the answers of a commit in the other.  Both ends run the same release, so records
+have no names of fields and no versions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lease import LeaseAct
+from penstock.domain.message.lifecycle import Content, Message
+from penstock.ports.link import (
+    ForwardedRequest,
+    ForwardedResponse,
+    FrontState,
+    PackedError,
+    pack_error,
+    unpack_error,
+)
+from penstock.ports.store import Acted, Claim, Sent
+
+T = TypeVar("T")
+_LENGTH = struct.Struct(">I")
+
+# --- from a front ---
+
+
+class SendFrame(msgspec.Struct, array_like=True, tag=1, gc=False):
+    number: int
+    new: Sequence[NewMessage]
+
+
+class ActFrame(msgspec.Struct, array_like=True, tag=2, gc=False):
+    number: int
+    acts: Sequence[LeaseAct]
+
+
+class ClaimFrame(msgspec.Struct, array_like=True, tag=3, gc=False):
+    number: int
+    claim: Claim
+    queue: str = ""  # its name, for a claim that waits
+    wait_ms: int = 0
+
+
+class CancelFrame(msgspec.Struct, array_like=True, tag=4, gc=False):
+    number: int
+
+
+class RequestFrame(msgspec.Struct, array_like=True, tag=5):
+    number: int
+    request: ForwardedRequest
+
+
+class StateFrame(msgspec.Struct, array_like=True, tag=6):
+    state: FrontState
+
+
+# --- from the writer ---
+
+
+class SentFrame(msgspec.Struct, array_like=True, tag=1, gc=False):
+    number: int
+    answers: list[Sent | PackedError]
+
+
+class ActedFrame(msgspec.Struct, array_like=True, tag=2, gc=False):
+    number: int
+    answers: list[Acted | PackedError]
+
+
+class ClaimedFrame(msgspec.Struct, array_like=True, tag=3, gc=False):
+    number: int
+    messages: list[tuple[Message, Content]]
+    next_due_at: int | None
+    finished: list[Acted | PackedError]
+
+
+class FailedFrame(msgspec.Struct, array_like=True, tag=4, gc=False):
+    number: int
+    error: PackedError
+
+
+class ResponseFrame(msgspec.Struct, array_like=True, tag=5):
+    number: int
+    response: ForwardedResponse
+
+
+class PartFrame(msgspec.Struct, array_like=True, tag=6):
+    """A part of a stream; None: its end."""
+
+    number: int
+    data: bytes | None
+
+
+class ForgetFrame(msgspec.Struct, array_like=True, tag=7):
+    """A queue has changed: forget what is cached of it."""
+
+    queue: str
+
+
+FromFront = SendFrame | ActFrame | ClaimFrame | CancelFrame | RequestFrame | StateFrame
+FromWriter = (
+    SentFrame | ActedFrame | ClaimedFrame | FailedFrame | ResponseFrame | PartFrame | ForgetFrame
+)
+
+decode_from_front = msgspec.msgpack.Decoder(list[FromFront]).decode
+decode_from_writer = msgspec.msgpack.Decoder(list[FromWriter]).decode
+
+
+def unpack_errors(answers: list[Any]) -> list[Any]:
+    if any(type(answer) is list for answer in answers):
+        return [unpack_error(one) if type(one) is list else one for one in answers]
+    return answers
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=pack_error).encode
+
+
+class FrameConnection(asyncio.Protocol, Generic[T]):
+    """One end of the connection; used on one event loop."""
+
+    def __init__(
+        self,
+        decode: Callable[[memoryview], list[T]],
+        on_frame: Callable[[list[T]], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._decode = decode
+        self._on_frame = on_frame
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._unsent: list[object] = []
+        self._received = bytearray()
+        self._needed = _LENGTH.size
+
+    def send(self, record: object) -> None:
+        """Send it at the end of this turn of the loop, together with what else is sent in it."""
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(record)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._on_lost()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) < self._needed:
+            return
+        frames, start = [], 0
+        with memoryview(self._received) as received:
+            while len(received) - start >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(received, start)
+                end = start + _LENGTH.size + length
+                if end > len(received):
+                    break
+                frames.append(self._decode(received[start + _LENGTH.size : end]))
+                start = end
+        del self._received[:start]
+        self._needed = _LENGTH.size
+        if len(self._received) >= _LENGTH.size:
+            self._needed += _LENGTH.unpack_from(self._received)[0]
+        for frame in frames:
+            self._on_frame(frame)
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if self._transport is not None:
+            data = _encode(unsent)
+            self._transport.writelines((_LENGTH.pack(len(data)), data))
