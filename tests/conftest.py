@@ -47,10 +47,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("quick"):
-        return
-    config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
-    items[:] = [item for item in items if is_quick(item)]
+    if config.getoption("quick"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = [item for item in items if is_quick(item)]
+    elif hasattr(config, "workerinput"):  # of several processes: slow tests first
+        root = config.rootpath
+        items.sort(key=lambda item: is_quick_place(item.path, root) and is_quick(item))
 
 
 def pytest_collection_finish() -> None:

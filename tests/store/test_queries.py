@@ -100,6 +100,7 @@ def nouns(tree: ast.Module) -> list[str]:
         if isinstance(node, ast.Assign)
         and [ast.unparse(target) for target in node.targets] == ["noun"]
         and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
     ]
 
 

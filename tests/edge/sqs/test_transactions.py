@@ -22,14 +22,15 @@ def asked(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     The server's own duties use `write`, as would an operation in many small steps.
     """
     found: list[str] = []
-    submit = server.broker.store._submit
+    store: Any = server.broker.store
+    submit = store._submit
 
     def note(kind: RequestKind, payload: Any) -> Any:
         if kind is not RequestKind.WRITE:
             found.append(kind.name.lower())
         return submit(kind, payload)
 
-    monkeypatch.setattr(server.broker.store, "_submit", note)
+    monkeypatch.setattr(store, "_submit", note)
     return found
 
 
