@@ -26,7 +26,7 @@ from penstock.settings.values import StoreSettings
 from penstock.wiring.broker import Broker, migrate, open_broker
 from tests.docs.snippets import ROOT
 from tests.runtime.archiver.driver import rows_of
-from tests.runtime.archiver.victim import open_small
+from tests.runtime.archiver.killed_archiver import open_small
 from tests.store.driver import EVERYTHING, StoreDriver
 
 KILLED = -signal.SIGKILL
@@ -58,7 +58,7 @@ class Victims:
     def __init__(self, settings: Settings) -> None:
         text = msgspec.json.encode(settings).decode()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.runtime.archiver.victim", text],
+            [sys.executable, "-m", "tests.runtime.archiver.killed_archiver", text],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
