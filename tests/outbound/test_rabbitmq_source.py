@@ -17,8 +17,8 @@ from penstock.outbound.rabbitmq_source import PAGE, RabbitLoad
 from tests.clocks import NOON
 from tests.edge.api import a_name
 from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
-from tests.support.rabbit_desk import RabbitDriver, add_user, add_vhost
 from tests.support.rabbitmq import RabbitNode
+from tests.support.rabbitmq_driver import RabbitDriver, add_user, add_vhost
 from tests.support.waiting import eventually
 
 FIGURES_S = 60.0  # the broker gathers them twice a second

@@ -119,6 +119,11 @@ class DeclaredQueues:
     def __contains__(self, queue: str) -> bool:
         return queue in self._settings
 
+    @property
+    def dead_letter_queues(self) -> set[str]:
+        """The queues that other declared queues name as theirs."""
+        return {named for one in self._settings.values() if (named := one.get("dead_letter_queue"))}
+
     def of(self, queue: str) -> Mapping[str, Any]:
         return self._settings.get(queue, {})
 

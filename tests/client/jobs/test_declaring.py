@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock import Exponential, Penstock
+from penstock import Bury, Exponential, Penstock
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.retry import Fixed, Listed
+from tests.client.driver import WorkerDriver
 from tests.client.jobs.driver import JobDriver
+from tests.edge.api import a_name
 
 
 @pytest.fixture
@@ -222,6 +224,28 @@ def test_a_declared_queue_is_made_as_it_was_said(app, queue, driver, clock):
     clock.advance(minutes=1)
 
     assert driver.claim() == []  # its only attempt is over
+
+
+def test_workers_leave_dead_letters_alone_unless_a_handler_takes_them(app, queue, clock):
+    letters, worker = a_name(), WorkerDriver(app, clock)
+    app.queue(queue, dead_letter_queue=letters)
+    app.queue(letters)
+
+    @app.job(queue=queue)
+    def broken() -> None:
+        raise Bury("no")
+
+    app.job_source()  # creates both queues
+    sent = broken.enqueue()
+    worker.run_due()
+
+    assert worker.claim() == []
+    assert app.jobs.count(letters).ready == 1
+
+    @app.notifications(letters).handler()
+    def look(body: object) -> None: ...
+
+    assert [job.id for job in worker.claim()] == [sent.id]
 
 
 def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):

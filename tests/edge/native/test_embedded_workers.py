@@ -11,8 +11,8 @@ import pytest
 from penstock import Penstock
 from penstock.edge.embedded_workers import processes_of
 from penstock.settings.workers import WorkersSettings
-from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.driving import APP
+from tests.edge.cli.worker import application
+from tests.edge.cli.worker.driver import APP
 from tests.edge.process import ServerProcess
 from tests.support.waiting import eventually
 
@@ -72,7 +72,7 @@ def test_unless_it_is_said_a_quarter_of_the_cores_work_and_at_least_one(embedded
 
 
 def _send(client: Penstock, seen: Path, text: str) -> None:
-    client.enqueue(shop.write.kind, {"file": str(seen), "text": text}, queue="shop")
+    client.enqueue(application.write.kind, {"file": str(seen), "text": text}, queue="shop")
 
 
 def _lines(seen: Path) -> list[str]:
