@@ -23,16 +23,15 @@ class SqlEntity:
 
 
 class SelectedEntity(SqlEntity, Generic[T]):
-    """Records that one query selects, `{noun}.find`, by conditions that have names."""
+    """Records that one query selects, by conditions that have names of their own."""
 
-    noun: ClassVar[str]
+    query: ClassVar[str]
 
     def _record_of(self, row: Row) -> T:
         raise NotImplementedError
 
     def _select(self, which: str, params: dict[str, Any]) -> list[T]:
-        conditions = self._db.text(f"{self.noun}.{which}")
-        rows = self._db.rows(f"{self.noun}.find", params, conditions=conditions)
+        rows = self._db.rows(self.query, params, conditions=self._db.text(which))
         return list(map(self._record_of, rows))
 
     def _one(self, which: str, params: dict[str, Any]) -> T | None:

@@ -23,17 +23,15 @@ from penstock.store.damage.log_damage import (
     recovery_advice,
     refuse_damaged_log,
 )
-from penstock.store.database import Collision, NotADatabase, Occupied, ReadyRows, Row
-from penstock.store.queries import Queries
+from penstock.store.database import Collision, DirectDatabase, NotADatabase, Occupied, Row
+from penstock.store.queries import Queries, insert_parts
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.errors import is_damage, storage_error
 from penstock.store.sqlite.full_disk import check_free_space, reserve_index
-from penstock.store.sqlite.inserts import parts
-from penstock.store.sqlite.locked_transaction import WriteLockMixin
 from penstock.store.sqlite.log_mover import LogMover
 from penstock.store.sqlite.log_sync import BUSY_MS, is_failed_sync, make_log_durable
-from penstock.store.sqlite.write_lock import WriteLock
+from penstock.store.sqlite.write_lock import WriteLock, WriteLockMixin
 
 _log = logging.getLogger("penstock.store")
 
@@ -49,7 +47,7 @@ class OpenElsewhere(StoreUnavailable):
     """The log must be made durable, but other processes have the store open."""
 
 
-class SqliteDatabase(WriteLockMixin):
+class SqliteDatabase(WriteLockMixin, DirectDatabase):
     dialect = "sqlite"
     is_shared = False
     finds_deadlocks = False
@@ -121,20 +119,11 @@ class SqliteDatabase(WriteLockMixin):
             reserve_index(str(path))
             db.set_wal_hook(self._note_pages)
 
-    def text(self, name: str, **fill: object) -> str:
-        return self._queries.text(name, **fill)
-
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         try:
             return self._cursor.execute(self._queries.text(name, **fill), params or {}).fetchall()
         except apsw.Error as error:
             raise self._translate(error) from error
-
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
-        return ReadyRows(self.rows(name, params, **fill))
-
-    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
-        self.rows(name, params, **fill)
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
         self.rows(name, params, **fill)
@@ -143,7 +132,7 @@ class SqliteDatabase(WriteLockMixin):
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         back: list[Row] = []
         try:
-            for text, values in parts(self._queries.text(name, **fill), rows):
+            for text, values in insert_parts(self._queries.text(name, **fill), rows):
                 back += self._cursor.execute(text, values).fetchall()
         except apsw.Error as error:
             raise self._translate(error) from error
@@ -178,16 +167,10 @@ class SqliteDatabase(WriteLockMixin):
             self.release_write_lock()
             raise
 
-    def step_back(self, times: int) -> None:
-        """Nothing to do: SQLite has one writer."""
-
-    def be_patient(self) -> None:
-        pass
-
     def commit(self) -> None:
         self._execute("COMMIT")
         self._unsynced = 0 if self._is_synced else self._unsynced + 1
-        if self._logged_pages >= self._move_at or self._mover.has_ended:
+        if self._logged_pages >= self._move_at or self._mover.has_begun:
             self._move_log()
         self.release_write_lock()
 
@@ -233,7 +216,7 @@ class SqliteDatabase(WriteLockMixin):
         """False if little is left, or if a reader keeps the log from being moved."""
         before = self._moved_pages
         logged, self._moved_pages = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-        if not self._mover.has_ended:
+        if not self._mover.has_begun:
             return True
         return self._moved_pages > before and logged - self._moved_pages > LITTLE_PAGES
 

@@ -60,7 +60,8 @@ class Claims:
             nows[claim.queue_no] = max(claim.now, nows.get(claim.queue_no, 0))
         sweeps = {no: self._ask_sweep(no, now=now) for no, now in nows.items()}
         self._transaction.load_queues(set(nows))
-        self._allowances.begin()
+        if self._transaction.limited_queues:
+            self._allowances.begin()
         answers: list[Claimed | PenstockError] = [Claimed([])] * len(wanted)
         batches: list[ClaimBatch] = []
         for batch in group_alike(wanted):

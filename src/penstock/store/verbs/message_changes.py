@@ -37,7 +37,8 @@ class MessageChanges:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what a failed transaction had recorded."""
+        """Forget what was recorded."""
+        self.has_unsaved = False
         self._saves: dict[int, Message] = {}
         self._removed: list[int] = []
         self._endings: dict[int, list[Row]] = {}
@@ -56,6 +57,7 @@ class MessageChanges:
         ended_lease: Attempt | None = None,
     ) -> Message:
         """Record one change; returns the message as it will be stored (it may have moved)."""
+        self.has_unsaved = True
         if ended_lease is not None:
             self._end_lease(ended_lease)
         if before.state is not State.DEAD and after.state in _ENDS:
