@@ -31,8 +31,9 @@ _JSON = re.compile(r"\{json:([\w.]+)\}")
 _PARAM = re.compile(r":(\w+)")
 _VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 
-# `group` is a reserved word in SQL, so its column has a longer name.
-MESSAGE_COLUMNS = tuple("group_key" if c == "group" else c for c in Message.__struct_fields__)
+# `group` is a reserved word in SQL; a released column is not renamed.
+_COLUMNS = {"group": "group_key", "fair_position": "turn"}
+MESSAGE_COLUMNS = tuple(_COLUMNS.get(name, name) for name in Message.__struct_fields__)
 
 _LEASED = (
     "state = 'leased', due_at = :due_at, attempts = attempts + 1, lease_no = lease_no + 1,"
