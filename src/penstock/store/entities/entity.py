@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Generic, TypeVar, get_origin, get_type_hints
 import msgspec
 
 from penstock.store.database import Row
+from penstock.store.verbs.claims import Claims
+from penstock.store.verbs.lock_order import LockOrder
+from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -20,6 +23,18 @@ class SqlEntity:
     def __init__(self, transaction: TransactionState) -> None:
         self._transaction = transaction
         self._db = transaction.db
+
+
+class MessageEntity(SqlEntity):
+    """Queries and changes of messages."""
+
+    def __init__(
+        self, transaction: TransactionState, changes: MessageChanges, claims: Claims
+    ) -> None:
+        super().__init__(transaction)
+        self._changes = changes
+        self._claims = claims
+        self._lock_order = LockOrder(transaction)
 
 
 class SelectedEntity(SqlEntity, Generic[T]):

@@ -16,7 +16,6 @@ import apsw
 from penstock.domain.errors import StoreDamaged, StoreRefused, StoreUnavailable
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.damage.log_damage import (
-    SYNC_AFTER,
     LogEnd,
     find_log_end,
     log_dropped_end,
@@ -48,6 +47,7 @@ class OpenElsewhere(StoreUnavailable):
 
 
 class SqliteDatabase(WriteLockMixin, DirectDatabase):
+    _db: apsw.Connection
     dialect = "sqlite"
     is_shared = False
     finds_deadlocks = False
@@ -65,11 +65,8 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
         self._logged_pages = 0
         self._moved_pages = 0  # at the last check
         self._move_at = CHECKPOINT_PAGES
-        self._version: object = None
         self._queries = Queries(self.dialect)
         self._is_read_only = read_only
-        self._is_synced = True
-        self._unsynced = 0  # commits since the last one that was synced
         self._write_lock = write_lock
         self._busy_wait = BusyWait(BUSY_MS)
         try:
@@ -145,41 +142,14 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
             raise self._translate(error) from error
 
     def script(self, text: str) -> None:
-        try:
-            self._cursor.execute(text).fetchall()
-        except apsw.Error as error:
-            raise self._translate(error) from error
-
-    def begin(self, *, durable: bool) -> None:
-        if self._is_read_only:
-            self._execute("BEGIN")
-            return
-        self._ensure_write_lock()
-        # Limits the commits that a power cut can tear; if more are missing, it is damage.
-        durable = durable or self._unsynced >= SYNC_AFTER
-        if durable != self._is_synced:
-            # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
-            self._db.pragma("synchronous", "full" if durable else "normal")
-            self._is_synced = durable
-        try:
-            self._execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self.release_write_lock()
-            raise
+        self.execute(text)
 
     def commit(self) -> None:
-        self._execute("COMMIT")
+        self.execute("COMMIT")
         self._unsynced = 0 if self._is_synced else self._unsynced + 1
         if self._logged_pages >= self._move_at or self._mover.has_begun:
             self._move_log()
         self.release_write_lock()
-
-    def rollback(self) -> None:
-        try:
-            if self._db.in_transaction:
-                self._execute("ROLLBACK")
-        finally:
-            self.release_write_lock()
 
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         if pages < self._logged_pages:  # the log was restarted
@@ -219,11 +189,6 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
         if not self._mover.has_begun:
             return True
         return self._moved_pages > before and logged - self._moved_pages > LITTLE_PAGES
-
-    def has_changed(self) -> bool:
-        """Whether another connection may have committed since the last call."""
-        before, self._version = self._version, self._db.pragma("data_version")
-        return before != self._version
 
     def checkpoint(self, *, again: bool = False) -> None:
         """Move the whole log into the database, synced, and restart it.
@@ -267,11 +232,13 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
     def connection(self) -> apsw.Connection:
         return self._db
 
-    def _execute(self, text: str) -> None:
+    def execute(self, text: str) -> list[Row]:
         try:
-            self._cursor.execute(text)
+            return self._cursor.execute(text).fetchall()
         except apsw.Error as error:
             raise self._translate(error) from error
+
+    _execute_patiently = execute  # SQLite itself waits for other writers
 
     def _translate(self, error: apsw.Error) -> Exception:
         """The error for the caller; if a sync may have failed, every process is warned."""
