@@ -16,9 +16,8 @@ from penstock.store.database import QueryResult, Row
 from penstock.store.limits.allowances import Allowances
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.claim_batch import ClaimBatch, group_alike, total_size
-from penstock.store.verbs.consecutive_claims import ConsecutiveClaims
 from penstock.store.verbs.dedup_claims import keys_freed_by_claim, release_keys
-from penstock.store.verbs.fronts import ClaimsByKind, ask_front
+from penstock.store.verbs.fronts import ClaimsByKind, ConsecutiveClaims, ask_front
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.repeatable_claims import RepeatableClaims
