@@ -18,15 +18,9 @@ from penstock.ports.ticket import Ticket
 from penstock.store.callers.caller_transactions import CallerTransactionVerbs
 from penstock.store.commit.group_commit import GroupCommit
 from penstock.store.commit.outage import StoreOutage
-from penstock.store.commit.pending import Timeouts
 from penstock.store.commit.readers import Readers
-from penstock.store.commit.session import (
-    HIGH_WATER_STEP_MS,
-    SECRET,
-    RequestKind,
-    SqlSession,
-    StoreRequest,
-)
+from penstock.store.commit.requests import RequestKind, StoreRequest
+from penstock.store.commit.session import HIGH_WATER_STEP_MS, SECRET, SqlSession
 from penstock.store.commit.watchdog import Watchdog
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.database import Database, NotADatabase
@@ -50,7 +44,6 @@ _log = logging.getLogger("penstock.store")
 class Coordination(Protocol):
     """Coordination with other processes that use the same store."""
 
-    def announce(self, woken: Mapping[int, int]) -> None: ...
     def listen(self) -> None: ...
     def agree(self, number: int, if_first: IfFirst) -> int: ...
     def is_alone(self) -> bool: ...
@@ -76,13 +69,10 @@ class SqlStore(CallerTransactionVerbs):
         self.health = health or Health()
         self.watch: DamageWatch | None = None
         self._coordination = coordination
-        if coordination is not None:
-            announce = coordination.announce
-        self._announce = announce  # to other nodes
+        self.announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
         outage = StoreOutage()
         stuck_ms = _STUCK_FACTOR * max(request_timeout_ms, patience_ms)
-        self._timeouts = Timeouts(request_timeout_ms)
         self.readers = Readers(open_reader, outage, health=self.health, stuck_ms=stuck_ms)
         self._commits = GroupCommit(
             open_writer,
@@ -92,9 +82,9 @@ class SqlStore(CallerTransactionVerbs):
             health=self.health,
             stuck_ms=stuck_ms,
         )
-        for source in (self._commits, self.readers):
-            self._timeouts.watch(source.pending, source.unanswered)
-        self._watchdog = Watchdog(self._timeouts, self.health)
+        self._watchdog = Watchdog(
+            [self._commits, self.readers], timeout_ms=request_timeout_ms, health=self.health
+        )
         try:
             self.secret, self.high_water = self.write(_facts).result()
         except BaseException:
@@ -137,7 +127,7 @@ class SqlStore(CallerTransactionVerbs):
 
     def limit_waits(self, timeout_ms: int) -> None:
         """Reduce the timeout of requests, including those that are waiting."""
-        self._timeouts.timeout_ms = min(self._timeouts.timeout_ms, timeout_ms)
+        self._watchdog.timeout_ms = min(self._watchdog.timeout_ms, timeout_ms)
 
     def close(self) -> None:
         self._commits.close()
@@ -172,10 +162,10 @@ class SqlStore(CallerTransactionVerbs):
 
     def _on_commit(self, woken: Mapping[int, int]) -> None:
         self.wake_listeners(woken)
-        if self._announce is None:
+        if self.announce is None:
             return
         try:
-            self._announce(woken)
+            self.announce(woken)
         except Exception:  # the messages are committed: their senders must be answered
             _log.exception("other processes could not be woken")
 

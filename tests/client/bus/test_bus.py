@@ -184,7 +184,7 @@ def test_a_thousand_subscriptions_get_an_event_at_once(app, broker, topic):
 
     def all_of_them(session):
         for n in range(1_000):
-            broker.bus.subscribing(topic, f"s{n}")(session)
+            broker.bus.subscribe(topic, f"s{n}").within(session)
 
     # One transaction, so that the test is quick.
     broker.store.write(all_of_them).result()
