@@ -204,7 +204,7 @@ FITS = "key string, body string, priority int, attributes map<string, string>"
     [
         (FITS, {}, "where to"),
         (f"{FITS}, color string", {"queue": "mail"}, "color"),
-        (FITS, {"queue": "mail", "key": "id"}, "no place for column 'key'"),
+        (FITS, {"queue": "mail", "key": "id"}, "unknown column 'key'"),
         ("key string, queue string", {}, "body is missing"),
         ("body string, queue string", {}, "'key' is missing"),
         (f"{FITS}, due_at string", {"queue": "mail"}, "due_at"),

@@ -49,9 +49,9 @@ EXPIRED = "expired"
 PURGED = "purged"
 TIMED_OUT = "timed_out"
 QUARANTINED = "quarantined"
-LEASE_EXPIRED = "the lease ran out"
+LEASE_EXPIRED = "the lease expired"
 TOOK_TOO_LONG = "the attempt took too long"
-WORKER_DIED = "the worker died with it"
+WORKER_DIED = "the worker crashed"
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -268,7 +268,7 @@ def extend(
 def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
     """The holder is gone: redeliver at once, or bury if that was the last attempt."""
     if message.state is not State.LEASED or message.due_at > now:
-        raise WrongState(f"the lease on message {message.id} has not run out")
+        raise WrongState(f"the lease on message {message.id} has not expired")
     if _is_exhausted(message, queue):
         return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=LEASE_EXPIRED)
     return _return(message, queue, now=now, delay_ms=0)
