@@ -91,7 +91,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     timeout_ms: int | None = None  # how long one attempt may take
     retries_timeouts: bool = False  # False: the message dies when an attempt times out
     started_at: int | None = None  # when the holder began to work, if later than the claim
-    crashes: int = 0  # workers that died while they held it
+    crashes: int = 0  # workers that crashed while they had leased it
     dedup_until: DedupUntil | None = None  # None: the time window, or it no longer holds its key
     progress: str | None = None  # JSON text that the holder reported in this attempt
     route: str | None = None  # workers check this circuit before they run the job; claims ignore it

@@ -239,8 +239,8 @@ COMMANDS = {
     "queues unhold": ServerCommand(
         lambda server, args, out: _show_state(server.queues.unhold(args.queue), out),
         _QUEUE,
-        more="A paused queue stays paused. While the circuit is open, the next request of the "
-        "queue is held again: close the circuit to prevent that.",
+        more="A paused queue stays paused. While the circuit is open, the queue is held again "
+        "with its next request: close the circuit to prevent that.",
         examples=("penstock queues unhold mail",),
     ),
     "queues purge": ServerCommand(
