@@ -69,7 +69,7 @@ class Beats:
             self._on_drain()
         elif status is RegistryStatus.UNKNOWN:
             if worker_id is not None:
-                _log.warning("worker %s was declared lost and registers again", worker_id)
+                _log.warning("worker %s is no longer registered; registering again", worker_id)
             self._worker_id = self._registry.register()
             self._on_id(self._worker_id)
 

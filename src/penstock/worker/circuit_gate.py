@@ -114,7 +114,7 @@ class CircuitGate:
                 _log.warning("snoozing jobs of route %r: its circuit is open", one.pattern)
             elif not is_held and one.pattern in self._held:
                 self._held.discard(one.pattern)
-                _log.info("running jobs of route %r again", one.pattern)
+                _log.info("trying jobs of route %r again", one.pattern)
 
     def _log_rejection(self, error: PenstockError) -> None:
         if not self._is_rejected:

@@ -190,7 +190,7 @@ class Transport(Channel):
             error = _errors.decode(answer.body).error
         except msgspec.DecodeError:
             return PenstockError(
-                f"{self.url} answered {answer.status}, but it is not a Penstock server"
+                f"{self.url} answered {answer.status}, but not with an error of Penstock"
             )
         return refusal(error.code, error.message)
 

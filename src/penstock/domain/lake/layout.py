@@ -116,7 +116,7 @@ HISTORY = LakeTable(
         _text_or_null("reason", "why it is dead or cancelled", repeats=True),
         *_LABELS,
         _long("sent_at", "when it was sent"),
-        _long("due_at", "when it fell due; if claimed: when its last lease would have expired"),
+        _long("due_at", "when it fell due; if it ended under a lease: when that would expire"),
         _long_or_null("first_leased_at", "first claim"),
         _long_or_null("leased_at", "last claim"),
         _long("finished_at", "when it ended"),
@@ -134,7 +134,7 @@ HISTORY = LakeTable(
 
 BODIES = LakeTable(
     name="bodies",
-    meaning="the bodies of the messages in history; files with equal numbers have equal rows",
+    meaning="bodies of the messages in history; the file of the same numbers has the same messages",
     number="history_no",
     instant="finished_at",
     columns=(
