@@ -295,7 +295,7 @@ def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
     console.log_in(new_key(Role.READ, queues=("mine-*",)))
 
     expect(console.page.locator(".notice")).to_contain_text("limited to some queues")
-    expect(console.page.locator("main")).to_contain_text("No circuit holds a queue of yours.")
+    expect(console.page.locator("main")).to_contain_text("No circuit holds any of your queues.")
     expect(console.page.locator("main")).not_to_contain_text("/shop/")
     ok(operator.call("PUT", "/v1/routes", {"rules": {}}))
     operator.close()

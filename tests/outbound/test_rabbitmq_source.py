@@ -1,4 +1,4 @@
-"""Load and pressure of a RabbitMQ: a real one for what it says, a make-believe for its failures."""
+"""Load and pressure of RabbitMQ: a real server, and a fake one for its failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""penstock pipeline …, in this process and in the session of these tests."""
+"""The commands of `penstock pipeline`, in the session of these tests."""
 
 from __future__ import annotations
 

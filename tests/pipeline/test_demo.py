@@ -1,4 +1,4 @@
-"""A make-believe past: sound, the same each time, and with something to see in every table."""
+"""The demo history: valid, reproducible, and with rows for every table."""
 
 from __future__ import annotations
 

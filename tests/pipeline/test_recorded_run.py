@@ -1,4 +1,4 @@
-"""A broker runs, its archiver writes, the jobs compute: their numbers are the broker's own."""
+"""A broker runs, its archiver writes, the jobs compute: the numbers equal the broker's counters."""
 
 from __future__ import annotations
 

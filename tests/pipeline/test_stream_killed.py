@@ -1,4 +1,4 @@
-"""A stream of its own process, killed where it hurts most: everything counts, and counts once."""
+"""A stream in its own process, killed at its weakest points: every row is counted once."""
 
 from __future__ import annotations
 

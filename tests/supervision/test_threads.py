@@ -1,4 +1,4 @@
-"""A supervised thread that raises is logged, answers for itself, and runs again."""
+"""A supervised thread that raises is logged, answers its waiting callers, and is restarted."""
 
 import asyncio
 import logging

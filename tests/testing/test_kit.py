@@ -1,4 +1,4 @@
-"""The testing kit tells the truth: jobs go as they go in production; only time stands still."""
+"""The testing kit runs jobs as production does; only time stands still."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ class Bus:
         if settings is None or settings == found.settings:
             return found
         if settings.ordering is not found.settings.ordering:
-            raise InvalidRequest("the ordering of a queue cannot be changed; make another queue")
+            raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
         changed = session.queues.change(found.queue_no, settings=settings, now=now)
         return self._directory.keep(changed)
 

@@ -37,7 +37,7 @@ def test_the_server_runs_the_modules_that_its_settings_name_and_those_that_die_a
 
     log = server.log.read_text()
     assert f"INFO    {server.pid} penstock.workers: workers are ready: {APP}" in log
-    assert f"ERROR   {server.pid} penstock.worker: worker process {child} died" in log
+    assert f"ERROR   {server.pid} penstock.worker: worker process {child} exited:" in log
 
 
 def test_a_process_inside_the_server_is_replaced_at_the_limit_of_the_settings(
@@ -53,7 +53,7 @@ def test_a_process_inside_the_server_is_replaced_at_the_limit_of_the_settings(
 
     log = server.log.read_text()
     assert "replacing this process: jobs finished: 1" in log
-    assert "died" not in log
+    assert "exited:" not in log
 
 
 @pytest.mark.parametrize("settings", [{"workers_modules": APP, "workers_embedded": 0}, {}])

@@ -1,4 +1,4 @@
-"""Killed at any moment, as often as one likes: no row is lost, and none is there twice."""
+"""An archiver that is killed at any moment, repeatedly: no row is lost or duplicated."""
 
 from __future__ import annotations
 

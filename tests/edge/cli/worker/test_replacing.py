@@ -36,7 +36,7 @@ def test_a_process_and_a_sandbox_are_replaced_after_the_set_number_of_jobs(
     assert max(runs["apart"].values()) <= 3
     log = worker.log.read_text()
     assert log.count("replacing this process: jobs finished: 3") == 1
-    assert "died" not in log
+    assert "exited:" not in log
 
 
 def test_a_process_and_a_sandbox_are_replaced_when_they_have_too_much_memory(
@@ -57,7 +57,7 @@ def test_a_process_and_a_sandbox_are_replaced_when_they_have_too_much_memory(
     log = worker.log.read_text()
     assert "replacing this process: its resident memory is" in log
     assert "replacing a sandbox: its resident memory is" in log
-    assert "died" not in log
+    assert "exited:" not in log
 
 
 @pytest.mark.parametrize(
