@@ -1,6 +1,6 @@
 # Everything is installed into .venv, once: a second call installs nothing.
 #
-#   make test TESTS=tests/domain ARGS="-k lease -x"    a part of the tests
+#   make test TESTS=tests/domain ARGS="-k lease -x"    run some of the tests
 #   make run DATA=/srv/penstock                        another data folder
 #   make test PYTHON=python3.13                        another Python
 
@@ -31,7 +31,7 @@ run: $(VENV)/.run ## start a server that keeps its messages in ./data; Ctrl-C st
 test: $(VENV)/.dev servers ## run all tests, against servers of their own (PostgreSQL, RabbitMQ, Redis) and in Chromium
 	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS) $(TESTS)
 
-test-quick: $(VENV)/.dev ## run the tests that need nothing outside one process, on SQLite
+test-quick: $(VENV)/.dev ## run the tests that need only one process and SQLite
 	@$(BIN)/python -m pytest --quick -n $(JOBS) $(ARGS) $(TESTS)
 
 servers: $(VENV)/.dev # install whatever `make test` starts and this machine does not have
@@ -40,18 +40,18 @@ servers: $(VENV)/.dev # install whatever `make test` starts and this machine doe
 	@$(BIN)/python -m tests.support.redis_server
 	@$(BIN)/python -m tests.support.chromium
 
-check: $(VENV)/.dev ## formatting, lint, types, import rules, rules of the architecture
+check: $(VENV)/.dev ## check formatting, lint, types, import rules and architecture rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q tests/architecture
 
-schema: $(VENV)/.dev ## write the schemas of both databases anew, after a new migration
+schema: $(VENV)/.dev ## regenerate the schemas of both databases, after a new migration
 	@$(BIN)/python -m tests.support.postgres_binaries
 	@$(BIN)/python -m tests.store.schema
 
-pictures: $(VENV)/.dev ## take the pictures of docs/console.md anew
+pictures: $(VENV)/.dev ## retake the pictures of docs/console.md
 	@$(BIN)/python -m tests.support.chromium
 	@$(BIN)/python -m tests.console.pictures $(ARGS)
 

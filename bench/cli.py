@@ -164,7 +164,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--part", type=parts_named, default=PARTS, help=",".join(PARTS))
     add("--messages", type=int, help="backlog of the scale loads (1,000,000; quick: 20,000)")
     add("--jobs", default="", help="job frameworks by parts of their names: a,b")
-    add("--no-install", action="store_true", help="use only what is there")
+    add("--no-install", action="store_true", help="use only what is installed")
     add("--json", type=Path, help="also write the figures to this file")
     add("--folder", type=Path, default=Path(".bench"), help="where servers keep their data")
     options = parser.parse_args(arguments)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -46,10 +47,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("quick"):
-        return
-    config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
-    items[:] = [item for item in items if is_quick(item)]
+    if config.getoption("quick"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = [item for item in items if is_quick(item)]
+    elif hasattr(config, "workerinput"):  # of several processes: slow tests first
+        root = config.rootpath
+        items.sort(key=lambda item: is_quick_place(item.path, root) and is_quick(item))
 
 
 def pytest_collection_finish() -> None:
@@ -61,6 +64,13 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
     return Shares(config, log)
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """A folder on a disk, for tests about syncing; that of `tmp_path` may be in memory."""
+    with TemporaryDirectory(prefix="penstock-", dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class FakeSender:
-    """Keeps what it is given until it is told what to say."""
+    """Records requests until the test sets their answers."""
 
     def __init__(self) -> None:
         self.open: list[tuple[PushRequest, Callable[[PushResponse], None]]] = []
@@ -41,7 +41,7 @@ class FakeSender:
 
 
 class FakeLoad:
-    """A source of load that says what it is told to, raises it, or is out of reach."""
+    """A load source that returns or raises what the test has set."""
 
     def __init__(self, ready: int = 0, **more: Any) -> None:
         self.sample: Sample | Exception = Sample(ready=ready, **more)
@@ -62,7 +62,7 @@ class FakeLoad:
 
 
 class FakeReplicas:
-    """Runs workers at once, or as it is told; `said` is a lie about them."""
+    """Runs workers at once, or as the test has set; `said` overrides the reported count."""
 
     def __init__(self, running: int = 0) -> None:
         self.running = running

@@ -1,4 +1,4 @@
-"""Nothing that turns bytes from outside into running code."""
+"""Nothing turns input into running code."""
 
 import re
 from pathlib import Path

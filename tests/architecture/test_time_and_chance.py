@@ -1,4 +1,4 @@
-"""Time and chance come in through one door each: `now` and `Dice` are arguments everywhere else."""
+"""Only one module reads the time and one draws random numbers; others get them as arguments."""
 
 import ast
 from collections.abc import Iterator

@@ -14,8 +14,8 @@ from penstock import Penstock
 from penstock.settings import load
 from penstock.settings.load import Flag
 from penstock.wiring.broker import Broker, migrate, open_broker
-from tests.autoscaling import shop
-from tests.autoscaling.driving import Driven
+from tests.autoscaling import application
+from tests.autoscaling.driver import Driven
 
 Autoscale = Callable[[str], Driven]
 
@@ -39,9 +39,9 @@ def broker(url: str) -> Iterator[Broker]:
 
 @pytest.fixture
 def app(broker: Broker, url: str) -> Iterator[Penstock]:
-    shop.app.use(url)
-    yield shop.app
-    shop.app.close()
+    application.app.use(url)
+    yield application.app
+    application.app.close()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 from penstock.wiring.autoscaling import FOLDER
-from tests.autoscaling import shop
+from tests.autoscaling import application
 from tests.autoscaling.test_command_line import PATIENCE_S, Autoscale, pids, started, workers
 from tests.support.waiting import eventually
 
@@ -18,7 +18,7 @@ def test_workers_of_a_killed_autoscaler_keep_working_and_are_found_by_the_next(
     app, broker, url, tmp_path, started
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    shop.wait_for.enqueue(str(seen), str(gate))
+    application.wait_for.enqueue(str(seen), str(gate))
     first = Autoscale(tmp_path, url, more="min = 1")
     started.append(first)
     eventually(lambda: _lines(seen), within_s=PATIENCE_S)
@@ -41,12 +41,12 @@ def test_workers_of_a_killed_autoscaler_keep_working_and_are_found_by_the_next(
 
 def test_a_worker_that_is_killed_is_replaced(app, broker, url, tmp_path, started):
     started.append(Autoscale(tmp_path, url, more="min = 1"))
-    shop.brief.enqueue(str(tmp_path / "seen"), "1")
+    application.brief.enqueue(str(tmp_path / "seen"), "1")
     eventually(lambda: (tmp_path / "seen").exists(), within_s=PATIENCE_S)
     [pid] = pids(_ledger(tmp_path))
 
     os.killpg(pid, signal.SIGKILL)
-    shop.brief.enqueue(str(tmp_path / "again"), "2")
+    application.brief.enqueue(str(tmp_path / "again"), "2")
 
     eventually(lambda: (tmp_path / "again").exists(), within_s=PATIENCE_S)
     assert pid not in pids(_ledger(tmp_path))

@@ -21,7 +21,7 @@ from penstock.outbound.replicas.launch import start_time
 from penstock.outbound.replicas.ledger import LedgerState
 from penstock.wiring.autoscaling import FOLDER
 from penstock.wiring.broker import Broker
-from tests.autoscaling import shop
+from tests.autoscaling import application
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ steady_ms = "2s"
 
 [fleets.mailers.replicas]
 kind = "processes"
-app = "tests.autoscaling.shop:app"
+app = "tests.autoscaling.application:app"
 slots = 1
 arguments = ["--beat", "200ms", "--prefetch", "0"]
 """
@@ -111,7 +111,7 @@ def workers(broker: Broker) -> int:
 def test_it_starts_workers_and_stops_them_when_it_ends(app, broker, url, tmp_path, started):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     for _ in range(2):
-        shop.wait_for.enqueue(str(seen), str(gate))
+        application.wait_for.enqueue(str(seen), str(gate))
     autoscale = Autoscale(tmp_path, url, more="min = 2")
     started.append(autoscale)
     assert autoscale.line() == {"ready": ["mailers"], "dry_run": False}
@@ -129,7 +129,7 @@ def test_it_starts_workers_and_stops_them_when_it_ends(app, broker, url, tmp_pat
 
 
 def test_a_dry_run_starts_no_worker(app, broker, url, tmp_path, started):
-    shop.brief.enqueue(str(tmp_path / "seen"), "1")
+    application.brief.enqueue(str(tmp_path / "seen"), "1")
     autoscale = Autoscale(tmp_path, url, "--dry-run")
     started.append(autoscale)
     assert autoscale.line() == {"ready": ["mailers"], "dry_run": True}
@@ -144,7 +144,7 @@ def test_a_dry_run_starts_no_worker(app, broker, url, tmp_path, started):
 def test_no_worker_is_started_while_a_circuit_is_open(app, broker, url, tmp_path, started):
     broker.circuits.breaker.put(BreakerSettings(circuit_check_enabled=True)).result()
     broker.circuits.force_open(circuit_hash("smtp"), pattern="smtp").result()
-    shop.brief.enqueue(str(tmp_path / "seen"), "1")
+    application.brief.enqueue(str(tmp_path / "seen"), "1")
     started.append(Autoscale(tmp_path, url, more='routes = ["smtp"]'))
 
     eventually(lambda: reason(broker) == "circuit_open", within_s=PATIENCE_S)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.edge.api import a_name
-from tests.support.rabbit_desk import RabbitDriver
+from tests.support.rabbitmq_driver import RabbitDriver
 from tests.support.waiting import eventually
 
 PATIENCE_S = 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.domain.message.history import HistoryFilter
-from tests.autoscaling import shop
+from tests.autoscaling import application
 from tests.support.waiting import eventually
 
 PATIENCE_S = 120.0
@@ -22,7 +22,7 @@ steady_ms = "0s"
 
 [fleets.mailers.replicas]
 kind = "processes"
-app = "tests.autoscaling.shop:app"
+app = "tests.autoscaling.application:app"
 slots = 1
 arguments = ["--beat", "200ms", "--prefetch", "0"]
 drain_ms = "{drain}"
@@ -32,7 +32,7 @@ drain_ms = "{drain}"
 def test_workers_come_with_the_backlog_and_go_when_it_is_done(app, autoscale, tmp_path):
     seen = tmp_path / "seen"
     for n in range(200):
-        shop.brief.enqueue(str(seen), str(n))
+        application.brief.enqueue(str(seen), str(n))
 
     autoscaler = autoscale(FLEETS.format(samples=1, drain="60s"))
     eventually(lambda: len(autoscaler.pids("mailers")) == 3, within_s=PATIENCE_S)
@@ -47,7 +47,7 @@ def test_workers_come_with_the_backlog_and_go_when_it_is_done(app, autoscale, tm
 
 def test_a_busy_worker_that_is_stopped_finishes_its_job(app, autoscale, tmp_path):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    job = shop.wait_for.enqueue(str(seen), str(gate))
+    job = application.wait_for.enqueue(str(seen), str(gate))
     autoscaler = autoscale(FLEETS.format(samples=3, drain="10m"))
 
     # Nothing waits and nothing has a rate: as in autoscale-workload-rabbit, the fleet goes to zero.
@@ -67,7 +67,7 @@ def test_a_busy_worker_that_is_stopped_finishes_its_job(app, autoscale, tmp_path
 
 def test_a_job_that_falls_due_brings_a_worker_to_a_fleet_that_has_none(app, autoscale, tmp_path):
     seen = tmp_path / "seen"
-    shop.brief.enqueue_in("3s", str(seen), "late")
+    application.brief.enqueue_in("3s", str(seen), "late")
 
     autoscaler = autoscale(FLEETS.format(samples=3, drain="60s"))
     eventually(lambda: seen.exists(), within_s=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What the part on push delivery makes of its figures."""
+"""The table of the push benchmark, from given measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the part on processes that share a file makes of its figures."""
+"""The table of the benchmark of processes that share a file, from given measurements."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def test_the_ratio_is_that_of_most_pairs_whatever_the_machine_did_meanwhile():
     assert found.ratio == pytest.approx(0.9)
 
 
-def test_both_faces_are_asked_in_turns_on_one_server(tmp_path):
-    found = sqs.measure(Workspace(tmp_path), rounds=1, seconds=3.0, connections=4)
+def test_both_faces_are_asked_in_turns_on_one_server(disk_path):
+    found = sqs.measure(Workspace(disk_path), rounds=1, seconds=3.0, connections=4)
 
     assert isinstance(found, sqs.BesideNative), found
     assert len(found.pairs) == sqs.PAIRS

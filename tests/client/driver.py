@@ -55,7 +55,7 @@ class WorkerDriver:
 
     @property
     def queues(self) -> list[str]:
-        return self.app.queues
+        return self.app.worker_queues
 
     def claim(self, *, limit: int = 100, lease_ms: int | None = None) -> list[ClaimedJob]:
         some, others = self._neighbours[:1], self._neighbours[1:]

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from penstock.domain.access.api_key import Role
 from penstock.wiring.broker import migrate
 from tests.clocks import ManualClock
-from tests.console.driving import Console
+from tests.console.driver import Console
 from tests.edge.api import Api
 from tests.edge.conftest import BACKENDS, NEVER_PUSHES, some_settings
 from tests.edge.live import LiveServer

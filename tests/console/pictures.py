@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from penstock.wiring.broker import migrate
 from tests.clocks import ManualClock
 from tests.console.conftest import aside
-from tests.console.driving import Console
+from tests.console.driver import Console
 from tests.console.story import Story
 from tests.edge.api import Api
 from tests.edge.conftest import NEVER_PUSHES, some_settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.domain.access.api_key import Role
 from tests.console.conftest import NewKey, OpenConsole
-from tests.console.driving import Console, expect
-from tests.console.entering import enter
+from tests.console.driver import Console, expect
+from tests.console.login import log_in
 from tests.edge.live import LiveServer
 
 
@@ -32,7 +32,7 @@ def test_keys_are_shown_without_their_secrets(
     hostile = "<img src=x onerror=alert(1)>"
     secret = new_key(Role.READ, name=hostile, queues=("mail*",))
     key_id = secret.split("_")[1]
-    reader = enter(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, guarded.url, new_key(Role.READ))
 
     reader.open("/console/keys")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clocks import ManualClock
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.edge.api import Api
 from tests.support.programs import need
 

@@ -11,8 +11,8 @@ from penstock.domain.circuit.circuit import RequestOutcome, circuit_hash
 from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
-from tests.console.driving import Console, expect
-from tests.console.entering import enter
+from tests.console.driver import Console, expect
+from tests.console.login import log_in
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api, ok
 from tests.edge.live import LiveServer
@@ -275,7 +275,7 @@ def test_a_reader_cannot_open_or_close_circuits(
     ok(api.call("PUT", "/v1/routes", {"rules": {SHOP: {"url": UNREACHABLE}}}))
     aside(guarded.broker.circuits.refresh)
     ok(api.call("POST", f"/v1/circuits/{circuit_hash(SHOP)}/open"))
-    reader = enter(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, guarded.url, new_key(Role.READ))
 
     reader.open(f"/console/circuits/{circuit_hash(SHOP)}")
 
@@ -295,7 +295,7 @@ def test_a_key_for_some_queues_sees_the_circuits_that_hold_one_of_them(
     console.log_in(new_key(Role.READ, queues=("mine-*",)))
 
     expect(console.page.locator(".notice")).to_contain_text("limited to some queues")
-    expect(console.page.locator("main")).to_contain_text("No circuit holds a queue of yours.")
+    expect(console.page.locator("main")).to_contain_text("No circuit holds any of your queues.")
     expect(console.page.locator("main")).not_to_contain_text("/shop/")
     ok(operator.call("PUT", "/v1/routes", {"rules": {}}))
     operator.close()

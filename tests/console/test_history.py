@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.edge.api import Api, a_name
 from tests.edge.live import LiveServer
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
 from tests.console.conftest import OpenConsole
-from tests.console.driving import Console, Dialog, expect
+from tests.console.driver import Console, Dialog, expect
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api, ok
 from tests.edge.live import LiveServer

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.console.conftest import OpenConsole
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
 

@@ -7,8 +7,8 @@ import pytest
 from penstock.domain.access.api_key import Role
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole
-from tests.console.driving import Console, expect
-from tests.console.entering import enter
+from tests.console.driver import Console, expect
+from tests.console.login import log_in
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api, a_name, ok
 from tests.edge.live import LiveServer
@@ -330,7 +330,7 @@ def test_a_reader_sees_messages_and_cannot_act(
     api = Api(guarded.url, key=new_key())
     queue = api.make_queue()
     message_id = api.send(queue, {"a": 1})
-    reader = enter(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, guarded.url, new_key(Role.READ))
 
     reader.open(f"/console/messages/{message_id}")
     expect(reader.page.locator('[data-form="Body"]')).to_contain_text('"a": 1')

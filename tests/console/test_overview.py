@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.edge.api import Api, ok
 from tests.edge.duties import sample
 from tests.edge.live import LiveServer

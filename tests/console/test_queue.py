@@ -6,7 +6,7 @@ import re
 
 from tests.clocks import ManualClock
 from tests.console.conftest import aside
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.edge.api import Api
 from tests.edge.duties import sample
 from tests.edge.live import LiveServer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.console.driving import Console, Dialog, expect
+from tests.console.driver import Console, Dialog, expect
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api, a_name
 

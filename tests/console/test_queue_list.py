@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.domain.queue.queue import QueueSettings
 from penstock.ports.store import Session
 from tests.console.conftest import aside
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.edge.api import Api, a_name
 from tests.edge.live import LiveServer
 

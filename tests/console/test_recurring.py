@@ -6,8 +6,8 @@ from typing import Any
 
 from penstock.domain.access.api_key import Role
 from tests.console.conftest import NewKey, OpenConsole
-from tests.console.driving import Console, expect
-from tests.console.entering import enter
+from tests.console.driver import Console, expect
+from tests.console.login import log_in
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api, a_name, ok
 from tests.edge.live import LiveServer
@@ -97,7 +97,7 @@ def test_a_reader_cannot_run_it(
 ) -> None:
     api = Api(guarded.url, key=new_key())
     name = recur(api, api.make_queue())
-    reader = enter(open_console, guarded.url, new_key(Role.READ))
+    reader = log_in(open_console, guarded.url, new_key(Role.READ))
 
     reader.open(f"/console/recurring/{name}")
 

@@ -7,7 +7,7 @@ import pytest
 from penstock.domain.access.api_key import Role
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.console.shell import run_call, run_command
 from tests.edge.api import Api
 from tests.edge.live import LiveServer
@@ -55,7 +55,7 @@ def test_a_wrong_key_is_refused_and_nothing_is_shown(visitor: Console) -> None:
 
     visitor.log_in("pk_0000000000_" + "0" * 40)
 
-    expect(visitor.page.locator(".problem")).to_contain_text("is not known or was revoked")
+    expect(visitor.page.locator(".problem")).to_contain_text("is unknown or revoked")
     assert visitor.page.context.cookies() == []
     visitor.forgive("401 (Unauthorized)")
 

@@ -10,7 +10,7 @@ from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTro
 from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
 from tests.console.conftest import OpenConsole, aside
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 from tests.edge.live import LiveServer
 from tests.factories import a_fleet_status
 

@@ -12,10 +12,10 @@ from penstock.domain.message import notification
 from tests.docs.snippets import ROOT, read_blocks
 
 WORK = """
-from tests.client.bus.hand_worker import HandWorker
+from tests.client.bus.driver import BusDriver
 from tests.clocks import NOON, ManualClock
 
-HandWorker(app, app.clock).round()
+BusDriver(app, app.clock).round()
 """
 
 

@@ -17,7 +17,7 @@ from penstock.settings.workers import TasksSettings, WorkersSettings
 from tests.docs.snippets import ROOT, read_blocks, run_script
 from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess
-from tests.edge.izenda.outsider import Outsider
+from tests.edge.izenda.client import IzendaClient
 from tests.edge.native.waiting import waiting_claims
 from tests.edge.process import ServerProcess
 from tests.support.programs import need
@@ -37,8 +37,8 @@ def server(make_process: MakeProcess) -> ServerProcess:
 
 
 @pytest.fixture
-def outsider(server: ServerProcess) -> Outsider:
-    return Outsider(Api(server.url))
+def izenda(server: ServerProcess) -> IzendaClient:
+    return IzendaClient(Api(server.url))
 
 
 @pytest.fixture
@@ -68,48 +68,48 @@ def start(server: ServerProcess, tmp_path: Path) -> Iterator[Start]:
         worker.wait(EXIT_S)
 
 
-def list_workers(outsider: Outsider) -> list[str]:
-    return [worker["id"] for worker in outsider.api.get("/v1/workers")["workers"]]
+def list_workers(izenda: IzendaClient) -> list[str]:
+    return [worker["id"] for worker in izenda.api.get("/v1/workers")["workers"]]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_worker_takes_tasks_and_reports_them(
-    outsider: Outsider, start: Start, name: str
+    izenda: IzendaClient, start: Start, name: str
 ) -> None:
-    tasks = [outsider.enqueue("Report", "42", data) for data in ('say "hi"', "weekly")]
+    tasks = [izenda.enqueue("Report", "42", data) for data in ('say "hi"', "weekly")]
 
     output = start(name)
-    eventually(lambda: {outsider.status(task) for task in tasks} == {"succeeded"})
-    tasks.append(outsider.enqueue("Report", "43", '{"id":"not mine"}'))  # while it waits
-    eventually(lambda: outsider.status(tasks[-1]) == "succeeded")
+    eventually(lambda: {izenda.status(task) for task in tasks} == {"succeeded"})
+    tasks.append(izenda.enqueue("Report", "43", '{"id":"not mine"}'))  # while it waits
+    eventually(lambda: izenda.status(tasks[-1]) == "succeeded")
 
     said = output.read_text()
     assert said.count("handling") == 3, said
     assert "weekly" in said
-    [worker] = outsider.api.get("/v1/workers")["workers"]
+    [worker] = izenda.api.get("/v1/workers")["workers"]
     assert worker["name"] == name
-    assert {outsider.task(task)["workerId"] for task in tasks} == {worker["id"]}
+    assert {izenda.task(task)["workerId"] for task in tasks} == {worker["id"]}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_worker_pings_and_registers_again_when_it_is_no_longer_valid(
-    outsider: Outsider, start: Start, name: str
+    izenda: IzendaClient, start: Start, name: str
 ) -> None:
     start(name)
-    eventually(lambda: len(list_workers(outsider)) == 1)
-    [first] = outsider.api.get("/v1/workers")["workers"]
-    eventually(lambda: outsider.api.get(f"/v1/workers/{first['id']}")["beat_at"] > first["beat_at"])
+    eventually(lambda: len(list_workers(izenda)) == 1)
+    [first] = izenda.api.get("/v1/workers")["workers"]
+    eventually(lambda: izenda.api.get(f"/v1/workers/{first['id']}")["beat_at"] > first["beat_at"])
 
-    outsider.api.call("DELETE", f"/v1/workers/{first['id']}")
-    task = outsider.enqueue()
+    izenda.api.call("DELETE", f"/v1/workers/{first['id']}")
+    task = izenda.enqueue()
 
-    eventually(lambda: outsider.status(task) == "succeeded")
-    [second] = list_workers(outsider)
+    eventually(lambda: izenda.status(task) == "succeeded")
+    [second] = list_workers(izenda)
     assert second != first["id"]
 
 
 def test_the_worker_in_bash_deregisters_when_it_is_terminated(
-    outsider: Outsider, server: ServerProcess, tmp_path: Path
+    izenda: IzendaClient, server: ServerProcess, tmp_path: Path
 ) -> None:
     program = tmp_path / "worker.sh"
     program.write_text(read_blocks(PAGE, re.escape("worker.sh")), encoding="utf-8")
@@ -118,17 +118,17 @@ def test_the_worker_in_bash_deregisters_when_it_is_terminated(
         start_new_session=True,
         env=os.environ | {"URL": server.url, "EVERY": "60", "no_proxy": "*"},
     )
-    eventually(lambda: waiting_claims(outsider.api) == 1)
+    eventually(lambda: waiting_claims(izenda.api) == 1)
 
     os.killpg(worker.pid, signal.SIGTERM)
     worker.wait(EXIT_S)
 
-    assert list_workers(outsider) == []
+    assert list_workers(izenda) == []
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_work_that_raises_is_reported_as_failed(
-    outsider: Outsider, start: Start, name: str, monkeypatch: pytest.MonkeyPatch
+    izenda: IzendaClient, start: Start, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = read_blocks(PAGE, re.escape(name))
     broken = {
@@ -137,11 +137,11 @@ def test_work_that_raises_is_reported_as_failed(
     }[name]
     assert broken != page
     monkeypatch.setattr("tests.docs.test_external_workers.read_blocks", lambda *_: broken)
-    task = outsider.enqueue()
+    task = izenda.enqueue()
 
     start(name)
 
-    eventually(lambda: outsider.status(task) == "failed")
+    eventually(lambda: izenda.status(task) == "failed")
 
 
 def test_the_worker_in_python_needs_the_standard_library_only() -> None:

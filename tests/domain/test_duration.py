@@ -1,4 +1,4 @@
-"""Durations as programs say them.  Those of settings are in tests/settings/test_settings.py."""
+"""Durations as programs write them.  Those of settings: tests/settings/test_settings.py."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The tree of refusals."""
+"""The hierarchy of errors."""
 
 from collections import Counter
 

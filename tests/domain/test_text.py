@@ -1,4 +1,4 @@
-"""Text as every store and every wire takes it."""
+"""Text that every store and every wire format accepts."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Topics: names, patterns of kinds, and the marks that an event carries."""
+"""Topics: names, patterns of kinds, and the attributes of an event."""
 
 from fnmatch import fnmatchcase
 

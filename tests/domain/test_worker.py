@@ -1,4 +1,4 @@
-"""Workers: who is believed to be there, and until when."""
+"""Workers: which count as alive, and until when."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -25,10 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def tmp_path() -> Iterator[Path]:
-    """On a disk: in memory, where other tests keep their files, no kill interrupts a sync."""
-    with TemporaryDirectory(prefix="penstock-") as folder:
-        yield Path(folder)
+def tmp_path(disk_path: Path) -> Path:
+    """In memory, where other tests keep their files, no kill interrupts a sync."""
+    return disk_path
 
 
 @pytest.fixture

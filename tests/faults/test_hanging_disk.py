@@ -15,7 +15,7 @@ from tests.faults.server import Server
 from tests.support.waiting import eventually
 
 END_S = 60.0
-MAY_BE_STORED = "may still be carried out"
+MAY_BE_STORED = "may have been executed"
 
 
 @pytest.fixture

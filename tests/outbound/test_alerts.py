@@ -1,4 +1,4 @@
-"""Alerts: in the log in any case, and at an endpoint if there is one."""
+"""Alerts: always in the log, and at an endpoint if one is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chance: enough of it, and never the same for two."""
+"""Random numbers: enough entropy, and never the same twice."""
 
 import os
 import threading

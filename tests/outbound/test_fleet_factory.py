@@ -1,4 +1,4 @@
-"""What a file of fleets names is made by its kind."""
+"""The factory creates what the fleets file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pushing over HTTP: what arrives, what comes back, and what is never done."""
+"""Pushing over HTTP: what the endpoint gets, what its response means, and what is never sent."""
 
 from __future__ import annotations
 

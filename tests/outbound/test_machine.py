@@ -1,4 +1,4 @@
-"""The check-up of the machine."""
+"""Checks of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load as Prometheus tells it: a server with its API, as it documents its answers."""
+"""Load from Prometheus: a server that answers as its API documents."""
 
 from __future__ import annotations
 

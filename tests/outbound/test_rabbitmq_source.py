@@ -1,4 +1,4 @@
-"""Load and pressure of a RabbitMQ: a real one for what it says, a make-believe for its failures."""
+"""Load and pressure of RabbitMQ: a real server, and a fake one for its failures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from penstock.outbound.rabbitmq_source import PAGE, RabbitLoad
 from tests.clocks import NOON
 from tests.edge.api import a_name
 from tests.support.http_backend import Answer, Hang, HangUp, HttpBackend
-from tests.support.rabbit_desk import RabbitDriver, add_user, add_vhost
 from tests.support.rabbitmq import RabbitNode
+from tests.support.rabbitmq_driver import RabbitDriver, add_user, add_vhost
 from tests.support.waiting import eventually
 
 FIGURES_S = 60.0  # the broker gathers them twice a second

@@ -1,4 +1,4 @@
-"""Load of queues of SQS: our own SQS face, which checks signatures, and a server that fails."""
+"""Load of SQS queues: our own SQS API, which checks signatures, and a server that fails."""
 
 from __future__ import annotations
 

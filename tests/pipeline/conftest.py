@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.pipeline.workbench import Workbench
+from tests.pipeline.lake_driver import LakeDriver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,5 +41,5 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def bench(spark: SparkSession, tmp_path: Path) -> Workbench:
-    return Workbench(spark, tmp_path / "lake")
+def bench(spark: SparkSession, tmp_path: Path) -> LakeDriver:
+    return LakeDriver(spark, tmp_path / "lake")

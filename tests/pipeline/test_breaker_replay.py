@@ -1,4 +1,4 @@
-"""Calls played through the circuit, and what hindsight says of its openings."""
+"""Calls replayed through a circuit, and its openings judged with hindsight."""
 
 import random
 

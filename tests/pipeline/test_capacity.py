@@ -1,4 +1,4 @@
-"""Load, cost and room, by queue and in all."""
+"""Load, cost and storage, by queue and in total."""
 
 from __future__ import annotations
 

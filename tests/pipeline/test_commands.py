@@ -1,4 +1,4 @@
-"""penstock pipeline …, in this process and in the session of these tests."""
+"""The commands of `penstock pipeline`, in the session of these tests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from penstock.pipeline.settings import PipelineSettings
 from penstock.settings import load
 from penstock.settings.pipeline import PipelineSection
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
+from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at
-from tests.pipeline.workbench import Workbench
 
 __all__ = ["_no_settings_from_outside", "run"]
 
@@ -35,7 +35,7 @@ def same_session(spark, monkeypatch):
     return asked
 
 
-def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, bench: Workbench):
+def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, bench: LakeDriver):
     bench.archive(HISTORY, {}, {})
 
     ran = run("pipeline", "run", "lifecycle", "--lake", bench.folder, "--json")
@@ -49,7 +49,7 @@ def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, bench: Workbench)
     assert "penstock: lifecycle: 1 day" in ran.err
 
 
-def test_days_a_master_and_spark_settings_can_be_given(run: Run, bench: Workbench, same_session):
+def test_days_a_master_and_spark_settings_can_be_given(run: Run, bench: LakeDriver, same_session):
     bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
 
     ran = run(
@@ -62,7 +62,7 @@ def test_days_a_master_and_spark_settings_can_be_given(run: Run, bench: Workbenc
 
 
 def test_a_day_that_is_refused_ends_the_command_with_a_code_and_a_reason(
-    run: Run, bench: Workbench
+    run: Run, bench: LakeDriver
 ):
     bench.archive(HISTORY, {"sent_at": NOON})
 
@@ -73,7 +73,7 @@ def test_a_day_that_is_refused_ends_the_command_with_a_code_and_a_reason(
     assert "negative_wait (1 of 1)" in ran.out
 
 
-def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: Workbench):
+def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: LakeDriver):
     bench.archive(HISTORY, {})
     bench.run("quality")
 
@@ -108,7 +108,7 @@ def test_invalid_arguments_are_reported_before_spark_is_started(
     assert same_session == []
 
 
-def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, bench: Workbench):
+def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, bench: LakeDriver):
     bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
     bench.run("lifecycle")
     bench.archive(HISTORY, {})
@@ -176,7 +176,7 @@ def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, expected
         load(env={key: value})
 
 
-def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: Workbench, tmp_path: Path):
+def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: LakeDriver, tmp_path: Path):
     bench.archive(HISTORY, {}, {})
     run("pipeline", "run", "rollups", "--lake", bench.folder)
 
@@ -188,7 +188,7 @@ def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: Workbench, t
     assert "<script" not in page
 
 
-def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: Workbench):
+def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: LakeDriver):
     bench.archive(HISTORY, {}, {})
 
     ran = run("pipeline", "stream", "--once", "--lake", bench.folder, "--json")

@@ -1,4 +1,4 @@
-"""A make-believe past: sound, the same each time, and with something to see in every table."""
+"""The demo history: valid, reproducible, and with rows for every table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.demo.make import make
 from penstock.pipeline.demo.scenario import MAX_ATTEMPTS, QUEUES, messages_of_days
 from penstock.pipeline.registry import computed_tables
+from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import midnight
-from tests.pipeline.workbench import Workbench
 from tests.runtime.archiver.driver import rows_of
 
 FIRST = midnight("2030-01-01")
@@ -87,7 +87,7 @@ def test_an_existing_lake_is_not_changed(past):
 
 
 def test_it_passes_all_checks_and_every_table_has_something_in_it(past, spark):
-    bench = Workbench(spark, past)
+    bench = LakeDriver(spark, past)
 
     runs = bench.run()
 

@@ -1,4 +1,4 @@
-"""Messages, kinds, routes and workers that make trouble."""
+"""Messages, kinds, routes and workers that cause failures."""
 
 from __future__ import annotations
 

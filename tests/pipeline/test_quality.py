@@ -1,4 +1,4 @@
-"""Checks that stop a bad day, say what is wrong, and put bad rows aside."""
+"""Checks that reject a bad day, report the problem, and quarantine bad rows."""
 
 from __future__ import annotations
 

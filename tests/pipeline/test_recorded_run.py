@@ -1,4 +1,4 @@
-"""A broker runs, its archiver writes, the jobs compute: their numbers are the broker's own."""
+"""A broker runs, its archiver writes, the jobs compute: the numbers equal the broker's counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.transfer import redrive
 from penstock.domain.queue.queue import Queue
-from tests.pipeline.workbench import Workbench
+from tests.pipeline.lake_driver import LakeDriver
 from tests.runtime.archiver.driver import ArchiverDriver
 from tests.store.conftest import backend, clock, open_store, renewable_database, store, store_driver
 from tests.store.driver import StoreDriver
@@ -71,7 +71,7 @@ def _end(driver: ArchiverDriver, number: int, message: Any) -> None:
 
 def test_the_numbers_of_the_jobs_are_the_brokers_own_counters(driver, spark):
     queues = play(driver)
-    bench = Workbench(spark, driver.folder)
+    bench = LakeDriver(spark, driver.folder)
 
     runs = bench.run("rollups", "capacity")
 

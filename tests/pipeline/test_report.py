@@ -1,4 +1,4 @@
-"""The page: what is drawn of which rows, and that it needs nothing from outside."""
+"""The report: what it plots of which rows, and that it loads nothing from other hosts."""
 
 import re
 

@@ -26,7 +26,7 @@ Run = Callable[..., list[Any]]
 
 
 @contextmanager
-def a_desk(folder: Path) -> Iterator[StoreDriver]:
+def open_driver(folder: Path) -> Iterator[StoreDriver]:
     with closing(open_broker(Settings(data=str(folder)))) as broker:
         driver = StoreDriver(broker.store, broker.clock)  # type: ignore[arg-type]
         found = driver.read(lambda s: s.queues.page(prefix="", after="", limit=100))
@@ -58,7 +58,7 @@ def run(
 def old(tmp_path: Path) -> Path:
     """A store that has archived its past: one done, one dead, two that are ready."""
     folder = tmp_path / "old"
-    with a_desk(folder) as driver:
+    with open_driver(folder) as driver:
         mail = driver.queue("mail", max_attempts=1)
         driver.send(mail, body='"done"')
         driver.complete(driver.claim(mail)[0])
@@ -73,7 +73,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def now_of(folder: Path) -> str:
-    with a_desk(folder) as driver:
+    with open_driver(folder) as driver:
         return moment_of(driver.now).isoformat()
 
 
@@ -104,7 +104,7 @@ def test_a_store_is_restored_and_a_second_run_changes_nothing(run, old, tmp_path
 
     assert (first["restored"], first["known"]) == (3, 0)
     assert (again["restored"], again["known"]) == (0, 3)
-    with a_desk(new) as driver, a_desk(old) as before:
+    with open_driver(new) as driver, open_driver(old) as before:
         assert states(driver) == states(before)
         assert states(driver) == {
             "ready": ['"ready"'], "waiting": ['"later"'], "dead": ['"dead"'],
@@ -133,7 +133,7 @@ def test_dead_messages_are_sent_again_under_a_name(run, old):
     assert run(*words)[-1]["restored"] == 1
     assert run(*words)[-1] == {"restored": 0, "known": 1, "without_body": 0, "refused": []}
 
-    with a_desk(old) as driver:
+    with open_driver(old) as driver:
         [mail] = driver.queues
         [_, again] = driver.browse(mail, State.READY)
         content = driver.read(lambda s: s.messages.content(again))

@@ -1,4 +1,4 @@
-"""What ended in a minute, an hour and a day, by queue, kind, route and worker."""
+"""Endings per minute, hour and day, by queue, kind, route and worker."""
 
 from __future__ import annotations
 

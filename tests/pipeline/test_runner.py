@@ -1,4 +1,4 @@
-"""What a run computes, what it leaves alone, and what it writes down."""
+"""Which days a run computes, which it skips, and what it records."""
 
 from __future__ import annotations
 

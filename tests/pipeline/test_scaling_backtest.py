@@ -1,4 +1,4 @@
-"""A day's arrivals worked on under candidate profiles, on Spark."""
+"""A day's arrivals replayed under candidate profiles, on Spark."""
 
 from pyspark.testing import assertDataFrameEqual
 

@@ -1,4 +1,4 @@
-"""One list of columns, from which all schemas are made."""
+"""One list of columns, from which all schemas are derived."""
 
 from __future__ import annotations
 

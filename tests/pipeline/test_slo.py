@@ -1,4 +1,4 @@
-"""Targets of service: met or missed, burn, offenders, and what is left of a budget."""
+"""Service-level targets: met or missed, burn, offenders, and the remaining budget."""
 
 from __future__ import annotations
 

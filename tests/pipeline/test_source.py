@@ -202,11 +202,11 @@ FITS = "key string, body string, priority int, attributes map<string, string>"
 @pytest.mark.parametrize(
     ("columns", "options", "text"),
     [
-        (FITS, {}, "where to"),
+        (FITS, {}, "no queue is named"),
         (f"{FITS}, color string", {"queue": "mail"}, "color"),
-        (FITS, {"queue": "mail", "key": "id"}, "no place for column 'key'"),
+        (FITS, {"queue": "mail", "key": "id"}, "unknown column 'key'"),
         ("key string, queue string", {}, "body is missing"),
-        ("body string, queue string", {}, "'key' is missing"),
+        ("body string, queue string", {}, "'key', which identifies each message, is missing"),
         (f"{FITS}, due_at string", {"queue": "mail"}, "due_at"),
         (f"{FITS}, kind int", {"queue": "mail"}, "kind"),
     ],
@@ -244,7 +244,7 @@ def test_options_are_checked():
         (readable, {"url": "http://localhost"}, "only a store"),
         (readable, {"url": "sqlite:///x", "table": "letters"}, "table is one of"),
         (readable, {"url": "sqlite:///x", "starting": "now"}, "starting is"),
-        (streamable, {"url": "sqlite:///x", "table": "messages"}, "come and go"),
+        (streamable, {"url": "sqlite:///x", "table": "messages"}, "cannot be read as a stream"),
         (writable, {"url": "redis://x"}, "url is"),
     ],
 )

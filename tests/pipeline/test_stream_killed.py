@@ -1,4 +1,4 @@
-"""A stream of its own process, killed where it hurts most: everything counts, and counts once."""
+"""A stream in its own process, killed at its weakest points: every row is counted once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pyspark.testing import assertDataFrameEqual
 from penstock.domain.lake.layout import BACKLOG, HISTORY
 from penstock.pipeline.lake import SparkLake
 from tests.edge.process import ROOT
+from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import NOON
-from tests.pipeline.workbench import Workbench
 from tests.support.waiting import eventually
 
 PATIENCE_S = 400
@@ -72,7 +72,7 @@ def messages(count: int, start: int) -> list[dict[str, object]]:
 
 @pytest.mark.timeout(1500)
 def test_a_stream_killed_before_and_after_it_has_written_counts_everything_once(
-    bench: Workbench, tmp_path: Path
+    bench: LakeDriver, tmp_path: Path
 ):
     streaming = Streaming(bench.folder, tmp_path / "fresh")
     bench.archive(HISTORY, *messages(30, 0))

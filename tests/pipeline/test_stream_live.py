@@ -1,4 +1,4 @@
-"""`penstock pipeline stream --live`: rollups of what is in the store itself, nothing archived."""
+"""`penstock pipeline stream --live`: rollups read from the store, without an archive."""
 
 from __future__ import annotations
 

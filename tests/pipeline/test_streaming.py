@@ -1,4 +1,4 @@
-"""Rollups that are kept fresh are those that a run over all rows computes."""
+"""Streamed rollups equal those that a run over all rows computes."""
 
 from pathlib import Path
 

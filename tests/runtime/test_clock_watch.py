@@ -1,4 +1,4 @@
-"""A wall clock that leaves the store's time is logged, once."""
+"""A wall clock that departs from the store's time is logged once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expirer cancels what is too old to be of use."""
+"""The expirer cancels expired messages."""
 
 from __future__ import annotations
 

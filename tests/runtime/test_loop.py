@@ -1,4 +1,4 @@
-"""The loop asks each duty when its time has come, and no mistake of one stops the others."""
+"""The loop runs each duty when it is due, and an error in one does not stop the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that are not heard of in time are lost, and what they held goes to others at once."""
+"""Workers whose beats stop are lost, and their messages become ready at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sampler writes counters down at the end of each minute, and graphs are made of that."""
+"""The sampler stores counters at the end of each minute, and graphs are drawn from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pruner forgets by age: days of history, and dedup keys whose window is over."""
+"""The pruner deletes by age: days of history, and dedup keys whose window is over."""
 
 from __future__ import annotations
 

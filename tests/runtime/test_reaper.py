@@ -1,4 +1,4 @@
-"""The reaper brings back what fell due, and says when it wants to be asked again."""
+"""The reaper makes due messages available, and returns when it is due again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The waiting room by itself: no hint is lost between those who wait."""
+"""Waiting claims without a server: no wake-up is lost between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes: who may try while a circuit is half open, and what follows from how it ends."""
+"""Probes: which requests may try while a circuit is half-open, and what their outcomes do."""
 
 from __future__ import annotations
 

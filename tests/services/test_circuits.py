@@ -11,7 +11,6 @@ from penstock.domain.errors import (
     StoreUnavailable,
 )
 from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
-from tests.services.breaking import BreakingStore
 from tests.services.driver import (
     CLOSED,
     FAILURE,
@@ -27,6 +26,7 @@ from tests.services.driver import (
     SUCCESS,
     CircuitDriver,
 )
+from tests.services.failing_store import FailingStore
 
 # ---- opening
 
@@ -131,7 +131,7 @@ def test_without_statistics_nothing_opens(store_driver, queue):
 
 
 def test_what_counts_for_nothing_is_not_written(store_driver, queue):
-    driver = CircuitDriver(store_driver, BreakingStore(store_driver.store, "circuits", "to_change"))
+    driver = CircuitDriver(store_driver, FailingStore(store_driver.store, "circuits", "to_change"))
     driver.store.is_broken = False
     driver.begin(statistics_update_enabled=False)
     written = driver.store.writes
@@ -303,7 +303,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_next_try_does_it(
     probe = driver.ask(other)
     if act == "next":
         driver.circuits.close(HASH).result()
-    store = BreakingStore(store_driver.store, *BROKEN[where])
+    store = FailingStore(store_driver.store, *BROKEN[where])
     broken = CircuitService(store, store_driver.clock, driver.routes)
     broken.refresh()
     now = store_driver.clock.advance(seconds=5)

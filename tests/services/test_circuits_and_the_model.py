@@ -1,4 +1,4 @@
-"""Whatever happens to circuits, and in whatever batches: the store has what the rules say."""
+"""Random operations on circuits, in random batches: the store agrees with the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circuits that a person closes or opens, and the settings that all of them go by."""
+"""Circuits that an operator closes or opens, and the settings that all circuits share."""
 
 from __future__ import annotations
 

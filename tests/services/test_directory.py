@@ -1,4 +1,4 @@
-"""Queues that make themselves, and who may know of them when."""
+"""A queue that is created on first use is not cached before its transaction has committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version of a document a node goes by."""
+"""Which version of a document a node uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages come back from the lake as they were, and once."""
+"""Messages are restored from the lake as they were, each once."""
 
 from __future__ import annotations
 

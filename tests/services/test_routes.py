@@ -1,4 +1,4 @@
-"""The rules of routes are one document for all nodes; circuits go with their patterns."""
+"""Routing rules are one document for all nodes; circuits are removed with their patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backups: complete at one moment, checked, and there in full or not at all."""
+"""Backups: consistent at one instant, checked, and complete or absent."""
 
 from __future__ import annotations
 

@@ -83,11 +83,25 @@ def uses() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in (PACKAGE / "store").rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-        found[str(path.relative_to(PACKAGE / "store"))] = {
-            text for text in texts if isinstance(text, str) and re.fullmatch(r"\w+\.\w*", text)
-        }
+        constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        texts = {text for text in constants if isinstance(text, str)}
+        full = {text for text in texts if re.fullmatch(r"\w+\.\w*", text)}
+        # A SelectedEntity names the conditions of its queries without the noun.
+        full |= {f"{noun}.{text}" for noun in nouns(tree) for text in {"find", *texts}}
+        found[str(path.relative_to(PACKAGE / "store"))] = full
     return found
+
+
+def nouns(tree: ast.Module) -> list[str]:
+    """The values of `noun = "…"` in the classes of a module."""
+    return [
+        node.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and [ast.unparse(target) for target in node.targets] == ["noun"]
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
 
 
 def is_named(name: str, texts: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The committed schema is what all migrations make of an empty database."""
+"""The committed schema equals that of an empty database after all migrations."""
 
 from pathlib import Path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,11 @@ def long_pause(monkeypatch):
 
 
 def assert_logged(caplog: pytest.LogCaptureFixture, part: str) -> None:
-    [record] = [r for r in caplog.records if r.getMessage().startswith(f"{part} failed")]
+    def records() -> list[logging.LogRecord]:
+        return [r for r in caplog.records if r.getMessage().startswith(f"{part} failed")]
+
+    eventually(records)
+    [record] = records()
     assert record.exc_info is not None
     assert MISTAKE in str(record.exc_info[1])
 
@@ -134,7 +139,7 @@ def test_a_wake_up_thread_that_fails_restarts(driver, monkeypatch, caplog, long_
 
 
 def test_a_watchdog_that_fails_restarts(driver, mail, monkeypatch, caplog):
-    failed = fail_once(driver.store._timeouts, "expire", monkeypatch)
+    failed = fail_once(driver.store._watchdog, "_expire_unanswered", monkeypatch)
 
     eventually(lambda: failed)
     eventually(lambda: not driver.store.health.troubles())

@@ -11,16 +11,11 @@ constraint in any table, nothing is there twice and nothing is missing.
 from __future__ import annotations
 
 import os
-import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-import psycopg
 
 from penstock import DueNotification, Penstock, current
+from tests.stories.database import transaction
 
 URL = os.environ["STORY_URL"]
 TABLES = (
@@ -42,7 +37,7 @@ def is_abandoned(account: int) -> bool:
 def collect(account: int, about: DueNotification) -> None:
     if about.attempts == 1 and account % 3 == 0:
         raise ConnectionError("the bank does not answer")
-    with transaction() as tx:
+    with transaction(URL) as tx:
         tx.execute(f"INSERT INTO payment VALUES ({account:d})")
         send_receipt.using(tx=tx).enqueue(account)
         threading.Event().wait(0.02)  # where a crash hurts most
@@ -51,7 +46,7 @@ def collect(account: int, about: DueNotification) -> None:
 
 @app.job(queue="receipts", attempts=20, backoff="100ms")
 def send_receipt(account: int) -> None:
-    with transaction() as tx:
+    with transaction(URL) as tx:
         tx.execute(f"INSERT INTO receipt VALUES ({account:d})")
         current().complete(tx=tx)
 
@@ -60,40 +55,16 @@ def open_accounts(count: int) -> None:
     """Can be run again after a crash: it continues where the last transaction ended."""
     app.open()
     for statement in TABLES:
-        with transaction() as tx:
+        with transaction(URL) as tx:
             tx.execute(statement)
     for number in range(count):
-        with transaction() as tx:
+        with transaction(URL) as tx:
             if tx.execute(f"SELECT 1 FROM account WHERE number = {number:d}").fetchone():
                 continue
             tx.execute(f"INSERT INTO account VALUES ({number:d})")
             due.record(number, kind="payment.due", delay="1s", tags=(f"account-{number}",), tx=tx)
             if is_abandoned(number):
                 tx.rollback()
-
-
-@contextmanager
-def transaction() -> Iterator[Any]:
-    """Committed at its end, rolled back by an exception, gone with a killed process."""
-    with connect() as connection:
-        yield connection
-
-
-@contextmanager
-def connect() -> Iterator[Any]:
-    if not URL.startswith("sqlite"):
-        with psycopg.connect(URL) as connection:
-            yield connection
-        return
-    path = URL.removeprefix("sqlite:///").partition("?")[0]
-    file = sqlite3.connect(path, timeout=30, isolation_level=None)
-    try:
-        file.execute("BEGIN IMMEDIATE")
-        yield file
-        if file.in_transaction:
-            file.execute("COMMIT")
-    finally:
-        file.close()
 
 
 if __name__ == "__main__":

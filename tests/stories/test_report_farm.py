@@ -9,7 +9,7 @@ from collections import Counter
 
 from penstock.client.remote.server import Remote
 from penstock.domain.message.lifecycle import State
-from tests.edge.izenda.outsider import Outsider
+from tests.edge.izenda.client import IzendaClient
 from tests.stories.stage import Stage
 
 WORKERS = 3
@@ -27,7 +27,7 @@ def test_every_task_has_one_outcome_although_a_worker_and_the_server_are_killed(
             stage.run("tests.stories.report_farm", f"worker-{n}") for n in range(WORKERS)
         )
     }
-    producer = Outsider(stage.api)
+    producer = IzendaClient(stage.api)
     tasks = {
         f"{kind}-{n}": producer.enqueue(kind, data=f"{kind}-{n}")
         for kind, count in KINDS.items()

@@ -1,4 +1,4 @@
-"""A supervised thread that raises is logged, answers for itself, and runs again."""
+"""A supervised thread that raises is logged, answers its waiting callers, and is restarted."""
 
 import asyncio
 import logging
@@ -138,7 +138,7 @@ def test_a_part_that_is_stuck_is_named_and_logged_until_it_moves(health, caplog)
 
     [trouble] = health.troubles()
     assert (trouble.part, trouble.state) == ("writer", "stuck")
-    part.moved()
+    part.moves += 1
     health.look(NOON + 62_000)
     assert health.troubles() == []
     logged = [r.getMessage() for r in caplog.records if r.name == LOG]

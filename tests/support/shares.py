@@ -10,10 +10,13 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+# By the beginning of a test's id; the first that matches.  Groups with the same reason are one.
 TOGETHER = {
     "tests/console/": "one browser, and a server on each store",
     "tests/edge/sqs/celery/": "servers and workers are started once",
     "tests/faults/": "they measure how fast a killed broker is back, on a small machine",
+    "tests/pipeline/test_r": "a second Spark session, because one process would be the last to end",
+    "tests/pipeline/test_s": "a second Spark session, because one process would be the last to end",
     "tests/pipeline/": "one Spark session",
     "tests/autoscaling/": "one RabbitMQ",
 }
@@ -21,7 +24,7 @@ TOGETHER = {
 
 class Shares(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        return next((place for place in TOGETHER if nodeid.startswith(place)), nodeid)
+        return next((why for place, why in TOGETHER.items() if nodeid.startswith(place)), nodeid)
 
     def _reschedule(self, node: Any) -> None:
         """Leave out a process that is still collecting.

@@ -1,4 +1,4 @@
-"""The testing kit tells the truth: jobs go as they go in production; only time stands still."""
+"""The testing kit runs jobs as production does; only time stands still."""
 
 from __future__ import annotations
 
@@ -232,6 +232,19 @@ def test_a_job_without_a_handler_is_parked(kit: Kit, shop: Shop) -> None:
 
     assert run.outcome is Outcome.PARKED
     assert kit.enqueued("unheard-of")[0].attempts == 0
+
+
+def test_dead_letters_are_left_alone(shop: Shop, penstock_kit: MakeKit, kit_url: str) -> None:
+    shop.app.queue("mail", dead_letter_queue="mail-dead")
+    shop.app.queue("mail-dead")
+    kit = penstock_kit(shop.app, url=kit_url)
+    shop.outcome = Bury("no such mailbox")
+    shop.send_mail.enqueue("ada")
+
+    assert [run.outcome for run in kit.run()] == [Outcome.BURIED]
+
+    assert kit.run() == []
+    assert len(shop.did) == 1
 
 
 def test_jobs_that_enqueue_each_other_for_ever_are_noticed(

@@ -1,4 +1,4 @@
-"""What the check-up says about the secret file."""
+"""The check of the secret file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the end of a job says about its route."""
+"""Which outcome a finished job reports for its route."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_what_ran_is_said_to_have_crashed_and_the_rest_is_given_back():
         "done": Verb.RELEASE,
     }
     assert acts[0].text == (
-        "its worker process died: signal SIGSEGV, peak memory 50 MB; "
+        "its worker process exited: signal SIGSEGV, peak memory 50 MB; "
         "worker ada, handler mail, 2.5 s running"
     )
 

@@ -1,4 +1,4 @@
-"""What a worker reports of its jobs: once, also when the store was away for a while."""
+"""A worker reports the outcome of each job once, even after an outage of the store."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Point(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
     wait_p50_ms: Annotated[
         DurationMs | None,
-        about("Median time from send to last claim, averaged over the minutes of the step."),
+        about("Median time from send to first claim, averaged over the minutes of the step."),
     ] = None
     wait_p95_ms: Annotated[
         DurationMs | None,

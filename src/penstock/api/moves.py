@@ -22,7 +22,7 @@ from penstock.domain.errors import MoveNotRunning, MoveRunning, TargetNotFound
 from penstock.domain.message.move_task import MoveState, MoveTask
 
 MaxPerSecond = Annotated[
-    Positive | None, about("How many messages are moved per second at most; null: no limit.")
+    Positive | None, about("The maximum number of messages moved per second; null: no limit.")
 ]
 
 

@@ -123,7 +123,7 @@ class ListQueues(QueryRecord):
         str | None, Meta(description="Only queues whose names begin with this.", examples=["ma"])
     ] = None
     contains: Annotated[
-        str | None, about("Only queues whose names contain this; upper and lower case are alike.")
+        str | None, about("Only queues whose names contain this, ignoring case.")
     ] = None
     dead_letter_queue: Annotated[
         str | None, about("Only queues whose dead messages go to this queue.")
@@ -143,7 +143,9 @@ class Cancelled(AnswerRecord, frozen=True):
 
 
 class Redrive(RequestRecord):
-    limit: Annotated[Positive | None, about("How many to redrive at most; null: all.")] = None
+    limit: Annotated[
+        Positive | None, about("The maximum number of messages to redrive; null: all.")
+    ] = None
     to: Annotated[str | None, about("The queue to send them to; null: the queue each died in.")] = (
         None
     )

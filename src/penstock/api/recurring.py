@@ -101,7 +101,7 @@ class Preview(RequestRecord, kw_only=True):
 def rhythm_of(given: NewRecurring | Preview) -> Rhythm:
     """Raises InvalidRequest."""
     if (given.cron is None) == (given.every_ms is None):
-        raise InvalidRequest("give cron or every_ms: one of them")
+        raise InvalidRequest("give either cron or every_ms")
     if given.every_ms is not None:
         return FixedInterval(given.every_ms)
     return Cron(given.cron or "", given.zone)

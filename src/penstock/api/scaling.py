@@ -57,8 +57,8 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
     replicas_by: Annotated[
         str, about("What runs its workers: processes, command, kubernetes or external.")
     ]
-    min: Annotated[int, about("The fewest workers it may have.")]
-    max: Annotated[int, about("The most workers it may have.")]
+    min: Annotated[int, about("The minimum number of workers.")]
+    max: Annotated[int, about("The maximum number of workers.")]
     interval_ms: Annotated[DurationMs, about("The time between two runs of its autoscaler.")]
     is_watched: Annotated[bool, about("True if an autoscaler has handled it recently.")]
     is_dry: Annotated[bool, about("True for a dry run.")]

@@ -116,7 +116,7 @@ class Published(AnswerRecord, frozen=True):
     id: Annotated[Id, about("The event's id; its messages have ids of their own.")]
     messages: Annotated[int, about("How many messages were sent for it.")]
     duplicates: Annotated[
-        int, about("How many were not sent because their dedup key was already held.")
+        int, about("How many were not sent because their dedup key was already taken.")
     ]
 
     @classmethod

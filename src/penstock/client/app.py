@@ -282,6 +282,12 @@ class Penstock(BusMixin, Application):
         """The queues of its jobs and the queues that it declares."""
         return sorted({*self._declared, *self.handlers.queues})
 
+    @property
+    def worker_queues(self) -> list[str]:
+        """Of these queues the ones that workers claim from: dead letters wait for a redrive."""
+        unhandled = self._declared.dead_letter_queues.difference(self.handlers.queues)
+        return [name for name in self.queues if name not in unhandled]
+
     def queue_names(self, *, prefix: str, limit: int) -> list[str]:
         """Return the names of the existing queues, in order."""
         page = QueueClient(self._lazy_backend.get().channel).page(prefix=prefix, limit=limit)

@@ -94,7 +94,7 @@ def _rate_of(name: str, given: object) -> object:
         pace, comma, burst = given.partition(",")
         limit, slash, per = pace.partition("/")
         if not slash or not limit.strip().isdecimal() or (comma and not burst.strip().isdecimal()):
-            raise InvalidRequest(f"{name} is {given!r}: say a rate such as '100/1m' or '100/1m,10'")
+            raise InvalidRequest(f"{name} is {given!r}: use a rate such as '100/1m' or '100/1m,10'")
         rate: dict[str, object] = {"limit": int(limit), "per_ms": as_ms(f"{name}.per", per)}
         return rate | ({"burst": int(burst)} if comma else {})
     if isinstance(given, Mapping) and "per" in given:
@@ -119,6 +119,11 @@ class DeclaredQueues:
     def __contains__(self, queue: str) -> bool:
         return queue in self._settings
 
+    @property
+    def dead_letter_queues(self) -> set[str]:
+        """The queues that other declared queues name as theirs."""
+        return {named for one in self._settings.values() if (named := one.get("dead_letter_queue"))}
+
     def of(self, queue: str) -> Mapping[str, Any]:
         return self._settings.get(queue, {})
 
@@ -140,8 +145,9 @@ class DeclaredQueues:
         settings = self._settings.setdefault(job.queue, {})
         if settings.setdefault("dedup_window_ms", window_ms) != window_ms:
             raise InvalidRequest(
-                f"queue {job.queue!r} has one dedup_window: "
-                f"{duration_text(settings['dedup_window_ms'])}, and not that of job {job.kind!r}"
+                f"queue {job.queue!r} has the dedup_window "
+                f"{duration_text(settings['dedup_window_ms'])}, not that of job {job.kind!r}: "
+                "use another queue"
             )
 
     def apply(self, backend: Backend, queue: str) -> None:

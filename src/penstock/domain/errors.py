@@ -106,7 +106,7 @@ class TableNotFound(NotFound):
     code = "table_not_found"
 
     def __init__(self, table: str) -> None:
-        super().__init__(f"the pipeline has not made a table {table!r}")
+        super().__init__(f"the pipeline has not computed a table {table!r}")
 
 
 class FleetNotFound(NotFound):

@@ -55,7 +55,7 @@ PRESENT = frozenset({WorkerState.ACTIVE, WorkerState.DRAINING})
 class NewWorker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a worker reports about itself when it registers."""
 
-    name: Annotated[str | None, about("Its name, which other workers may share.")] = None
+    name: Annotated[str | None, about("Its name, which need not be unique.")] = None
     host: Annotated[str | None, about("The machine it runs on.")] = None
     pid: Annotated[int | None, about("The id of its process.")] = None
     queues: Annotated[tuple[str, ...], about("The queues it claims from; empty: any.")] = ()

@@ -108,6 +108,6 @@ class WorkerOperations:
 def _allow(caller: Caller, role: Role, worker: domain.Worker) -> None:
     """Check access: a key for some queues covers only workers that name no other queues."""
     if not worker.queues and is_limited(caller):
-        raise Forbidden("this key is for some queues only, and this worker for all")
+        raise Forbidden("this key is for some queues only, and this worker serves all of them")
     for queue in worker.queues:
         allow(caller, role, queue)

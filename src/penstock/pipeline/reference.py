@@ -11,7 +11,7 @@ from pathlib import Path
 from penstock.pipeline.registry import jobs
 from penstock.pipeline.schemas import ComputedTable
 
-BEGIN, END = "<!-- made from the code: begin -->\n", "<!-- made from the code: end -->\n"
+BEGIN, END = "<!-- generated from the code: begin -->\n", "<!-- generated from the code: end -->\n"
 
 
 def tables() -> str:

@@ -86,6 +86,11 @@ class Work(Generic[T]):
         self._is_used = True
         return self.answer(self._store.write_in(tx, self._do))
 
+    def within(self, session: Session) -> T:
+        """As a part of other work, in its transaction."""
+        self._is_used = True
+        return self.answer(self._do(session))
+
     async def result_in_async(self, tx: object) -> T:
         self._is_used = True
         return self.answer(await self._store.write_in_async(tx, self._do))

@@ -65,7 +65,7 @@ class IdleHolds:
     def tick(self, now: int) -> int:
         unheld = self._held_queues.release_idle()
         if unheld:
-            _log.info("unheld %d queues: nothing else would unhold them", unheld)
+            _log.info("unheld %d queues that no circuit would have unheld", unheld)
         return now + LOOK_MS
 
 

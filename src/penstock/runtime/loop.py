@@ -96,5 +96,5 @@ class DutyLoop:
             return next_at
         finally:
             self._is_ticking = False
-            self._part.moved()
+            self._part.moves += 1
         return now + _AFTER_ERROR_MS

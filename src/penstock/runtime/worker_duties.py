@@ -43,7 +43,7 @@ class WorkerReaper:
             if not held:
                 return True
             text = describe_lost(worker)
-            _log.warning("%s; %d of its leases are given back", text, len(held))
+            _log.warning("%s; releasing %d of its leases", text, len(held))
             self._workers.act_on(held, Verb.CRASH, text=text).result()
             if len(held) < MAX_HELD:
                 return True
@@ -75,7 +75,11 @@ class WorkerQueueReaper:
                 moved = self._bus.hand_over_some(left, now=now).result()
                 if not moved:
                     break
-                _topics_log.info("handed %d messages of %s to all workers", moved, left.queue)
+                _topics_log.info(
+                    "moved %d messages of the abandoned queue %s to the shared queue",
+                    moved,
+                    left.queue,
+                )
             else:
                 return False
         try:

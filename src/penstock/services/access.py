@@ -85,8 +85,8 @@ class KeyService:
             secret = self._file_secret if key.signed_with == self._fingerprint else None
         if secret is None:
             raise InvalidRequest(
-                f"key {key.key_id!r} signs with a secret file that auth.secret_file does not name; "
-                "set it to the file that was set when the key was made, or make a new key"
+                f"key {key.key_id!r} was created with another secret file than auth.secret_file; "
+                "set it to the file that the key was created with, or create a new key"
             )
         return access.signing_secret(key.key_id, secret=secret)
 
@@ -158,7 +158,7 @@ class Keyring:
         if not self.is_needed:
             return ANYONE
         if secret is None:
-            raise Unauthenticated("an API key is needed: Authorization: Bearer pk_…")
+            raise Unauthenticated("an API key is required: send Authorization: Bearer pk_…")
         ring = self._ring
         known = ring.callers.get(secret)
         if known is not None:
@@ -166,7 +166,7 @@ class Keyring:
         parts = secret.split("_")
         key = ring.by_id.get(parts[1]) if len(parts) == 3 else None
         if key is None or not access.matches(key, secret):
-            raise Unauthenticated("this API key is not known or was revoked")
+            raise Unauthenticated("this API key is unknown or revoked")
         caller = access.caller_of(key)
         ring.callers[secret] = caller
         return caller
@@ -256,7 +256,7 @@ class LoginService:
         if found is None:
             raise Unauthenticated("this login has expired: log in again at /console/login")
         if page_token is None or not login.is_page_token(page_token, token):
-            raise Unauthenticated("a login counts only together with its x-csrf-token")
+            raise Unauthenticated("a login is accepted only with its header x-csrf-token")
         return found.caller
 
     def _remember(self, token_hash: str, seen: _Seen) -> None:

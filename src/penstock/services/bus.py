@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -104,21 +104,6 @@ class Bus:
         It receives events that are published from now on.  `settings`: of its queue; None leaves
         the queue as it is.
         """
-        return write(
-            self._store,
-            self.subscribing(topic, name, kinds=kinds, dispatch=dispatch, settings=settings),
-        )
-
-    def subscribing(
-        self,
-        topic: str,
-        name: str,
-        *,
-        kinds: Sequence[str] = (),
-        dispatch: Dispatch = Dispatch.SHARED,
-        settings: QueueSettings | None = None,
-    ) -> Callable[[Session], Subscribed]:
-        """The same, to be run in a transaction."""
         queue_name = topics.queue_name(topic, name)
         wanted = topics.check_kinds(tuple(kinds))
         topics.check_dispatch(queue_name, dispatch)
@@ -136,7 +121,7 @@ class Bus:
             )
             return Subscribed(_subscription(session, topic, name), is_new)
 
-        return do
+        return write(self._store, do)
 
     def subscription(self, topic: str, name: str) -> Work[Subscription]:
         return read(self._store, lambda session: _subscription(session, topic, name))
@@ -161,24 +146,19 @@ class Bus:
         return write(self._store, do)
 
     def publish(
-        self, topic: str, drafts: Sequence[Draft], *, node: str | None = None
-    ) -> Work[list[Published]]:
-        """Send each event to every matching subscription, one message each: all or none.
-
-        `node`: the worker that publishes; sticky subscriptions leave the event to it.
-        Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull when it runs.
-        """
-        return write(self._store, self.publishing(topic, drafts, node=node))
-
-    def publishing(
         self,
         topic: str,
         drafts: Sequence[Draft],
         *,
         node: str | None = None,
         makes_topic: bool = False,
-    ) -> Callable[[Session], list[Published]]:
-        """The same, to be run in a transaction: ours, or the caller's own (Store.write_in)."""
+    ) -> Work[list[Published]]:
+        """Send each event to every matching subscription, one message each: all or none.
+
+        `node`: the worker that publishes; sticky subscriptions leave the event to it.
+        `makes_topic`: create a topic that does not exist.
+        Raises InvalidRequest; TopicNotFound, TooLarge and QueueFull when it runs.
+        """
         topics.check_topic(topic)
         for draft in drafts:
             topics.check_event(draft)
@@ -206,7 +186,7 @@ class Bus:
             )
             return _published(ids, goes_to, sent)
 
-        return do
+        return write(self._store, do)
 
     def _fan_out(
         self,
@@ -272,7 +252,7 @@ class Bus:
         if settings is None or settings == found.settings:
             return found
         if settings.ordering is not found.settings.ordering:
-            raise InvalidRequest("the ordering of a queue cannot be changed; make another queue")
+            raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
         changed = session.queues.change(found.queue_no, settings=settings, now=now)
         return self._directory.keep(changed)
 

@@ -203,7 +203,7 @@ class MessageService:
         if in_a_row:
             raise InvalidRequest("give kinds or in_a_row, not both")
         if not 1 <= len(kinds) <= MAX_KINDS:
-            raise InvalidRequest(f"kinds takes 1 to {MAX_KINDS}")
+            raise InvalidRequest(f"kinds takes 1 to {MAX_KINDS} entries")
         if not all(is_label(kind, self._limits) for kind in kinds):
             raise InvalidRequest(
                 f"a kind has 1 to {self._limits.max_label_chars} characters, none of them NUL"

@@ -126,7 +126,7 @@ def _target(session: Session, name: str, source: Queue) -> tuple[int, str]:
         raise TargetNotFound(name)
     if found.is_ordered is not source.is_ordered:
         # Groups would lose their order, or an ordered queue get messages without a group.
-        raise InvalidRequest("messages can only be moved to a queue of the same ordering")
+        raise InvalidRequest("messages can only be moved to a queue with the same ordering")
     return found.queue_no, found.name
 
 

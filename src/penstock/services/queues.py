@@ -243,7 +243,7 @@ class QueueService:
 
     def _change(self, session: Session, queue: Queue, settings: QueueSettings) -> QueueView:
         if settings.ordering is not queue.settings.ordering:
-            raise InvalidRequest("the ordering of a queue cannot be changed; make another queue")
+            raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
         changed = session.queues.change(queue.queue_no, settings=settings, now=self._clock.now())
         return _view(session, self._directory.keep(changed))
 

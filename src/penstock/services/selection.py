@@ -60,7 +60,7 @@ class SelectionService:
     def of_queue(self, queue: str, ids: list[str]) -> Work[list[str]]:
         """The ids of messages that are in this queue, without duplicates."""
         if not 1 <= len(ids) <= MAX_IDS:
-            raise InvalidRequest(f"ids takes 1 to {MAX_IDS}")
+            raise InvalidRequest(f"ids takes 1 to {MAX_IDS} entries")
 
         def do(session: Session) -> list[str]:
             queue_no = session.queues.named(queue).queue_no

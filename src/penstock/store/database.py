@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from penstock.domain.errors import StoreUnavailable
+from penstock.store.queries import Queries
 
 Row = tuple[Any, ...]
 
@@ -116,3 +117,31 @@ class Database(Protocol):
     def abandon(self) -> None:
         """Close after a storage error, without writing anything this connection has cached."""
         ...
+
+
+class DirectDatabase(Protocol):
+    """Base of databases that run each statement at once instead of sending several together."""
+
+    dialect: str
+    _queries: Queries
+
+    def text(self, name: str, **fill: object) -> str:
+        return self._queries.text(name, **fill)
+
+    def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
+        """Run a query by name and return all its rows."""
+        ...
+
+    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
+        return ReadyRows(self.rows(name, params, **fill))
+
+    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
+        self.rows(name, params, **fill)
+
+    def step_back(self, times: int) -> None:
+        """Nothing to do: SQLite has one writer, and a caller's transaction cannot start again."""
+        return
+
+    def be_patient(self) -> None:
+        """Nothing to do: statements have no time limit, or a caller has set it."""
+        return

@@ -11,18 +11,29 @@ Placeholders in the text:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
+from itertools import chain
+from typing import Any
 
 from penstock.domain.message.lifecycle import Message
+
+# Rows per insert; below the smallest there is a statement for each number of rows.  Longer
+# statements do not pay off: apsw caches none above 16 KB, and preparing one takes longer than
+# running it.
+_CHUNKS = (128, 64)
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)
 _LIST = re.compile(r"IN \{list:(\w+)\}")
 _JSON = re.compile(r"\{json:([\w.]+)\}")
+_PARAM = re.compile(r":(\w+)")
+_VALUES = re.compile(r"VALUES\s*(\(.*?\))", re.DOTALL)
 
-# `group` is a reserved word in SQL, so its column has a longer name.
-MESSAGE_COLUMNS = tuple("group_key" if c == "group" else c for c in Message.__struct_fields__)
+# `group` is a reserved word in SQL; a released column is not renamed.
+_COLUMNS = {"group": "group_key", "fair_position": "turn"}
+MESSAGE_COLUMNS = tuple(_COLUMNS.get(name, name) for name in Message.__struct_fields__)
 
 _LEASED = (
     "state = 'leased', due_at = :due_at, attempts = attempts + 1, lease_no = lease_no + 1,"
@@ -66,6 +77,18 @@ def queries_of(dialect: str) -> Queries:
     return Queries(dialect)
 
 
+def insert_parts(text: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+    """Inserts of many rows with their values, by position.
+
+    They are few, because each execution releases the GIL once.
+    """
+    start = 0
+    while start < len(rows):
+        part = rows[start : start + _chunk(len(rows) - start)]
+        yield _many_rows(text, len(part)), list(chain.from_iterable(part))
+        start += len(part)
+
+
 @cache
 def _texts_of(dialect: str) -> dict[str, str]:
     """All queries of a dialect, shared by its connections: they take milliseconds to prepare."""
@@ -89,3 +112,17 @@ def _load(folder: str) -> dict[str, str]:
             noun = file.name.removesuffix(".sql")
             texts[f"{noun}.{name}"] = _COMMENT.sub("", text).strip().rstrip(";")
     return texts
+
+
+def _chunk(count: int) -> int:
+    return next((chunk for chunk in _CHUNKS if chunk <= count), count)
+
+
+@cache
+def _many_rows(text: str, count: int) -> str:
+    plain = _PARAM.sub("?", text)
+    match = _VALUES.search(plain)
+    if match is None:
+        raise ValueError(f"not an insert of values: {text}")
+    many = ", ".join([match[1]] * count)
+    return plain[: match.start(1)] + many + plain[match.end(1) :]

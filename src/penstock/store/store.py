@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -18,16 +18,10 @@ from penstock.ports.ticket import Ticket
 from penstock.store.callers.caller_transactions import CallerTransactionVerbs
 from penstock.store.commit.group_commit import GroupCommit
 from penstock.store.commit.outage import StoreOutage
-from penstock.store.commit.pending import Pending, Timeouts
 from penstock.store.commit.readers import Readers
-from penstock.store.commit.session import (
-    HIGH_WATER_STEP_MS,
-    SECRET,
-    RequestKind,
-    SqlSession,
-    StoreRequest,
-)
-from penstock.store.commit.watchdog import Watchdog
+from penstock.store.commit.requests import RequestKind, StoreRequest
+from penstock.store.commit.session import HIGH_WATER_STEP_MS, SECRET, SqlSession
+from penstock.store.commit.watchdog import RequestSource, Watchdog
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.database import Database, NotADatabase
 from penstock.store.maintenance import migrate as migrations
@@ -50,21 +44,17 @@ _log = logging.getLogger("penstock.store")
 class Coordination(Protocol):
     """Coordination with other processes that use the same store."""
 
-    def announce(self, woken: Mapping[int, int]) -> None: ...
     def listen(self) -> None: ...
     def agree(self, number: int, if_first: IfFirst) -> int: ...
     def is_alone(self) -> bool: ...
     def close(self) -> None: ...
 
 
-class HotVerbs(Protocol):
+class HotVerbs(RequestSource, Protocol):
     """Where sends, claims and acts go."""
-
-    pending: Pending
 
     def submit(self, request: StoreRequest) -> None: ...
     def submit_all(self, requests: Sequence[StoreRequest]) -> None: ...
-    def unanswered(self) -> Iterable[StoreRequest]: ...
 
 
 class SqlStore(CallerTransactionVerbs):
@@ -86,13 +76,10 @@ class SqlStore(CallerTransactionVerbs):
         self.health = health or Health()
         self.watch: DamageWatch | None = None
         self._coordination = coordination
-        if coordination is not None:
-            announce = coordination.announce
-        self._announce = announce  # to other nodes
+        self.announce = announce  # to other nodes
         self._listeners: list[Callable[[Mapping[int, int]], None]] = []
         outage = StoreOutage()
         stuck_ms = _STUCK_FACTOR * max(request_timeout_ms, patience_ms)
-        self._timeouts = Timeouts(request_timeout_ms)
         self.readers = Readers(open_reader, outage, health=self.health, stuck_ms=stuck_ms)
         self._commits = GroupCommit(
             open_writer,
@@ -103,9 +90,9 @@ class SqlStore(CallerTransactionVerbs):
             stuck_ms=stuck_ms,
         )
         self._hot: HotVerbs = self._commits
-        for source in (self._commits, self.readers):
-            self._timeouts.watch(source.pending, source.unanswered)
-        self._watchdog = Watchdog(self._timeouts, self.health)
+        self._watchdog = Watchdog(
+            [self._commits, self.readers], timeout_ms=request_timeout_ms, health=self.health
+        )
         try:
             self.secret, self.high_water = self.write(_facts).result()
         except BaseException:
@@ -117,7 +104,7 @@ class SqlStore(CallerTransactionVerbs):
     def forward_to(self, writer: HotVerbs) -> None:
         """Let another process carry out sends, claims and acts."""
         self._hot = writer
-        self._timeouts.watch(writer.pending, writer.unanswered)
+        self._watchdog.watch(writer)
 
     def listen(self, callback: Callable[[Mapping[int, int]], None]) -> None:
         self._listeners.append(callback)
@@ -155,7 +142,7 @@ class SqlStore(CallerTransactionVerbs):
 
     def limit_waits(self, timeout_ms: int) -> None:
         """Reduce the timeout of requests, including those that are waiting."""
-        self._timeouts.timeout_ms = min(self._timeouts.timeout_ms, timeout_ms)
+        self._watchdog.timeout_ms = min(self._watchdog.timeout_ms, timeout_ms)
 
     def close(self) -> None:
         self._commits.close()
@@ -190,10 +177,10 @@ class SqlStore(CallerTransactionVerbs):
 
     def _on_commit(self, woken: Mapping[int, int]) -> None:
         self.wake_listeners(woken)
-        if self._announce is None:
+        if self.announce is None:
             return
         try:
-            self._announce(woken)
+            self.announce(woken)
         except Exception:  # the messages are committed: their senders must be answered
             _log.exception("other processes could not be woken")
 

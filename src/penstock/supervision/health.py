@@ -23,15 +23,12 @@ class NodePart:
     ) -> None:
         """`stuck_ms`: how long it may finish nothing while it `has_work`; None: no limit."""
         self.name = name
-        self.moves = 0
+        self.moves = 0  # steps of work, counted by the part itself
         self.error: str | None = None  # why it is not running, if so
         self._stuck_ms = stuck_ms
         self._has_work = has_work
         self._pulse: Pulse | None = None
         self._is_stuck = False
-
-    def moved(self) -> None:
-        self.moves += 1
 
     def look(self, now: int) -> None:
         if self._stuck_ms is None or self._has_work is None:

@@ -116,7 +116,7 @@ def _secret_file(path: Path) -> Finding:
         return fail("secret file", str(error))
     if is_wide:
         return warn("secret file", f"other users can read {path}: chmod 600 {path}")
-    return ok("secret file", f"{path} is readable for its owner only")
+    return ok("secret file", f"{path} is readable by its owner only")
 
 
 def salvage(settings: Settings, target: Path, *, progress: Progress) -> SalvageReport:

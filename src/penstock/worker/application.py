@@ -133,6 +133,12 @@ class Application(ABC):
 
     @property
     @abstractmethod
+    def worker_queues(self) -> list[str]:
+        """The queues that its workers claim from if they name none."""
+        ...
+
+    @property
+    @abstractmethod
     def running_job(self) -> Callable[[], tuple[str, str | None] | None]:
         """Return the id and kind of the job that runs in the current context."""
         ...

@@ -81,7 +81,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerOptions(TypedDict, total=False):
     """The keyword arguments of `Penstock.worker`."""
 
-    queues: Sequence[str]  # default: those of the application's jobs
+    queues: Sequence[str]  # default: the application's `worker_queues`
     slots: int
     prefetch: int | None
     lease: Duration

@@ -64,12 +64,12 @@ class Beats:
         status = RegistryStatus.UNKNOWN if worker_id is None else self._registry.beat(worker_id)
         if status is RegistryStatus.DRAINING:
             if not self._is_drained:
-                _log.info("the registry asks worker %s to end", worker_id)
+                _log.info("worker %s was asked to drain", worker_id)
             self._is_drained = True
             self._on_drain()
         elif status is RegistryStatus.UNKNOWN:
             if worker_id is not None:
-                _log.warning("worker %s was given up as lost and registers again", worker_id)
+                _log.warning("worker %s is no longer registered; registering again", worker_id)
             self._worker_id = self._registry.register()
             self._on_id(self._worker_id)
 

@@ -111,14 +111,14 @@ class CircuitGate:
             is_held = one.permit is Permit.HOLD
             if is_held and one.pattern not in self._held:
                 self._held.add(one.pattern)
-                _log.warning("jobs of route %r are held: its circuit is open", one.pattern)
+                _log.warning("snoozing jobs of route %r: its circuit is open", one.pattern)
             elif not is_held and one.pattern in self._held:
                 self._held.discard(one.pattern)
-                _log.info("jobs of route %r are tried again", one.pattern)
+                _log.info("trying jobs of route %r again", one.pattern)
 
     def _log_rejection(self, error: PenstockError) -> None:
         if not self._is_rejected:
-            _log.warning("circuits of routes are not watched: %s", error)
+            _log.warning("circuits are not checked: %s", error)
         self._is_rejected = True
 
 

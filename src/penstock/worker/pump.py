@@ -30,7 +30,7 @@ _AFTER_ERROR_MS = (200, 10_000)
 _MAX_PER_CLAIM = 500
 _LARGE_CHARS = 512 * 1024  # all bodies: the claim may have been cut short by the size limit
 _CLAIMS = "claims"
-_CANCELLED = "it was cancelled, and not by the worker"
+_CANCELLED = "it was cancelled, but not by the worker"
 
 _Reports = list[tuple[ClaimedJob | None, JobAct]]  # None: the job never reached a slot
 

@@ -320,7 +320,7 @@ class JobWorker:
 
 def in_process(app: Application, **options: Unpack[WorkerOptions]) -> JobWorker:
     """Create a worker in this process, without supervisor or sandboxes; see `Penstock.worker`."""
-    assignment = assignment_of(options).with_queues(app.queues)
+    assignment = assignment_of(options).with_queues(app.worker_queues)
     for text in unknown_queues(app, assignment.queues):
         _log.warning("%s", text)
     handlers = app.job_handlers

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import Penstock
 from penstock.wiring.broker import Broker
-from tests.client.bus.hand_worker import HandWorker
+from tests.client.bus.driver import BusDriver
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
 
@@ -19,8 +19,8 @@ Moment = Callable[..., datetime]
 
 
 @pytest.fixture
-def worker(app: Penstock, clock: ManualClock, broker: Broker, neighbours: list[str]) -> HandWorker:
-    return HandWorker(app, clock, broker=broker, neighbours=neighbours)
+def worker(app: Penstock, clock: ManualClock, broker: Broker, neighbours: list[str]) -> BusDriver:
+    return BusDriver(app, clock, broker=broker, neighbours=neighbours)
 
 
 @pytest.fixture

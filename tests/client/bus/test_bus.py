@@ -12,7 +12,7 @@ from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import QueueSettings
 from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
-from tests.client.bus.hand_worker import counts, exists
+from tests.client.bus.driver import counts, exists
 
 
 class OrderPlaced(msgspec.Struct):
@@ -58,11 +58,11 @@ def test_events_of_another_kind_are_not_delivered(app, worker, broker, topic):
 def test_functions_that_share_a_subscription_each_get_their_kinds(app, worker, topic):
     seen: list[tuple[str, str]] = []
 
-    @app.subscribe(topic, name="desk", kinds="order.placed")
+    @app.subscribe(topic, name="accounts", kinds="order.placed")
     def placed(event: str) -> None:
         seen.append(("placed", event))
 
-    @app.subscribe(topic, name="desk", kinds=["order.paid", "order.sent"])
+    @app.subscribe(topic, name="accounts", kinds=["order.paid", "order.sent"])
     def rest(event: str) -> None:
         seen.append(("rest", event))
 
@@ -184,7 +184,7 @@ def test_a_thousand_subscriptions_get_an_event_at_once(app, broker, topic):
 
     def all_of_them(session):
         for n in range(1_000):
-            broker.bus.subscribing(topic, f"s{n}")(session)
+            broker.bus.subscribe(topic, f"s{n}").within(session)
 
     # One transaction, so that the test is quick.
     broker.store.write(all_of_them).result()

@@ -10,7 +10,7 @@ import pytest
 
 from penstock import Penstock
 from penstock.domain.errors import InvalidRequest
-from tests.client.bus.hand_worker import counts
+from tests.client.bus.driver import counts
 
 pytestmark = pytest.mark.ways("own transaction", "sync connection")
 

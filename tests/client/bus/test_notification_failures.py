@@ -8,7 +8,7 @@ from penstock import RetrySchedule, current
 from penstock.domain.message.lifecycle import State
 from penstock.runtime.duties import Reaper
 from penstock.runtime.worker_duties import WorkerReaper
-from tests.client.bus.hand_worker import HandWorker
+from tests.client.bus.driver import BusDriver
 
 
 def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(
@@ -163,7 +163,7 @@ def test_what_a_lost_worker_held_comes_back_to_others(
         handled.append(event)
 
     recorded = billing.record("x", tags=(account, tenant), user_token="u-1")
-    lost = HandWorker(app, clock, broker=broker, lease_ms=3_600_000)
+    lost = BusDriver(app, clock, broker=broker, lease_ms=3_600_000)
     [held] = lost.claim()
     reaper = WorkerReaper(broker.workers, every_ms=1_000)
 

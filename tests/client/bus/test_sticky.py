@@ -9,7 +9,7 @@ from penstock.domain.topic import Dispatch
 from penstock.domain.worker import NewWorker
 from penstock.runtime.worker_duties import WorkerQueueReaper
 from penstock.wiring.broker import Broker
-from tests.client.bus.hand_worker import HandWorker, counts, exists
+from tests.client.bus.driver import BusDriver, counts, exists
 from tests.client.calls import beside
 
 
@@ -25,7 +25,7 @@ def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, t
     def mailer(event: str) -> None:
         seen.append(event)
 
-    other = HandWorker(app, clock, broker=broker)
+    other = BusDriver(app, clock, broker=broker)
     assert worker.claim() == []
     app.publish(topic, "mine")  # by the worker of this process
 
@@ -35,7 +35,7 @@ def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, t
     assert seen == ["mine"]
 
 
-def other_claims(app: Penstock, other: HandWorker) -> list[str]:
+def other_claims(app: Penstock, other: BusDriver) -> list[str]:
     """What another worker, elsewhere, claims from the queues it knows."""
     source, queues = app.backend.source(), app.queues
     work, _ = beside(

@@ -294,7 +294,9 @@ def test_a_parameter_that_json_cannot_carry_is_refused_where_it_is_declared(kind
 
     ship.__annotations__["what"] = kind
 
-    with pytest.raises(InvalidRequest, match="job 'ship': parameter 'what' cannot be kept as JSON"):
+    with pytest.raises(
+        InvalidRequest, match="job 'ship': parameter 'what' cannot be stored as JSON"
+    ):
         Arguments(ship, "ship")
 
 

@@ -61,7 +61,7 @@ def test_no_job_runs_outside_of_a_handler(app, queue, driver):
     index.enqueue()
     driver.run_due()
 
-    with pytest.raises(InvalidRequest, match="no job runs here"):
+    with pytest.raises(InvalidRequest, match="no job is running here"):
         current()
 
 
@@ -198,7 +198,7 @@ def test_an_unknown_kind_is_parked_and_run_when_its_handler_comes(app, queue, dr
     [
         (("abc",), "progress is a fraction from 0 to 1, not 'abc'"),
         ((True,), "progress is a fraction from 0 to 1, not True"),
-        ((0.5, 5), "note takes a text, not 5"),
+        ((0.5, 5), "note must be text, not 5"),
     ],
 )
 def test_progress_of_a_wrong_type_is_refused(app, queue, driver, given, complaint):

@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock import Exponential, Penstock
+from penstock import Bury, Exponential, Penstock
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.retry import Fixed, Listed
+from tests.client.driver import WorkerDriver
 from tests.client.jobs.driver import JobDriver
+from tests.edge.api import a_name
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_two_jobs_of_one_kind_are_refused(idle):
 
     def other() -> None: ...
 
-    with pytest.raises(InvalidRequest, match=r"job 'plain' exists already, in .*\.py:\d+"):
+    with pytest.raises(InvalidRequest, match=r"job 'plain' is already declared in .*\.py:\d+"):
         idle.job(kind="plain")(other)
 
 
@@ -137,9 +139,9 @@ def test_a_url_that_names_no_store_is_refused_at_once(url, complaint):
         ({"route": 5}, "route takes a text, not 5"),
         ({"trace": 5}, "trace takes a text, not 5"),
         ({"queue": 5}, "queue takes the name of a queue, not 5"),
-        ({"attributes": {"a": 1}}, "attributes takes a dict of texts"),
-        ({"tags": (1,)}, "tags takes a sequence of texts, not (1,)"),
-        ({"tags": 5}, "tags takes a sequence of texts, not 5"),
+        ({"attributes": {"a": 1}}, "attributes takes a dict of strings"),
+        ({"tags": (1,)}, "tags takes a sequence of strings, not (1,)"),
+        ({"tags": 5}, "tags takes a sequence of strings, not 5"),
         ({"delay": "1h", "due_at": SOME_DAY}, "give delay or due_at, not both"),
         ({"expires_in": "1h", "expires_at": SOME_DAY}, "give expires_in or expires_at, not both"),
     ],
@@ -157,7 +159,7 @@ def test_an_integer_that_is_too_large_for_json_is_named(idle):
     def count(number) -> None: ...
 
     for value in (2**70, [{"n": -(2**70)}]):
-        with pytest.raises(InvalidRequest, match=r"'number' is .*: integers go from -2\*\*63"):
+        with pytest.raises(InvalidRequest, match=r"'number' is .*: integers must be from -2\*\*63"):
             count.enqueue(value)
 
 
@@ -222,6 +224,28 @@ def test_a_declared_queue_is_made_as_it_was_said(app, queue, driver, clock):
     clock.advance(minutes=1)
 
     assert driver.claim() == []  # its only attempt is over
+
+
+def test_workers_leave_dead_letters_alone_unless_a_handler_takes_them(app, queue, clock):
+    letters, worker = a_name(), WorkerDriver(app, clock)
+    app.queue(queue, dead_letter_queue=letters)
+    app.queue(letters)
+
+    @app.job(queue=queue)
+    def broken() -> None:
+        raise Bury("no")
+
+    app.job_source()  # creates both queues
+    sent = broken.enqueue()
+    worker.run_due()
+
+    assert worker.claim() == []
+    assert app.jobs.count(letters).ready == 1
+
+    @app.notifications(letters).handler()
+    def look(body: object) -> None: ...
+
+    assert [job.id for job in worker.claim()] == [sent.id]
 
 
 def test_a_queue_that_exists_keeps_what_is_not_said(url, clock, queue):

@@ -283,7 +283,7 @@ def test_arguments_are_looked_at_before_anything_is_opened(queue):
         send_mail.using(colour="red")  # type: ignore[call-arg]
 
 
-def test_a_desk_of_another_queue_sees_nothing(app, queue, clock):
+def test_a_worker_of_another_queue_claims_nothing(app, queue, clock):
     @app.job(queue=queue)
     def send_mail() -> None: ...
 

@@ -127,5 +127,5 @@ def test_what_makes_no_sense_is_refused_where_it_is_declared():
     with pytest.raises(InvalidRequest, match="until is 'never'"):
         app.job(unique=Unique(until="never"))(mail)
     app.job(unique=Unique(until="1h"))(mail)
-    with pytest.raises(InvalidRequest, match="queue 'default' has one dedup_window: 1h"):
+    with pytest.raises(InvalidRequest, match="queue 'default' has the dedup_window 1h"):
         app.job(kind="other", unique=Unique(until="2h"))(mail)

@@ -1,4 +1,4 @@
-"""How long a login counts."""
+"""How long a login is valid."""
 
 from __future__ import annotations
 

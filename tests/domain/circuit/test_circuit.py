@@ -1,4 +1,4 @@
-"""When a circuit opens, tries and closes."""
+"""When a circuit opens, probes and closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circuits have the names that gateleen gives them."""
+"""Circuits have the same names as in gateleen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch of outcomes does to a circuit what they do one after the other."""
+"""A batch of outcomes has the same effect as the same outcomes one by one."""
 
 from __future__ import annotations
 

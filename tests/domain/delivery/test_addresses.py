@@ -1,4 +1,4 @@
-"""Addresses that nothing is sent to, in every notation."""
+"""Denied addresses, in every notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes share a pool so that none starves because of another."""
+"""Routes share a pool of slots, and no route starves another."""
 
 from __future__ import annotations
 

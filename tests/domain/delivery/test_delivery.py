@@ -1,4 +1,4 @@
-"""What a delivery's headers ask for."""
+"""The headers that control a delivery."""
 
 from __future__ import annotations
 

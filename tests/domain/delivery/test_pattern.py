@@ -1,4 +1,4 @@
-"""Patterns that people write are matched within a bound."""
+"""Users' patterns are matched in bounded time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which route a request belongs to, and where it goes."""
+"""Which route a request takes, and its target."""
 
 from __future__ import annotations
 

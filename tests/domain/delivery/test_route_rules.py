@@ -1,4 +1,4 @@
-"""Rules of routes in gateleen's form are taken as a whole or not at all."""
+"""Routing rules in gateleen's form are accepted as a whole or rejected as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URIs that would mean another place to a backend than to the pattern of a route."""
+"""URIs that an endpoint could interpret differently from the pattern of a route."""
 
 from __future__ import annotations
 

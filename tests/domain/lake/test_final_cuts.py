@@ -1,4 +1,4 @@
-"""Numbers settle when all who were writing when they were seen have ended."""
+"""A number is final once all transactions that were writing when it was read have ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks move in two steps around each file."""
+"""Marks advance in two steps around each file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets of service as people write them."""
+"""Service-level targets as users write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims that can be repeated."""
+"""Repeatable claims."""
 
 import pytest
 from msgspec.structs import replace

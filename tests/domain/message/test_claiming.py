@@ -1,4 +1,4 @@
-"""Claims, leases and the number that fences them."""
+"""Claims, leases and the lease number that fences them."""
 
 from collections.abc import Callable
 

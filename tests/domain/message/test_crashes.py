@@ -1,4 +1,4 @@
-"""Workers that die with a message: it comes back, but not for ever."""
+"""Messages whose workers crash: retried, and quarantined after too many crashes."""
 
 import pytest
 from msgspec.structs import replace

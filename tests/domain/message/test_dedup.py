@@ -1,4 +1,4 @@
-"""When a dedup key that is taken until something happens comes free."""
+"""When a dedup key that is taken until an event becomes free."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What may be sent, and what becomes of it."""
+"""Drafts: which are valid, and the messages they become."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""What is remembered of attempts, and what may be asked of history."""
+"""What history records of attempts, and which filters are valid."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Move tasks: how far they are, how fast they may go, how they end."""
+"""Move tasks: progress, rate and end."""
 
 from __future__ import annotations
 

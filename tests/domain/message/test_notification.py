@@ -1,4 +1,4 @@
-"""Notifications: what they carry, what may be changed, when they are tried again."""
+"""Notifications: attributes, changes and retry dates."""
 
 from datetime import timedelta
 from typing import Any

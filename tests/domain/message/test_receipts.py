@@ -1,4 +1,4 @@
-"""Receipts: the proof of a lease that goes outside."""
+"""Receipts: the proof of a lease that callers hold."""
 
 import base64
 

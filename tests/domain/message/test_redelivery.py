@@ -1,4 +1,4 @@
-"""How a message comes back after a claim: what counts, when it is due, and where it stands."""
+"""Redelivery after a claim: what counts as an attempt, when it is due, and its place."""
 
 import pytest
 from msgspec.structs import replace

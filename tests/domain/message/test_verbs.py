@@ -1,4 +1,4 @@
-"""Every verb on every state: where it leads, or with which code it is refused."""
+"""Every verb on every state: the state it leads to, or the code of its rejection."""
 
 import pytest
 
@@ -38,8 +38,8 @@ ALLOWED = {
     "reschedule to now": {WAITING: READY, READY: READY},
     "redrive": {DEAD: READY},
     "move to another queue": {READY: READY, DEAD: READY},
-    "its due date comes": {WAITING: READY},
-    "its lease runs out": {LEASED: READY},
+    "it falls due": {WAITING: READY},
+    "its lease expires": {LEASED: READY},
     "it expires": {WAITING: CANCELLED, READY: CANCELLED},
 }
 REFUSAL = dict.fromkeys(ALLOWED, WRONG) | dict.fromkeys(

@@ -47,8 +47,8 @@ VERBS: dict[str, Callable[[Message], Message]] = {
     "reschedule to now": lambda m: lifecycle.reschedule(m, due_at=LATER, now=LATER),
     "redrive": lambda m: transfer.redrive(m, QUEUE, now=LATER),
     "move to another queue": lambda m: transfer.move(m, OTHER, now=LATER),
-    "its due date comes": lambda m: lifecycle.fall_due(m, QUEUE, now=LATER),
-    "its lease runs out": lambda m: lifecycle.expire_lease(m, QUEUE, now=LATER),
+    "it falls due": lambda m: lifecycle.fall_due(m, QUEUE, now=LATER),
+    "its lease expires": lambda m: lifecycle.expire_lease(m, QUEUE, now=LATER),
     "it expires": lambda m: lifecycle.expire(m, now=LATER),
 }
 

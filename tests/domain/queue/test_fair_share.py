@@ -1,4 +1,4 @@
-"""Fair share: each group gets its share, and a group that was away has saved nothing up."""
+"""Fair share: each group gets its share, and an idle group saves nothing up."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Limits per group: how many are let through, and when each of them can be claimed."""
+"""Limits per group: how many messages are admitted, and when each can be claimed."""
 
 import pytest
 from hypothesis import given

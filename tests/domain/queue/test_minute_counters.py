@@ -1,4 +1,4 @@
-"""Graphs out of samples: steps, what happened between, and missing samples."""
+"""Graphs from samples: steps, changes between samples, and missing samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong at one moment, apart from queues."""
+"""Old transactions: when they count as old, and how they are labelled."""
 
 from penstock.domain.limits import MINUTE
 from penstock.domain.queue.problem import OLD_TRANSACTION_AFTER, OldTransaction, TransactionKind

@@ -1,4 +1,4 @@
-"""Rates: however a bucket is asked, no more come than it says; and they do come."""
+"""Rates: a bucket never allows more than its rate, and never less."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""One run of a fleet: what goes before what."""
+"""One run of a fleet: which rule takes precedence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of a fleet by the clock of a time zone."""
+"""Limits of a fleet by time of day, in a time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a recommendation within the limits of a fleet, and beside other fleets."""
+"""A recommendation after the limits of its fleet and the needs of other fleets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a fleet from losing a worker that it will need again in a moment."""
+"""A fleet does not stop a worker that it will soon need again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many workers a queue needs, as autoscale-workload-rabbit says."""
+"""How many workers a queue needs, by the rules of autoscale-workload-rabbit."""
 
 from __future__ import annotations
 

@@ -11,17 +11,17 @@ from penstock.domain.errors import QueueNotFound
 from penstock.runtime.worker_duties import WorkerReaper
 from tests.clocks import ManualClock
 from tests.edge.api import Api
-from tests.edge.izenda.outsider import Outsider
+from tests.edge.izenda.client import IzendaClient
 from tests.edge.live import LiveServer
 
 Reap = Callable[[], object]
 
 
 @pytest.fixture
-def outsider(server: LiveServer, api: Api) -> Outsider:
+def izenda(server: LiveServer, api: Api) -> IzendaClient:
     with suppress(QueueNotFound):
         server.broker.queues.remove("tasks", force=True).result()
-    return Outsider(api)
+    return IzendaClient(api)
 
 
 @pytest.fixture

@@ -7,68 +7,68 @@ import pytest
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import InBackground
+from tests.edge.izenda.client import IzendaClient
 from tests.edge.izenda.conftest import Reap
-from tests.edge.izenda.outsider import Outsider
 from tests.edge.native.waiting import LONG_MS, waiting_claims
 from tests.support.waiting import eventually
 
 NO_SUCH_ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 
 
-def test_a_task_is_enqueued_given_to_a_worker_and_done(outsider: Outsider) -> None:
-    task = outsider.enqueue("SendReport", "0b6f3a52", "weekly € \U0001f426")
-    worker = outsider.register()
+def test_a_task_is_enqueued_given_to_a_worker_and_done(izenda: IzendaClient) -> None:
+    task = izenda.enqueue("SendReport", "0b6f3a52", "weekly € \U0001f426")
+    worker = izenda.register()
 
-    given = outsider.dequeue(worker)
+    given = izenda.dequeue(worker)
     assert given == {
         "id": task,
         "jobKind": "SendReport",
         "jobEntityId": "0b6f3a52",
         "jobData": "weekly € \U0001f426",
     }
-    assert outsider.status(task) == "processing"
-    answer = outsider.report(task, "Succeeded", worker)
+    assert izenda.status(task) == "processing"
+    answer = izenda.report(task, "Succeeded", worker)
 
     assert ok(answer) == {"id": task, "status": "succeeded"}
-    assert outsider.status(task) == "succeeded"
-    assert outsider.dequeue(worker) is None
+    assert izenda.status(task) == "succeeded"
+    assert izenda.dequeue(worker) is None
 
 
-def test_an_empty_queue_answers_null(outsider: Outsider) -> None:
-    answer = outsider.ask(outsider.register())
+def test_an_empty_queue_answers_null(izenda: IzendaClient) -> None:
+    answer = izenda.ask(izenda.register())
 
     assert (answer.status_code, answer.content) == (200, b"null")
 
 
-def test_tasks_are_given_out_in_the_order_of_their_enqueuing(outsider: Outsider) -> None:
-    tasks = [outsider.enqueue() for _ in range(3)]
-    first, second = outsider.register(), outsider.register()
+def test_tasks_are_given_out_in_the_order_of_their_enqueuing(izenda: IzendaClient) -> None:
+    tasks = [izenda.enqueue() for _ in range(3)]
+    first, second = izenda.register(), izenda.register()
 
-    given = [outsider.take(worker) for worker in (first, second, first)]
+    given = [izenda.take(worker) for worker in (first, second, first)]
 
     assert given == tasks, "and a worker may hold several"
 
 
-def test_a_worker_asks_for_the_kinds_that_it_serves(outsider: Outsider) -> None:
-    tasks = {kind: outsider.enqueue(kind) for kind in ("a", "b", "c")}
-    all_kinds, only_c = outsider.register(), outsider.register(kinds=["c"])
+def test_a_worker_asks_for_the_kinds_that_it_serves(izenda: IzendaClient) -> None:
+    tasks = {kind: izenda.enqueue(kind) for kind in ("a", "b", "c")}
+    all_kinds, only_c = izenda.register(), izenda.register(kinds=["c"])
 
-    assert outsider.dequeue(all_kinds, kinds=["no such"]) is None
-    assert outsider.take(all_kinds, kinds=["b", "c"]) == tasks["b"]
-    assert outsider.take(only_c) == tasks["c"], "those that it has registered for"
-    assert outsider.take(only_c, kinds=["a"]) == tasks["a"], "unless it says otherwise"
+    assert izenda.dequeue(all_kinds, kinds=["no such"]) is None
+    assert izenda.take(all_kinds, kinds=["b", "c"]) == tasks["b"]
+    assert izenda.take(only_c) == tasks["c"], "those that it has registered for"
+    assert izenda.take(only_c, kinds=["a"]) == tasks["a"], "unless it says otherwise"
 
 
 def test_a_worker_that_is_not_valid_hears_so_instead_of_nothing(
-    outsider: Outsider, clock: ManualClock
+    izenda: IzendaClient, clock: ManualClock
 ) -> None:
-    outsider.enqueue()
-    expired, left = outsider.register(), outsider.register()
-    outsider.api.call("DELETE", f"/v1/workers/{left}")
+    izenda.enqueue()
+    expired, left = izenda.register(), izenda.register()
+    izenda.api.call("DELETE", f"/v1/workers/{left}")
     clock.advance(minutes=3)
 
     for worker in (expired, left, NO_SUCH_ID, "nonsense"):
-        assert_refused(outsider.ask(worker), 409, "worker_gone")
+        assert_refused(izenda.ask(worker), 409, "worker_gone")
 
 
 @pytest.mark.parametrize(
@@ -76,63 +76,63 @@ def test_a_worker_that_is_not_valid_hears_so_instead_of_nothing(
     [("Failed", "failed", "failed"), ("TimedOut", "timedOut", "timed_out")],
 )
 def test_a_failure_or_a_timeout_is_final(
-    outsider: Outsider, clock: ManualClock, outcome: str, status: str, reason: str
+    izenda: IzendaClient, clock: ManualClock, outcome: str, status: str, reason: str
 ) -> None:
-    task, worker = outsider.enqueue(), outsider.register()
-    outsider.take(worker)
+    task, worker = izenda.enqueue(), izenda.register()
+    izenda.take(worker)
 
-    answer = outsider.report(task, outcome, worker)
+    answer = izenda.report(task, outcome, worker)
 
     assert ok(answer) == {"id": task, "status": status}
     clock.advance(minutes=2)
-    assert outsider.dequeue(worker) is None, "it is not tried again"
-    assert outsider.status(task) == status
-    message = outsider.api.message(task)
+    assert izenda.dequeue(worker) is None, "it is not tried again"
+    assert izenda.status(task) == status
+    message = izenda.api.message(task)
     assert (message["state"], message["reason"]) == ("dead", reason)
 
 
-def test_a_failed_task_is_still_found_in_a_dead_letter_queue(outsider: Outsider) -> None:
-    worker = outsider.register()
-    outsider.dequeue(worker)
-    letters = outsider.api.make_queue("letters")
-    ok(outsider.api.call("PATCH", "/v1/queues/tasks", {"dead_letter_queue": letters}))
-    task = outsider.enqueue()
-    outsider.take(worker)
+def test_a_failed_task_is_still_found_in_a_dead_letter_queue(izenda: IzendaClient) -> None:
+    worker = izenda.register()
+    izenda.dequeue(worker)
+    letters = izenda.api.make_queue("letters")
+    ok(izenda.api.call("PATCH", "/v1/queues/tasks", {"dead_letter_queue": letters}))
+    task = izenda.enqueue()
+    izenda.take(worker)
 
-    outsider.report(task, "Failed", worker)
+    izenda.report(task, "Failed", worker)
 
-    assert outsider.status(task) == "failed"
-    assert_refused(outsider.report(task, "Succeeded", worker), 409, "lease_lost")
+    assert izenda.status(task) == "failed"
+    assert_refused(izenda.report(task, "Succeeded", worker), 409, "lease_lost")
 
 
-def test_the_outcome_is_the_holders_to_tell(outsider: Outsider, clock: ManualClock) -> None:
-    task, holder, other = outsider.enqueue(), outsider.register(), outsider.register()
-    assert_refused(outsider.report(task, "Succeeded", holder), 409, "lease_lost")
-    outsider.take(holder)
+def test_the_outcome_is_the_holders_to_tell(izenda: IzendaClient, clock: ManualClock) -> None:
+    task, holder, other = izenda.enqueue(), izenda.register(), izenda.register()
+    assert_refused(izenda.report(task, "Succeeded", holder), 409, "lease_lost")
+    izenda.take(holder)
 
-    assert_refused(outsider.report(task, "Failed", other), 409, "lease_lost")
-    assert_refused(outsider.report(task, "Failed", NO_SUCH_ID), 409, "worker_gone")
-    assert outsider.status(task) == "processing"
-    ok(outsider.report(task, "Succeeded", holder))
-    assert_refused(outsider.report(task, "Failed", holder), 409, "lease_lost")
-    assert outsider.status(task) == "succeeded"
+    assert_refused(izenda.report(task, "Failed", other), 409, "lease_lost")
+    assert_refused(izenda.report(task, "Failed", NO_SUCH_ID), 409, "worker_gone")
+    assert izenda.status(task) == "processing"
+    ok(izenda.report(task, "Succeeded", holder))
+    assert_refused(izenda.report(task, "Failed", holder), 409, "lease_lost")
+    assert izenda.status(task) == "succeeded"
 
 
 def test_an_outcome_that_comes_after_the_workers_time_changes_nothing(
-    outsider: Outsider, clock: ManualClock, reap: Reap
+    izenda: IzendaClient, clock: ManualClock, reap: Reap
 ) -> None:
-    task, late = outsider.enqueue(), outsider.register()
-    outsider.take(late)
+    task, late = izenda.enqueue(), izenda.register()
+    izenda.take(late)
     clock.advance(minutes=3)
-    assert_refused(outsider.report(task, "Succeeded", late), 409, "worker_gone")
+    assert_refused(izenda.report(task, "Succeeded", late), 409, "worker_gone")
     reap()
-    successor = outsider.register()
-    outsider.take(successor)
+    successor = izenda.register()
+    izenda.take(successor)
 
-    assert_refused(outsider.report(task, "Failed", late), 409, "worker_gone")
+    assert_refused(izenda.report(task, "Failed", late), 409, "worker_gone")
 
-    assert outsider.task(task)["workerId"] == successor
-    ok(outsider.report(task, "Succeeded", successor))
+    assert izenda.task(task)["workerId"] == successor
+    ok(izenda.report(task, "Succeeded", successor))
 
 
 @pytest.mark.parametrize(
@@ -143,41 +143,41 @@ def test_an_outcome_that_comes_after_the_workers_time_changes_nothing(
         ({}, "invalid_request"),
     ],
 )
-def test_nonsense_is_refused(outsider: Outsider, body: dict[str, str], code: str) -> None:
-    task = outsider.enqueue()
+def test_nonsense_is_refused(izenda: IzendaClient, body: dict[str, str], code: str) -> None:
+    task = izenda.enqueue()
 
-    assert_refused(outsider.api.call("POST", f"/v1/tasks/{task}/outcome", body), 400, code)
-    assert_refused(outsider.api.call("POST", "/v1/tasks", {"jobData": "x"}), 400, code)
-    assert_refused(outsider.api.call("POST", "/v1/tasks", {"jobKind": ""}), 400, code)
-    worker = outsider.register()
-    assert_refused(outsider.ask(worker, wait_ms=10**9), 400, code)
-    assert_refused(outsider.ask(worker, kinds=[""]), 400, code)
+    assert_refused(izenda.api.call("POST", f"/v1/tasks/{task}/outcome", body), 400, code)
+    assert_refused(izenda.api.call("POST", "/v1/tasks", {"jobData": "x"}), 400, code)
+    assert_refused(izenda.api.call("POST", "/v1/tasks", {"jobKind": ""}), 400, code)
+    worker = izenda.register()
+    assert_refused(izenda.ask(worker, wait_ms=10**9), 400, code)
+    assert_refused(izenda.ask(worker, kinds=[""]), 400, code)
 
 
-def test_only_tasks_are_found_among_the_tasks(outsider: Outsider) -> None:
-    api, worker = outsider.api, outsider.register()
-    outsider.dequeue(worker)
+def test_only_tasks_are_found_among_the_tasks(izenda: IzendaClient) -> None:
+    api, worker = izenda.api, izenda.register()
+    izenda.dequeue(worker)
     other = api.send(api.make_queue())
 
     for task in (other, NO_SUCH_ID):
         assert_refused(api.call("GET", f"/v1/tasks/{task}"), 404, "message_not_found")
-        assert_refused(outsider.report(task, "Succeeded", worker), 404, "message_not_found")
+        assert_refused(izenda.report(task, "Succeeded", worker), 404, "message_not_found")
 
 
-def test_a_worker_that_drains_is_given_no_more_tasks(outsider: Outsider) -> None:
-    task, worker = outsider.enqueue(), outsider.register()
-    outsider.take(worker)
-    outsider.enqueue()
+def test_a_worker_that_drains_is_given_no_more_tasks(izenda: IzendaClient) -> None:
+    task, worker = izenda.enqueue(), izenda.register()
+    izenda.take(worker)
+    izenda.enqueue()
 
-    ok(outsider.api.call("POST", f"/v1/workers/{worker}/drain"))
+    ok(izenda.api.call("POST", f"/v1/workers/{worker}/drain"))
 
-    assert outsider.dequeue(worker) is None
-    ok(outsider.report(task, "Succeeded", worker))
+    assert izenda.dequeue(worker) is None
+    ok(izenda.report(task, "Succeeded", worker))
 
 
-def test_a_task_tells_how_far_it_is(outsider: Outsider, clock: ManualClock) -> None:
-    task, worker = outsider.enqueue("Report", "e1", "all"), outsider.register()
-    queued = outsider.task(task)
+def test_a_task_tells_how_far_it_is(izenda: IzendaClient, clock: ManualClock) -> None:
+    task, worker = izenda.enqueue("Report", "e1", "all"), izenda.register()
+    queued = izenda.task(task)
     assert queued == {
         "id": task,
         "status": "queued",
@@ -187,103 +187,103 @@ def test_a_task_tells_how_far_it_is(outsider: Outsider, clock: ManualClock) -> N
         "jobEntityId": "e1",
         "jobData": "all",
     }
-    outsider.take(worker)
+    izenda.take(worker)
     progress = {"progress": {"percent": 40}, "workerId": worker}
 
-    ok(outsider.api.call("POST", f"/v1/tasks/{task}/progress", progress))
+    ok(izenda.api.call("POST", f"/v1/tasks/{task}/progress", progress))
 
-    held = outsider.task(task)
+    held = izenda.task(task)
     assert (held["status"], held["progress"]) == ("processing", {"percent": 40})
     assert (held["workerId"], held["attempts"]) == (worker, 1)
-    progress["workerId"] = outsider.register()
-    answer = outsider.api.call("POST", f"/v1/tasks/{task}/progress", progress)
+    progress["workerId"] = izenda.register()
+    answer = izenda.api.call("POST", f"/v1/tasks/{task}/progress", progress)
     assert_refused(answer, 409, "lease_lost")
     clock.advance(seconds=1)
-    outsider.report(task, "Succeeded", worker)
-    done = outsider.task(task)
+    izenda.report(task, "Succeeded", worker)
+    done = izenda.task(task)
     assert (done["status"], done["workerId"]) == ("succeeded", worker)
     assert done["finishedAt"] > done["startedAt"] == held["startedAt"]
 
 
-def test_a_cancelled_task_says_so(outsider: Outsider) -> None:
-    task = outsider.enqueue()
+def test_a_cancelled_task_says_so(izenda: IzendaClient) -> None:
+    task = izenda.enqueue()
 
-    ok(outsider.api.call("POST", f"/v1/messages/{task}/cancel"))
+    ok(izenda.api.call("POST", f"/v1/messages/{task}/cancel"))
 
-    assert outsider.status(task) == "cancelled"
-    assert outsider.dequeue(outsider.register()) is None
+    assert izenda.status(task) == "cancelled"
+    assert izenda.dequeue(izenda.register()) is None
 
 
-def test_what_others_send_to_the_queue_is_a_task_too(outsider: Outsider) -> None:
-    worker = outsider.register()
-    outsider.dequeue(worker)  # creates the queue
-    outsider.api.send("tasks", {"a": [1]}, kind="k")
-    outsider.enqueue(entity=None, data=None)
+def test_what_others_send_to_the_queue_is_a_task_too(izenda: IzendaClient) -> None:
+    worker = izenda.register()
+    izenda.dequeue(worker)  # creates the queue
+    izenda.api.send("tasks", {"a": [1]}, kind="k")
+    izenda.enqueue(entity=None, data=None)
 
-    assert outsider.dequeue(worker)["jobData"] == '{"a":[1]}'
-    given = outsider.dequeue(worker)
+    assert izenda.dequeue(worker)["jobData"] == '{"a":[1]}'
+    given = izenda.dequeue(worker)
     assert (given["jobEntityId"], given["jobData"]) == (None, None)
 
 
 def test_a_worker_waits_for_the_next_task(
-    outsider: Outsider, api: Api, in_background: InBackground
+    izenda: IzendaClient, api: Api, in_background: InBackground
 ) -> None:
-    worker = outsider.register()
+    worker = izenda.register()
     before = waiting_claims(api)
 
-    waiting = in_background(outsider.dequeue, worker, wait_ms=LONG_MS)
+    waiting = in_background(izenda.dequeue, worker, wait_ms=LONG_MS)
     eventually(lambda: waiting_claims(api) == before + 1)
-    task = outsider.enqueue()
+    task = izenda.enqueue()
 
     assert waiting.result(60)["id"] == task
 
 
 def test_who_leaves_while_it_waits_is_given_nothing(
-    outsider: Outsider, api: Api, in_background: InBackground
+    izenda: IzendaClient, api: Api, in_background: InBackground
 ) -> None:
-    worker = outsider.register()
+    worker = izenda.register()
     before = waiting_claims(api)
-    waiting = in_background(outsider.ask, worker, wait_ms=LONG_MS)
+    waiting = in_background(izenda.ask, worker, wait_ms=LONG_MS)
     eventually(lambda: waiting_claims(api) == before + 1)
 
     api.call("DELETE", f"/v1/workers/{worker}")
-    task = outsider.enqueue()
+    task = izenda.enqueue()
 
     assert_refused(waiting.result(60), 409, "worker_gone")
-    assert outsider.task(task)["attempts"] == 0
-    assert outsider.take(outsider.register()) == task
+    assert izenda.task(task)["attempts"] == 0
+    assert izenda.take(izenda.register()) == task
 
 
-def test_a_queued_task_can_be_cancelled(outsider: Outsider) -> None:
-    task, worker = outsider.enqueue(), outsider.register()
+def test_a_queued_task_can_be_cancelled(izenda: IzendaClient) -> None:
+    task, worker = izenda.enqueue(), izenda.register()
 
-    answer = ok(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
+    answer = ok(izenda.api.call("DELETE", f"/v1/tasks/{task}"))
 
     assert answer == {"id": task, "status": "cancelled"}
-    assert outsider.status(task) == "cancelled"
-    assert outsider.dequeue(worker) is None
+    assert izenda.status(task) == "cancelled"
+    assert izenda.dequeue(worker) is None
 
 
-def test_a_task_in_process_can_be_cancelled_and_its_worker_loses_it(outsider: Outsider) -> None:
-    task, worker = outsider.enqueue(), outsider.register()
-    outsider.take(worker)
+def test_a_task_in_process_can_be_cancelled_and_its_worker_loses_it(izenda: IzendaClient) -> None:
+    task, worker = izenda.enqueue(), izenda.register()
+    izenda.take(worker)
 
-    ok(outsider.api.call("DELETE", f"/v1/tasks/{task}"))
+    ok(izenda.api.call("DELETE", f"/v1/tasks/{task}"))
 
-    shown = outsider.task(task)
+    shown = izenda.task(task)
     assert (shown["status"], shown["workerId"]) == ("cancelled", worker)
-    assert_refused(outsider.report(task, "Succeeded", worker), 409, "lease_lost")
-    assert outsider.status(task) == "cancelled"
+    assert_refused(izenda.report(task, "Succeeded", worker), 409, "lease_lost")
+    assert izenda.status(task) == "cancelled"
 
 
-def test_a_task_that_has_ended_or_never_was_cannot_be_cancelled(outsider: Outsider) -> None:
-    task, worker = outsider.enqueue(), outsider.register()
-    outsider.take(worker)
-    ok(outsider.report(task, "Succeeded", worker))
+def test_a_task_that_has_ended_or_never_was_cannot_be_cancelled(izenda: IzendaClient) -> None:
+    task, worker = izenda.enqueue(), izenda.register()
+    izenda.take(worker)
+    ok(izenda.report(task, "Succeeded", worker))
 
-    ended = outsider.api.call("DELETE", f"/v1/tasks/{task}")
-    unknown = outsider.api.call("DELETE", "/v1/tasks/nothing")
+    ended = izenda.api.call("DELETE", f"/v1/tasks/{task}")
+    unknown = izenda.api.call("DELETE", "/v1/tasks/nothing")
 
     assert_refused(ended, 409, "wrong_state")
     assert_refused(unknown, 404, "message_not_found")
-    assert outsider.status(task) == "succeeded"
+    assert izenda.status(task) == "succeeded"

@@ -92,7 +92,7 @@ def test_it_reports_how_its_jobs_ended_before_and_after_they_are_gone(
 def test_a_dead_letter_is_still_a_job_of_the_queue_it_died_in(
     admin: Api, worker: Api, route: str
 ) -> None:
-    letters = admin.make_queue("graveyard")
+    letters = admin.make_queue("dead-letters")
     queue = admin.make_queue("mail", dead_letter_queue=letters)
     job = claimed(admin, queue, route)
     ok(worker.act(job["receipt"], "bury", reason="broken"))

@@ -11,8 +11,8 @@ import pytest
 from penstock import Penstock
 from penstock.edge.embedded_workers import processes_of
 from penstock.settings.workers import WorkersSettings
-from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.driving import APP
+from tests.edge.cli.worker import application
+from tests.edge.cli.worker.driver import APP
 from tests.edge.process import ServerProcess
 from tests.support.waiting import eventually
 
@@ -37,7 +37,7 @@ def test_the_server_runs_the_modules_that_its_settings_name_and_those_that_die_a
 
     log = server.log.read_text()
     assert f"INFO    {server.pid} penstock.workers: workers are ready: {APP}" in log
-    assert f"ERROR   {server.pid} penstock.worker: worker process {child} died" in log
+    assert f"ERROR   {server.pid} penstock.worker: worker process {child} exited:" in log
 
 
 def test_a_process_inside_the_server_is_replaced_at_the_limit_of_the_settings(
@@ -53,7 +53,7 @@ def test_a_process_inside_the_server_is_replaced_at_the_limit_of_the_settings(
 
     log = server.log.read_text()
     assert "replacing this process: jobs finished: 1" in log
-    assert "died" not in log
+    assert "exited:" not in log
 
 
 @pytest.mark.parametrize("settings", [{"workers_modules": APP, "workers_embedded": 0}, {}])
@@ -72,7 +72,7 @@ def test_unless_it_is_said_a_quarter_of_the_cores_work_and_at_least_one(embedded
 
 
 def _send(client: Penstock, seen: Path, text: str) -> None:
-    client.enqueue(shop.write.kind, {"file": str(seen), "text": text}, queue="shop")
+    client.enqueue(application.write.kind, {"file": str(seen), "text": text}, queue="shop")
 
 
 def _lines(seen: Path) -> list[str]:

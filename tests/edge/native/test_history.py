@@ -153,7 +153,7 @@ def test_the_past_of_a_message_lists_its_attempts_and_its_endings(
         (3, "snoozed", "c"),
         (4, "expired", "d"),
     ]
-    assert [a.get("error") for a in past["attempts"]] == ["e", None, None, "the lease ran out"]
+    assert [a.get("error") for a in past["attempts"]] == ["e", None, None, "the lease expired"]
     assert [(e["outcome"], e["attempts"], e["failures"]) for e in past["endings"]] == [
         ("done", 3, 1)
     ]

@@ -21,7 +21,7 @@ from penstock.edge.server.request import Request, Response
 from penstock.edge.server.router import Router
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.settings import Settings
-from penstock.store.commit.ticket import StoreTicket
+from penstock.store.commit.requests import StoreTicket
 from penstock.wiring.broker import open_broker
 
 TIMES = 20

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from penstock.store.commit.session import RequestKind
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws
 
@@ -22,19 +22,16 @@ def asked(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     The server's own duties use `write`, as would an operation in many small steps.
     """
     found: list[str] = []
-    for name in ("send", "claim", "act"):
-        monkeypatch.setattr(server.broker.store, name, noted(server, name, found))
+    store: Any = server.broker.store
+    submit = store._submit
+
+    def note(kind: RequestKind, payload: Any) -> Any:
+        if kind is not RequestKind.WRITE:
+            found.append(kind.name.lower())
+        return submit(kind, payload)
+
+    monkeypatch.setattr(store, "_submit", note)
     return found
-
-
-def noted(server: LiveServer, name: str, found: list[str]) -> Callable[[Any], Any]:
-    ask = getattr(server.broker.store, name)
-
-    def note(what: Any) -> Any:
-        found.append(name)
-        return ask(what)
-
-    return note
 
 
 def receipts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

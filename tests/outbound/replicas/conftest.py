@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -58,6 +59,9 @@ def home(tmp_path: Path) -> Iterator[Path]:
         if start_time(one.pid) == one.start_time or orphans(one.pid, Launch.mark(one.replica)):
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, signal.SIGKILL)
+    for thread in threading.enumerate():  # a closed fleet writes its ledger once more
+        if thread.name == f"penstock-end-of-{FLEET}":
+            thread.join()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Workers that are counted and scaled by programs of the user's."""
+"""Workers that the user's own commands count and scale."""
 
 from __future__ import annotations
 

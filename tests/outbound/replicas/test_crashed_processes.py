@@ -1,4 +1,4 @@
-"""Processes that crash: restarts, pauses that grow, and their end."""
+"""Processes that crash: restarts, growing pauses, and recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers as pods: what is asked of Kubernetes, and what is made of its answers."""
+"""Workers as pods: requests to Kubernetes, and its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are workers: the registry says who is there, who is idle, and who is not ours."""
+"""Processes that are workers: the registry shows which run, which are idle, which are foreign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes across autoscalers: found by the next one, ended or kept at the end."""
+"""Processes across autoscalers: the next one finds them, and stops or keeps them at its exit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot is of one instant, however long it takes and whatever happens meanwhile."""
+"""A snapshot shows one instant, however long it takes and whatever happens meanwhile."""
 
 from __future__ import annotations
 

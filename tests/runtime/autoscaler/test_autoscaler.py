@@ -1,4 +1,4 @@
-"""The autoscaler from tick to tick: it reads, decides, acts, and remembers why."""
+"""The autoscaler from tick to tick: it reads, decides, acts, and records the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of several autoscalers one acts; and fleets come, change and go with their file."""
+"""One of several autoscalers acts; fleets follow changes of their file."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from penstock.domain.errors import (
 from penstock.domain.scaling.recommendation import Replicas, Sample
 from tests.runtime.autoscaler.driver import BUSY, QUIET, AutoscalerDriver, fleet
 from tests.runtime.autoscaler.failures import LOST, recoveries, troubles
-from tests.services.breaking import BreakingStore
+from tests.services.failing_store import FailingStore
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_scaling_that_failed_does_not_cool_down(driver: AutoscalerDriver) -> Non
 def test_a_status_that_could_not_be_stored_is_stored_by_the_next_tick(
     driver: AutoscalerDriver,
 ) -> None:
-    broken = BreakingStore(driver.store_driver.store, "documents", "put")
+    broken = FailingStore(driver.store_driver.store, "documents", "put")
     driver.scaling._store = broken
     driver.start(fleet("mail", min=1))
     with pytest.raises(StoreUnavailable):

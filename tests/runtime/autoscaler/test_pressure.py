@@ -1,4 +1,4 @@
-"""Under pressure: fleets that yield, alerts, open circuits, and room for those worse off."""
+"""Under pressure: fleets that yield, alerts, open circuits, and fleets that make room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pushing through circuits: what is held, what is tried, and what it costs: no attempts."""
+"""Pushing through circuits: what is held and what is tried, without spending attempts."""
 
 from __future__ import annotations
 

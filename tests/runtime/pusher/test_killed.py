@@ -1,4 +1,4 @@
-"""A node that is killed while a backend thinks: the request is sent again, and is the same one."""
+"""A node that is killed while an endpoint works: the same request is sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ten thousand queues: they need neither a thread nor a connection each."""
+"""Ten thousand queues need neither a thread nor a connection each."""
 
 from __future__ import annotations
 

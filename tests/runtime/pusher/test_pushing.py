@@ -1,4 +1,4 @@
-"""Deliveries go out in order, one at a time per queue, and come to their ends."""
+"""Deliveries are pushed in order, one at a time per queue, until they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many queues, few requests at a time: fair, within limits, and without asking too often."""
+"""Many queues, few requests at a time: fair, within limits, and without excess queries."""
 
 from __future__ import annotations
 

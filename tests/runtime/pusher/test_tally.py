@@ -1,4 +1,4 @@
-"""What is counted of what was pushed; on both stores."""
+"""Counts of pushed deliveries, on both stores."""
 
 from __future__ import annotations
 

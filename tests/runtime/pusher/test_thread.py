@@ -1,4 +1,4 @@
-"""The pusher in its own thread, put together as a server does it, against a real backend."""
+"""The pusher in its own thread, wired as in a server, against a real backend."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from penstock.domain.errors import PenstockError, StoreUnavailable, TransactionB
 from penstock.domain.message.lease import Verb
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Acted, Sent
-from penstock.store.commit.session import RequestKind, StoreRequest
+from penstock.store.commit.requests import RequestKind, StoreRequest
 from penstock.store.sqlite import shared_connection as sqlite_plain
 from penstock.store.sqlite.shared_connection import LogMoveTimer
 from penstock.store.sqlite.write_lock import WriteLock

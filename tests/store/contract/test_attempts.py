@@ -1,4 +1,4 @@
-"""Attempts: the record of leases that ended without ending their messages."""
+"""Attempts: the record of leases that did not finish their messages."""
 
 import pytest
 

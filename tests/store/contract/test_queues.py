@@ -1,4 +1,4 @@
-"""Queues: made, changed, removed, made again, listed and counted."""
+"""Queues: created, changed, removed, created again, listed and counted."""
 
 import pytest
 

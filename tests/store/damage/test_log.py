@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def open_and_close(path: Path) -> None:
 
 def places(log: Path) -> list[int]:
     """Everywhere in the header, and in frames at the start, in the middle and at the end."""
-    with LogFile(log) as file:
+    with closing(LogFile(log)) as file:
         frames = (1, file.count // 2, file.count)
         return [*OF_THE_HEADER, *(file.offset(no) + byte for no in frames for byte in OF_A_FRAME)]
 
@@ -59,7 +60,7 @@ def test_a_flipped_bit_anywhere_in_the_log_is_refused_and_nothing_is_touched(
 
 def test_the_refusal_names_the_place_and_what_lies_behind_it(crashed: Path, tmp_path: Path) -> None:
     damaged = copy_of(crashed, tmp_path / "damaged")
-    with LogFile(log_of(damaged)) as file:
+    with closing(LogFile(log_of(damaged))) as file:
         offset, frames = file.offset(file.count // 2), file.count - file.count // 2 + 1
         commits = sum(head.is_commit for head in file.heads(file.count // 2))
     flip(log_of(damaged), offset + 1_000)
@@ -99,7 +100,7 @@ def test_a_lost_sector_among_commits_that_were_not_synced_is_an_ordinary_end(
 ) -> None:
     """The last three are claims or completions: nothing behind them proves a sync."""
     torn = copy_of(crashed, tmp_path / "torn")
-    with LogFile(log_of(torn)) as file:
+    with closing(LogFile(log_of(torn))) as file:
         commits = [head.no for head in file.heads(1) if head.is_commit]
         offset = file.offset(commits[-3] + 1)
     overwrite(log_of(torn), offset + 512, bytes(512))
@@ -109,7 +110,7 @@ def test_a_lost_sector_among_commits_that_were_not_synced_is_an_ordinary_end(
 
 def test_a_lost_sector_in_a_commit_that_was_synced_is_damage(crashed: Path, tmp_path: Path) -> None:
     damaged = copy_of(crashed, tmp_path / "damaged")
-    with LogFile(log_of(damaged)) as file:
+    with closing(LogFile(log_of(damaged))) as file:
         commits = [head.no for head in file.heads(1) if head.is_commit]
         offset = file.offset(commits[-20] + 1)
     overwrite(log_of(damaged), offset + 512, random.Random(1).randbytes(512))
@@ -161,7 +162,7 @@ def test_a_loss_that_leaves_an_inconsistent_store_is_not_accepted(
     ask(live, "PRAGMA wal_checkpoint(PASSIVE)")
     shutil.copyfile(live, damaged)
     store.close()
-    with LogFile(log_of(damaged)) as file:
+    with closing(LogFile(log_of(damaged))) as file:
         second = [head.no for head in file.heads(1) if head.is_commit][1]
         flip(log_of(damaged), file.offset(second) + 500)
     before = log_of(damaged).read_bytes()

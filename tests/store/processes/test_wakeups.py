@@ -11,7 +11,8 @@ import pytest
 
 from penstock.domain.queue.queue import Queue
 from penstock.ports.ticket import Wakeups
-from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
+from penstock.store.commit.requests import RequestKind, StoreRequest
+from penstock.store.commit.session import SqlSession
 from penstock.store.sqlite import wakeups as sqlite_wakeups
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.sqlite.shared_connection import LogMoveTimer, PlainSqliteDatabase

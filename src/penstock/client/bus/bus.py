@@ -208,7 +208,9 @@ class BusMixin(ABC):
             if (before.topic, before.name) != (wanted.topic, wanted.name):
                 raise InvalidRequest(f"two subscriptions would share the queue {queue!r}")
             if before.dispatch is not wanted.dispatch:
-                raise InvalidRequest(f"subscription {wanted.name!r} is {before.dispatch} elsewhere")
+                raise InvalidRequest(
+                    f"subscription {wanted.name!r} already has dispatch {before.dispatch}"
+                )
             everything = not before.kinds or not wanted.kinds
             kinds = () if everything else tuple(dict.fromkeys(before.kinds + wanted.kinds))
             wanted = msgspec.structs.replace(wanted, kinds=kinds)
@@ -279,7 +281,7 @@ def _dispatch(given: Dispatch | str) -> Dispatch:
     try:
         return Dispatch(given)
     except ValueError:
-        raise InvalidRequest(f"dispatch is shared or sticky, not {given!r}") from None
+        raise InvalidRequest(f"dispatch must be shared or sticky, not {given!r}") from None
 
 
 def _event(job: Current) -> Event:

@@ -165,7 +165,9 @@ class QueueListener:
 def _check_giving_up(name: str, settings: ListenerSettings) -> None:
     attempts, retry = settings.get("attempts"), settings.get("retry")
     if attempts is not None and isinstance(retry, RetrySchedule):
-        raise InvalidRequest(f"handler {name!r}: a RetrySchedule says how many attempts there are")
+        raise InvalidRequest(
+            f"handler {name!r}: a RetrySchedule sets the number of attempts; leave attempts= out"
+        )
     if attempts is not None and not 1 <= attempts <= 1_000_000:
         raise InvalidRequest(f"handler {name!r}: attempts must be from 1 to 1000000")
     if settings.get("on_exhausted") and attempts is None and not isinstance(retry, RetrySchedule):

@@ -225,7 +225,7 @@ class NotificationQueue:
         **tags: Unpack[TagOptions],
     ) -> Find:
         if which not in get_args(Which):
-            raise InvalidRequest(f"which is future, leased or live, not {which!r}")
+            raise InvalidRequest(f"which must be future, leased or live, not {which!r}")
         return Find(
             which=which,
             due_from=due_from,

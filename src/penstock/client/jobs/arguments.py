@@ -61,12 +61,12 @@ class Arguments:
             if name in given and not _is_json(given[name]):
                 if _has_big_integer(given[name]):
                     raise InvalidRequest(
-                        f"job {self._kind!r}: argument {name!r} is {given[name]!r}: integers go "
-                        "from -2**63 to 2**64-1; pass larger ones as text"
+                        f"job {self._kind!r}: argument {name!r} is {given[name]!r}: integers must "
+                        "be from -2**63 to 2**64-1; pass larger ones as text"
                     )
                 raise InvalidRequest(
                     f"job {self._kind!r}: argument {name!r} has no annotation, "
-                    f"so it takes plain JSON and not {given[name]!r}"
+                    f"so it accepts only plain JSON, not {given[name]!r}"
                 )
         try:
             body = _encoder.encode(given)
@@ -143,7 +143,7 @@ class Arguments:
             unfit = str(error)
         if unfit is not None:
             raise InvalidRequest(
-                f"job {self._kind!r}: parameter {name!r} cannot be kept as JSON: {unfit}"
+                f"job {self._kind!r}: parameter {name!r} cannot be stored as JSON: {unfit}"
             )
         return hint
 

@@ -93,7 +93,7 @@ class Current:
         if fraction is not None and not (is_number and 0 <= fraction <= 1):
             raise InvalidRequest(f"progress is a fraction from 0 to 1, not {fraction!r}")
         if note is not None and not isinstance(note, str):
-            raise InvalidRequest(f"note takes a text, not {note!r}")
+            raise InvalidRequest(f"note must be text, not {note!r}")
         given = {"fraction": fraction, "note": note}
         fields = {name: value for name, value in given.items() if value is not None}
         progress = msgspec.json.encode(fields).decode()
@@ -123,7 +123,7 @@ def current() -> Current:
     try:
         return _current.get()
     except LookupError:
-        raise InvalidRequest("no job runs here: current() is for handlers") from None
+        raise InvalidRequest("no job is running here: call current() in a handler") from None
 
 
 def running_job_label() -> tuple[str, str | None] | None:

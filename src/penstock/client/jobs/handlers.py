@@ -128,7 +128,8 @@ class JobHandlers:
         before = self._jobs.get(job.kind)
         if before is not None and _place(before) != _place(job):
             raise InvalidRequest(
-                f"job {job.kind!r} exists already, in {_place(before)}: give one of them a kind"
+                f"job {job.kind!r} is already declared in {_place(before)}: give one of them "
+                "another kind"
             )
         self._jobs[job.kind] = job
 

@@ -41,7 +41,7 @@ class JobListOptions(TypedDict, total=False):
     state: State | str | None
     tag: str | None
     limit: int  # default: 100
-    cursor: str | None  # `next` of the page before
+    cursor: str | None  # `next` of the previous page
 
 
 class Jobs:
@@ -236,5 +236,7 @@ def _id_of(job: AnyJob) -> str:
     if isinstance(job, Enqueued):
         return job.id
     if not isinstance(job, str):
-        raise InvalidRequest(f"a job is named by its id or by what enqueue returned, not {job!r}")
+        raise InvalidRequest(
+            f"name a job by its id or by the value that enqueue returned, not {job!r}"
+        )
     return job

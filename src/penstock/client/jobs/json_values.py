@@ -17,7 +17,7 @@ def write_model(value: Any) -> object:
     """An encoding hook for types that msgspec does not know."""
     if is_model(type(value)):
         return value.model_dump(mode="json")
-    raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
+    raise TypeError(f"a {type(value).__name__} cannot be stored as JSON")
 
 
 def read_model(kind: Any, value: object) -> Any:
@@ -34,4 +34,4 @@ def json_of(body: object) -> str:
     try:
         return _encoder.encode(body).decode()
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidRequest(f"the body cannot be kept as JSON: {error}") from None
+        raise InvalidRequest(f"the body cannot be stored as JSON: {error}") from None

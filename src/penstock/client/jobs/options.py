@@ -75,7 +75,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "dedup_key": _TEXT,
     "route": _TEXT,
     "trace": _TEXT,
-    "attributes": ((dict,), "a dict of texts"),
+    "attributes": ((dict,), "a dict of strings"),
 }
 
 
@@ -145,7 +145,7 @@ def texts(name: str, value: object) -> tuple[str, ...]:
         found = tuple(value)
         if all(isinstance(text, str) for text in found):
             return found
-    raise InvalidRequest(f"{name} takes a sequence of texts, not {value!r}")
+    raise InvalidRequest(f"{name} takes a sequence of strings, not {value!r}")
 
 
 def instant(name: str, value: object) -> int:

@@ -69,7 +69,7 @@ def rhythm_of(cron: str | None, given: RecurrenceOptions) -> Rhythm:
     """Build the rhythm; raises InvalidRequest."""
     every = given.get("every")
     if (cron is None) == (every is None):
-        raise InvalidRequest("recurring work has a cron expression or every=, one of them")
+        raise InvalidRequest("recurring work needs either a cron expression or every=")
     if every is not None:
         return FixedInterval(as_ms("every", every))
     return Cron(cron or "", given.get("zone", "UTC"))
@@ -78,7 +78,7 @@ def rhythm_of(cron: str | None, given: RecurrenceOptions) -> Rhythm:
 def recurrence_of(job: SchedulableJob, rhythm: Rhythm, given: RecurrenceOptions) -> Recurrence:
     """Raises InvalidRequest for an invalid rhythm, policies or arguments."""
     if not hasattr(job, "named"):
-        raise InvalidRequest("recurring work is a job: @app.recurring stands above @app.job")
+        raise InvalidRequest("@app.recurring needs a job: put it above @app.job")
     resolved, draft = job.named(given.get("arguments", {}), {})
     wanted = NewRecurring(
         queue=resolved.queue,

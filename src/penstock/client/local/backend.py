@@ -130,24 +130,19 @@ class LocalBackend(Backend):
         subscriptions: Sequence[DeclaredSubscription],
     ) -> Work[list[Published]]:
         bus = self.broker.bus
-        publish = bus.publishing(topic, drafts, node=node, makes_topic=True)
-        subscribe = [
-            (
-                declared,
-                self._creation(declared.queue, declared.settings),
-                bus.subscribing(
-                    declared.topic, declared.name, kinds=declared.kinds, dispatch=declared.dispatch
-                ),
-            )
-            for declared in subscriptions
-        ]
+        publish = bus.publish(topic, drafts, node=node, makes_topic=True)
 
         def do(session: Session) -> list[Published]:
-            for declared, create_queue, create_subscription in subscribe:
+            for declared in subscriptions:
                 if not _is_subscribed(session, declared):
-                    create_queue(session)
-                    create_subscription(session)
-            return [Published.of(one) for one in publish(session)]
+                    self._creation(declared.queue, declared.settings)(session)
+                    bus.subscribe(
+                        declared.topic,
+                        declared.name,
+                        kinds=declared.kinds,
+                        dispatch=declared.dispatch,
+                    ).within(session)
+            return [Published.of(one) for one in publish.within(session)]
 
         return write(self.broker.store, do)
 

@@ -1,4 +1,4 @@
-"""A backend that is opened at its first use, and anew in a forked child."""
+"""A backend that is opened at its first use, and again in a forked child."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Transport(Channel):
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidRequest(
-                f"a server is named like http://127.0.0.1:7654, not {quoted_url(url)}"
+                f"the URL of a server looks like http://127.0.0.1:7654, not {quoted_url(url)}"
             )
         self.url = url
         self._host, self._port = parts.hostname, parts.port
@@ -190,7 +190,7 @@ class Transport(Channel):
             error = _errors.decode(answer.body).error
         except msgspec.DecodeError:
             return PenstockError(
-                f"{self.url} answered {answer.status}, but not as a Penstock server"
+                f"{self.url} answered {answer.status}, but not with an error of Penstock"
             )
         return refusal(error.code, error.message)
 

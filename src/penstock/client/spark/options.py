@@ -65,7 +65,7 @@ def readable(options: SparkOptions) -> SparkOptions:
 
 def streamable(options: SparkOptions) -> SparkOptions:
     if options.table == MESSAGES:
-        raise InvalidRequest("messages come and go: only what stays can be read as a stream")
+        raise InvalidRequest("the table messages cannot be read as a stream: its rows change")
     return readable(options)
 
 
@@ -83,7 +83,7 @@ def _read(name: str, text: str) -> dict[str, object]:
     field = known.get(name.replace("_", "").lower())
     if field is None:
         if name.lower() == "path":  # added by Spark if load or save was given a path
-            raise InvalidRequest("penstock has no path; say .option('url', …).load()")
+            raise InvalidRequest("the format penstock takes no path; use .option('url', …).load()")
         close = get_close_matches(name.lower(), known, n=1)
         hint = f"; did you mean {known[close[0]]!r}?" if close else ""
         raise InvalidRequest(f"penstock has no option {name!r}{hint}")

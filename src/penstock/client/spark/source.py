@@ -35,5 +35,5 @@ class PenstockSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:
-            raise InvalidRequest("messages are sent, none is replaced: say .mode('append')")
+            raise InvalidRequest("rows can only be appended: use .mode('append')")
         return Writer(writable(read(self.options)), schema)

@@ -55,16 +55,16 @@ def refuse_unfit(options: SparkOptions, schema: StructType) -> None:
     names = {field.name for field in schema}
     known = {*_TEXTS, *_NUMBERS, *_OTHERS, options.key}
     if unknown := sorted(names - known):
-        raise InvalidRequest(f"there is no place for column {unknown[0]!r}; known: {sorted(known)}")
+        raise InvalidRequest(f"unknown column {unknown[0]!r}; known: {sorted(known)}")
     if "body" not in names:
         raise InvalidRequest("a column body is missing: the JSON text of each message")
     if options.key not in names:
         raise InvalidRequest(
-            f"a column {options.key!r} is missing, whose value makes each row one message; name "
-            "another with .option('key', …)"
+            f"the column {options.key!r}, which identifies each message, is missing; name "
+            "another one with .option('key', …)"
         )
     if "queue" not in names and options.queue is None:
-        raise InvalidRequest("say where to: a column queue, or .option('queue', …)")
+        raise InvalidRequest("no queue is named: add a column queue, or use .option('queue', …)")
     for field in schema:
         wanted = LongType() if field.name in _NUMBERS else StringType()
         is_number = field.dataType.typeName() in ("integer", "long", "short", "byte")
@@ -81,7 +81,7 @@ def _chunks(rows: Sequence[Row], options: SparkOptions) -> Iterator[tuple[str, l
     """Batches by queue, in the order of the rows."""
     for queue, group in groupby(rows, key=lambda row: row.get("queue") or options.queue):
         if not isinstance(queue, str):
-            raise InvalidRequest("a row has no queue, and no option says where it goes")
+            raise InvalidRequest("a row has no queue, and the option queue is not set")
         drafts = [draft_of(row, options) for row in group]
         for first in range(0, len(drafts), options.batch_rows):
             yield queue, drafts[first : first + options.batch_rows]

@@ -23,13 +23,13 @@ ErrorThreshold = Annotated[int, about("The share of failures that opens a circui
 EntriesMaxAge = Annotated[int, about("The age at which a sample no longer counts.")]
 MinSamples = Annotated[int, about("A circuit with fewer samples does not open.")]
 MaxSamples = Annotated[int, about("How many samples of each outcome are kept.")]
-MinOpen = Annotated[int, about("How long a circuit stays open at least.")]
+MinOpen = Annotated[int, about("The minimum time that a circuit stays open.")]
 OpenGrowth = Annotated[
     float, about("Growth factor of the time a circuit stays open, per failed probe.")
 ]
 MaxOpen = Annotated[int, about("The longest time that open_growth keeps a circuit open.")]
 SlowCall = Annotated[
-    int | None, about("An answer that takes this long counts as a failure; null: none.")
+    int | None, about("A response that takes this long counts as a failure; null: never.")
 ]
 SingleProbe = Annotated[bool, about("Try one request at a time while a circuit is half-open.")]
 
@@ -61,9 +61,9 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     unlock_growth: Annotated[
         float, about("Growth factor of queues released per run of unlock_queues.")
     ] = 1.0
-    max_unlocks: Annotated[int, about("The most queues that unlock_growth releases per run.")] = (
-        1_000
-    )
+    max_unlocks: Annotated[
+        int, about("The maximum number of queues that unlock_growth releases per run.")
+    ] = 1_000
     min_open_ms: MinOpen = 0
     open_growth: OpenGrowth = 1.0
     max_open_ms: MaxOpen = HOUR

@@ -88,7 +88,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise InvalidRequest(f"{twin[:200]!r} is there twice")
+        raise InvalidRequest(f"{twin[:200]!r} occurs twice")
     return found
 
 

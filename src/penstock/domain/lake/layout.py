@@ -84,7 +84,7 @@ def _bool(name: str, meaning: str) -> LakeColumn:
 
 _MESSAGE_NO = _long("message_no", "number of the message: dense, never reused; group by this one")
 _ID = _text("id", "id of the message (UUIDv7)")
-_QUEUE_NO = _long("queue_no", "number of the queue; another queue of the same name has another")
+_QUEUE_NO = _long("queue_no", "number of the queue; a later queue of the same name has its own")
 _QUEUE = _text("queue", "name of the queue", repeats=True)
 _LABELS = (
     _text_or_null("kind", "picks the handler", repeats=True),
@@ -94,10 +94,10 @@ _LABELS = (
     _text_or_null("group_key", "group, which is ordered or limited", repeats=True),
     _int("priority", "smaller goes first"),
 )
-_ROUTE = _text_or_null("route", "where it belongs, as its sender says", repeats=True)
+_ROUTE = _text_or_null("route", "the route that its sender set", repeats=True)
 _CONTENT = (
-    _text_or_null("body", "JSON text; null: it is not kept any more"),
-    _text_or_null("attributes", "texts beside the body, as a JSON object"),
+    _text_or_null("body", "JSON text; null: no longer kept"),
+    _text_or_null("attributes", "strings stored with the body, as a JSON object"),
     _text_or_null("trace", "trace context of the sender"),
 )
 
@@ -116,25 +116,25 @@ HISTORY = LakeTable(
         _text_or_null("reason", "why it is dead or cancelled", repeats=True),
         *_LABELS,
         _long("sent_at", "when it was sent"),
-        _long("due_at", "when it fell due; of one that was held: when its last lease would end"),
+        _long("due_at", "when it fell due; if it ended under a lease: when that would expire"),
         _long_or_null("first_leased_at", "first claim"),
         _long_or_null("leased_at", "last claim"),
         _long("finished_at", "when it ended"),
         _int("attempts", "claims that count"),
         _int("failures", "attempts that failed"),
-        _int("crashes", "workers that died with it"),
+        _int("crashes", "worker crashes while it ran"),
         _int("lease_no", "number of its last lease"),
-        _text_or_null("leased_by", "the worker that had it last", repeats=True),
-        _text_or_null("last_error", "what was wrong last", repeats=True),
+        _text_or_null("leased_by", "the last lease holder", repeats=True),
+        _text_or_null("last_error", "its last error", repeats=True),
         _long("size", "bytes of the body"),
         _ROUTE,
-        _text_or_null("held_key", "the dedup key that it held until it ended"),
+        _text_or_null("held_key", "its dedup key, if it was taken until the message ended"),
     ),
 )
 
 BODIES = LakeTable(
     name="bodies",
-    meaning="what the messages of history said; the file of the same name has the same rows",
+    meaning="bodies of the messages in history; the file of the same numbers has the same messages",
     number="history_no",
     instant="finished_at",
     columns=(
@@ -161,21 +161,21 @@ ATTEMPTS = LakeTable(
         _text("outcome", "failed, expired, released, snoozed, timed_out, crashed", repeats=True),
         _long_or_null("leased_at", "when it was claimed"),
         _long("ended_at", "when the lease ended"),
-        _text_or_null("leased_by", "the worker that had it", repeats=True),
-        _text_or_null("error", "what was wrong", repeats=True),
+        _text_or_null("leased_by", "the lease holder", repeats=True),
+        _text_or_null("error", "its error", repeats=True),
     ),
 )
 
 FACTS = LakeTable(
     name="facts",
-    meaning="what happened that is not about one message: circuits, workers, scaling",
+    meaning="events that do not concern a single message: circuits, workers, scaling",
     number="fact_no",
     instant="at",
     columns=(
         _long("fact_no", "number of the fact"),
         _long("at", "when it happened"),
         _text("kind", "what happened", repeats=True),
-        _text("subject", "to whom: an id or a name", repeats=True),
+        _text("subject", "what it happened to: an id or a name", repeats=True),
         _text("data", "the rest, as a JSON object"),
     ),
 )
@@ -183,8 +183,8 @@ FACTS = LakeTable(
 BACKLOG = LakeTable(
     name="backlog",
     meaning=(
-        "the counters of a queue, each minute; no row: empty, and nothing has happened since the "
-        "row before"
+        "the counters of a queue, each minute; a minute without a row: the queue was empty, and "
+        "nothing has happened since the row before"
     ),
     number="sample_no",
     instant="at",
@@ -196,8 +196,8 @@ BACKLOG = LakeTable(
         _long("waiting", "not due yet"),
         _long("ready", "due and not leased"),
         _long("leased", "leased"),
-        _long("dead", "dead, at rest in this queue"),
-        _long("sent_total", "arrivals since the queue was made: sends, redrives, dead letters"),
+        _long("dead", "dead, in this queue"),
+        _long("sent_total", "arrivals since the queue was created: sends, redrives, dead letters"),
         _long("done_total", "ended as done"),
         _long("dead_total", "ended as dead"),
         _long("cancelled_total", "ended as cancelled"),
@@ -208,14 +208,14 @@ BACKLOG = LakeTable(
 )
 
 _SNAPSHOT_COLUMNS = (
-    _long("taken_at", "the instant the snapshot is of"),
+    _long("taken_at", "the instant that the snapshot shows"),
     _QUEUE_NO,
     _QUEUE,
 )
 
 SNAPSHOTS = LakeTable(
     name="snapshots",
-    meaning="consistent snapshots of all messages that have not ended, and of the dead at rest",
+    meaning="consistent snapshots of all messages that have not ended, including dead ones",
     number="message_no",
     instant="taken_at",
     of_snapshots=True,
@@ -227,23 +227,23 @@ SNAPSHOTS = LakeTable(
         *_LABELS,
         _long("order_no", "place in the queue"),
         _long("sent_at", "when it was sent"),
-        _long("due_at", "when it may be claimed; of a leased one: when its lease runs out"),
+        _long("due_at", "when it may be claimed; if it is leased: when its lease expires"),
         _long_or_null("expires_at", "when it expires unclaimed"),
         _long_or_null("first_leased_at", "first claim"),
         _long_or_null("leased_at", "last claim"),
-        _text_or_null("leased_by", "the worker that has it or had it last", repeats=True),
+        _text_or_null("leased_by", "the current or last lease holder", repeats=True),
         _int("attempts", "claims that count"),
-        _int_or_null("max_attempts", "its own limit, in place of the queue's"),
+        _int_or_null("max_attempts", "its own limit, which overrides the queue's"),
         _int("failures", "attempts that failed"),
-        _int("crashes", "workers that died with it"),
+        _int("crashes", "worker crashes while it ran"),
         _int("lease_no", "number of its last lease"),
-        _text_or_null("last_error", "what was wrong last", repeats=True),
+        _text_or_null("last_error", "its last error", repeats=True),
         _text_or_null("dead_from", "the queue it died in, if this is a dead-letter queue"),
         _text_or_null("reason", "why it died", repeats=True),
         _text_or_null("dedup_key", "its dedup key"),
-        _text_or_null("dedup_until", "how long it holds the key: claimed or ended", repeats=True),
+        _text_or_null("dedup_until", "until when the key is taken: claimed or ended", repeats=True),
         _long_or_null("timeout_ms", "how long one attempt may take"),
-        _bool("retries_timeouts", "whether an attempt that took too long is tried again"),
+        _bool("retries_timeouts", "whether an attempt that took too long is retried"),
         _ROUTE,
         _long("size", "bytes of the body"),
         *_CONTENT,
@@ -260,7 +260,7 @@ QUEUES = LakeTable(
         *_SNAPSHOT_COLUMNS,
         _text("settings", "as a JSON object"),
         _bool("is_paused", "whether an operator has stopped claims"),
-        _long("created_at", "when it was made"),
+        _long("created_at", "when it was created"),
     ),
 )
 

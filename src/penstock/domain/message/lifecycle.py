@@ -49,9 +49,9 @@ EXPIRED = "expired"
 PURGED = "purged"
 TIMED_OUT = "timed_out"
 QUARANTINED = "quarantined"
-LEASE_EXPIRED = "the lease ran out"
+LEASE_EXPIRED = "the lease expired"
 TOOK_TOO_LONG = "the attempt took too long"
-WORKER_DIED = "the worker died with it"
+WORKER_DIED = "the worker crashed"
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -91,11 +91,11 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     timeout_ms: int | None = None  # how long one attempt may take
     retries_timeouts: bool = False  # False: the message dies when an attempt times out
     started_at: int | None = None  # when the holder began to work, if later than the claim
-    crashes: int = 0  # workers that died while they held it
+    crashes: int = 0  # workers that crashed while they had leased it
     dedup_until: DedupUntil | None = None  # None: the time window, or it no longer holds its key
     progress: str | None = None  # JSON text that the holder reported in this attempt
     route: str | None = None  # workers check this circuit before they run the job; claims ignore it
-    turn: int = NO_POSITION  # in a fair queue: its position, which sorts before order_no
+    fair_position: int = NO_POSITION  # in a fair queue; sorts before order_no
     gate: int = NO_GATE  # where groups are limited: ADMITTED or HELD_BACK
 
 
@@ -268,7 +268,7 @@ def extend(
 def expire_lease(message: Message, queue: Queue, *, now: int) -> Message:
     """The holder is gone: redeliver at once, or bury if that was the last attempt."""
     if message.state is not State.LEASED or message.due_at > now:
-        raise WrongState(f"the lease on message {message.id} has not run out")
+        raise WrongState(f"the lease on message {message.id} has not expired")
     if _is_exhausted(message, queue):
         return replace(message, state=State.DEAD, reason=EXHAUSTED, last_error=LEASE_EXPIRED)
     return _return(message, queue, now=now, delay_ms=0)

@@ -29,9 +29,9 @@ class Exponential(
     """`first_ms * factor**(failures-1)`, at most `max_ms`, spread by ± `jitter` (a share of it)."""
 
     first_ms: Annotated[int, about("The wait after the first failure.")] = SECOND
-    factor: Annotated[float, about("How much longer each wait is than the last.")] = 2.0
+    factor: Annotated[float, about("The growth factor from one wait to the next.")] = 2.0
     max_ms: Annotated[int, about("The longest wait.")] = HOUR
-    jitter: Annotated[float, about("The share by which a wait varies at random, up and down.")] = (
+    jitter: Annotated[float, about("The fraction by which a wait varies randomly, up or down.")] = (
         0.2
     )
 

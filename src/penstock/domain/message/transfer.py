@@ -12,7 +12,7 @@ from penstock.domain.queue.queue import Queue
 
 
 def redrive(message: Message, target: Queue, *, now: int) -> Message:
-    """Start anew in `target`: behind all queued messages, with all attempts left."""
+    """Start over in `target`: behind all queued messages, with all attempts left."""
     if message.state is not State.DEAD and (
         message.state not in QUEUED or message.dead_from is None
     ):
@@ -21,7 +21,7 @@ def redrive(message: Message, target: Queue, *, now: int) -> Message:
 
 
 def move(message: Message, target: Queue, *, now: int) -> Message:
-    """Move to another queue: a dead message starts anew, a queued one arrives as if sent there.
+    """Move to another queue: a dead message starts over, a queued one arrives as if sent there.
 
     A queued message keeps its expiry, unless `target` has a shorter retention.
     """
@@ -59,6 +59,6 @@ def _moved(message: Message, target: Queue, *, now: int) -> Message:
         failures=0,
         crashes=0,
         dedup_until=None,  # its key belonged to the previous queue
-        turn=NO_POSITION,
+        fair_position=NO_POSITION,
         gate=NO_GATE,
     )

@@ -116,14 +116,14 @@ def choose_step(from_at: int, to_at: int, step_ms: int | None = None) -> int:
         fitting = (step for step in _STEPS if (to_at - from_at) / step <= MAX_POINTS)
         step_ms = next(fitting, None)
         if step_ms is None:
-            raise InvalidRequest("from and to are too far from each other")
+            raise InvalidRequest("from and to are too far apart")
         return step_ms
     if step_ms < MINUTE or step_ms % MINUTE:
         raise InvalidRequest(f"step_ms must be a multiple of 60000, not {step_ms}")
     if step_ms > MAX_STEP_MS:
         raise InvalidRequest(f"step_ms must be at most {MAX_STEP_MS}, not {step_ms}")
     if (to_at - from_at) / step_ms > MAX_POINTS:
-        raise InvalidRequest(f"this would be more than {MAX_POINTS} points; take longer steps")
+        raise InvalidRequest(f"this would be more than {MAX_POINTS} points; use a larger step_ms")
     return step_ms
 
 

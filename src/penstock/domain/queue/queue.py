@@ -96,7 +96,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ] = Ordering.STANDARD
     redelivery: Annotated[
         Redelivery,
-        about("Where a message that comes back is put: at its old place or at the back."),
+        about("Where a message that is ready again is put: at its old place or at the back."),
     ] = Redelivery.FRONT
     backoff: Annotated[
         retry.Backoff, about("How long a failed message waits before it can be claimed again.")
@@ -105,7 +105,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         int | None, about("The largest body accepted; null: the server's limit.")
     ] = None
     max_messages: Annotated[
-        int | None, about("How many messages the queue holds at most; null: no limit.")
+        int | None, about("The maximum number of messages in the queue; null: no limit.")
     ] = None
     dedup_window_ms: Annotated[int, about("How long a dedup key is remembered.")] = 5 * MINUTE
     dedup_by_content: Annotated[
@@ -115,11 +115,11 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         DedupScope, about("Among which messages a dedup key must be unique.")
     ] = DedupScope.QUEUE
     wait_ms: Annotated[
-        int | None, about("How long a claim waits that names no time; null: it does not wait.")
+        int | None, about("How long a claim without its own `wait_ms` waits; null: not at all.")
     ] = None
     labels: Annotated[dict[str, str], about("Labels of the queue, for people.")] = {}
     annotations: Annotated[
-        dict[str, str], about("Texts that the server's other protocols keep with the queue.")
+        dict[str, str], about("Strings that other protocols of the server store with the queue.")
     ] = {}
     max_crashes: Annotated[
         int | None, about("After how many crashed workers a message dies; null: never.")

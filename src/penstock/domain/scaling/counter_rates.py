@@ -8,7 +8,7 @@ _SHORTEST_MS = 500  # over a shorter time a rate is meaningless
 
 
 class Measured(msgspec.Struct, frozen=True):
-    counted: object  # the owner of the counters; a new owner starts anew
+    counted: object  # the owner of the counters; a new owner starts over
     at: int
     consumed: int
     sent: int

@@ -86,7 +86,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     because: Annotated[str | None, about("Why the analyser recommended it.")] = None
     inputs: Annotated[
-        Inputs | None, about("What the recommendation is based on; null: the run ended before.")
+        Inputs | None, about("What the recommendation is based on; null: there was none.")
     ] = None
 
     @property

@@ -58,10 +58,10 @@ def check_limits(limits: PressureLimits) -> PressureLimits:
     for name in ("memory_percent", "yield_orders"):
         one, two, three = getattr(limits, name)
         if not one <= two <= three:
-            raise FleetsRefused(f"pressure.{name} must not get smaller from level to level")
+            raise FleetsRefused(f"pressure.{name} must not decrease from level to level")
     one, two, three = limits.disk_free_mb
     if not one >= two >= three:
-        raise FleetsRefused("pressure.disk_free_mb must not get greater from level to level")
+        raise FleetsRefused("pressure.disk_free_mb must not increase from level to level")
     return limits
 
 

@@ -22,8 +22,8 @@ from penstock.domain.limits import DAY, HOUR, MINUTE
 # and the most by which a due date is early if the mark is ahead.
 MAX_CARRY_MS = 5 * MINUTE
 
-# The store cannot tell a delay from a due date: both are kept as an instant.  A wait of up to an
-# hour is taken for a delay (SQS allows 15 minutes) and moves with the time; a longer one stays.
+# The store cannot distinguish a delay from a due date: both are stored as an instant.  A wait of up
+# to an hour is taken for a delay (SQS allows 15 minutes) and is shifted; a longer one stays.
 LONGEST_DELAY_MS = HOUR
 
 # 2025-01-01.  A wall clock before this was never set (it shows 1970 or 2000): trust the mark.

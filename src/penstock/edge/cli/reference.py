@@ -14,7 +14,7 @@ from penstock.edge.cli.main import overview
 from penstock.edge.cli.registry import ENTRIES, load, parser_of
 from penstock.settings.text import markdown_table
 
-BEGIN, END = "<!-- made from the code: begin -->\n", "<!-- made from the code: end -->\n"
+BEGIN, END = "<!-- generated from the code: begin -->\n", "<!-- generated from the code: end -->\n"
 
 _INTRODUCTION = """\
 # The command line
@@ -26,8 +26,8 @@ open the store that `--store` names. This page is generated from `--help`.
 
 - With `--json` every command prints JSON, one document per line, and nothing else on standard
   output.
-- Every flag has an environment variable; a flag wins over it. Variables that hold lists are
-  separated by commas, switches are `true` or `false`.
+- Every flag has an environment variable; a flag takes precedence. Lists in variables are
+  separated by commas; switches are `true` or `false`.
 - Durations are written `500ms`, `30s`, `5m`, `12h`, `7d` or `1h30m`; sizes `64KiB` or `1MiB`;
   instants as ISO 8601, in UTC unless they have an offset.
 - Errors are one line on standard error, `penstock: text (code)`, with the codes of the

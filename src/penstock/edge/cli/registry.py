@@ -37,7 +37,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "messages show": "show one message and its history",
             "messages complete": "mark unclaimed messages as done",
             "messages cancel": "cancel messages, with --running also leased ones",
-            "messages bury": "move messages to the dead-letter queue",
+            "messages bury": "mark messages as dead, or move them to the dead-letter queue",
             "messages redrive": "send dead messages back to be handled again",
             "messages reschedule": "change the due date of a message",
             "messages bulk": "act on all matching messages of a queue",

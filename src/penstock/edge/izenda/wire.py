@@ -173,7 +173,7 @@ CANCEL = delete(
 DEQUEUE = post(
     "dequeueTask",
     "/v1/workers/{worker}/dequeue",
-    "Give the worker its oldest eligible task, or null.",
+    "Dequeue the oldest task that the worker may take, or null.",
     TaskOut | None,
     role=Role.CONSUME,
     request=NextTaskIn,

@@ -104,7 +104,7 @@ class App:
 
     def _check_access(self, request: Request, route: HttpRoute) -> None:
         if self.is_closing and (route.role is not None or route.refuse is not None):
-            raise ShuttingDown("this node is shutting down; try again or ask another node")
+            raise ShuttingDown("this node is shutting down; try again or use another node")
         headers = request.headers
         if not self._keyring.is_needed:
             self._check_host(headers.get(b"host", b""))

@@ -80,7 +80,7 @@ class HttpServer:
             await asyncio.sleep(SWEEP_SECONDS)
             self._set_date()
             self._traffic.sweep()
-            part.moved()
+            part.moves += 1
 
     def _set_date(self) -> None:
         self._traffic.date = formatdate(self._clock.now() / 1000, usegmt=True).encode()

@@ -200,7 +200,7 @@ def _respond_later(
     def done(task: asyncio.Task[Response]) -> None:
         _tasks.discard(task)
         if task.cancelled():
-            closing = ShuttingDown("this node is shutting down; ask another or again")
+            closing = ShuttingDown("this node is shutting down; try again or use another node")
             respond(_refusal(protocol, closing, request_id))
         else:
             respond(task.result())

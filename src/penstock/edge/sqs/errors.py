@@ -177,7 +177,7 @@ def unsupported_operation(message: str) -> SqsError:
 def method_not_allowed(method: str) -> SqsError:
     return _prefixed(
         "UnsupportedOperation",
-        f"Operations are asked for by POST or GET, not by {method}.",
+        f"Use POST or GET, not {method}.",
         status=405,
     )
 

@@ -235,7 +235,7 @@ class ProcessReplicas:
             candidate.end()
 
     def _end(self, one: Started, state: LedgerState, now: int) -> None:
-        _log.info("fleet %s: asked process %d to end", self._fleet, one.pid)
+        _log.info("fleet %s: asked process %d to exit", self._fleet, one.pid)
         state.started.remove(one)
         state.started.append(msgspec.structs.replace(one, ending_since=now))
         self._signal(one, signal.SIGTERM, to_group=bool(self._spec.run))
@@ -244,7 +244,9 @@ class ProcessReplicas:
         for one in state.started:
             since = one.ending_since
             if since is not None and now - since >= self._kill_after_ms:
-                _log.error("fleet %s: killing process %d: too slow", self._fleet, one.pid)
+                _log.error(
+                    "fleet %s: killing process %d: it did not exit in time", self._fleet, one.pid
+                )
                 self._signal(one, signal.SIGKILL, to_group=True)
 
     def _signal(self, one: Started, number: signal.Signals, *, to_group: bool) -> None:

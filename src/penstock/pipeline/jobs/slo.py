@@ -24,7 +24,7 @@ _TARGET = (
     text("queue", "name of the queue"),
     text("objective", "wait, service, total or success"),
     long("limit_ms", "how long it may take; null: success"),
-    double("percent", "percentage that shall meet it"),
+    double("percent", "percentage of messages that should meet it"),
 )
 
 SLO = ComputedTable(

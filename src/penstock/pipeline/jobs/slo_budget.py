@@ -18,7 +18,7 @@ BUDGET = ComputedTable(
     fields=(
         text("queue", "name of the queue"),
         text("objective", "wait, service, total or success"),
-        double("percent", "percentage that shall meet it"),
+        double("percent", "percentage of messages that should meet it"),
         integer("days", "days with data"),
         long("messages", "messages of these days that the target applies to"),
         long("bad", "messages that missed it"),

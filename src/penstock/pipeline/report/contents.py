@@ -66,7 +66,7 @@ def _tiles(queues: Rows, days: list[str]) -> list[tuple[str, str]]:
         ("messages ended", svg.count_label(ended)),
         ("of them dead", svg.count_label(sum(row["dead"] for row in queues))),
         ("attempts that failed", f"{100 * failures / attempts:.2g} %" if attempts else _NONE),
-        ("99 of 100 waited at most", _ms(waits)),
+        ("99th percentile of the wait", _ms(waits)),
     ]
 
 
@@ -86,8 +86,8 @@ def _latency(rows: Rows, top: list[str], span: tuple[int, int], step: int, grain
                 figures.append(figure(f"{name}: {meaning}", drawn))
     return Section(
         title="Latency",
-        says=f"Half were faster than the line; the bands reach to 95 and 99 of 100. Per {grain}, "
-        f"the {TOP} busiest queues; the scale is logarithmic.",
+        says="The line is the median; the bands reach to the 95th and 99th percentiles. "
+        f"Per {grain}, the {TOP} busiest queues; the scale is logarithmic.",
         figures=figures,
         keys=[("s1", "p50"), ("near", "to p95"), ("far", "to p99")],
     )

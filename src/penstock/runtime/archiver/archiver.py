@@ -229,13 +229,14 @@ def open_lake(store: Store, lake_: LakeWriter) -> None:
         if store.read(lambda s: s.archive.marks()).result():
             raise LakeRefused(
                 f"there is no lake in {lake_.place}, but this store has written to one: set "
-                "archive.folder to it, on every node the same; or begin a new one with "
+                "archive.folder to that lake, the same on every node; or begin a new one with "
                 "penstock archive run --anew"
             )
         lake_.found(lake_id)
     elif found != lake_id:
         raise LakeRefused(
-            f"the lake in {lake_.place} belongs to another store: set archive.folder to another"
+            f"the lake in {lake_.place} belongs to another store: set archive.folder to a "
+            "different folder"
         )
 
 

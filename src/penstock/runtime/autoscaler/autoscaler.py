@@ -356,7 +356,7 @@ class Autoscaler:
 def _flapping(odd_counts: int, replicas: Replicas) -> list[PartFailure]:
     if odd_counts < FLAPPING:
         return []
-    text = f"the number of replicas keeps changing by itself; now it is {replicas.total}"
+    text = f"the number of replicas keeps changing without a request; now it is {replicas.total}"
     return [PartFailure(COUNT, "replicas_flapping", text)]
 
 

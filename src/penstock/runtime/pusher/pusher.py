@@ -279,7 +279,7 @@ class Pusher:
         answers = self._store.act(acts).result()
         for act, answer in zip(acts, answers, strict=True):
             if isinstance(answer, PenstockError):
-                _log.warning("%s of a delivery came too late: %s", act.verb, answer)
+                _log.warning("a delivery's %s was rejected: %s", act.verb, answer)
         return answers
 
     def _limit_of(self, pattern: str) -> int | None:

@@ -96,5 +96,5 @@ class PusherThread:
             pause_ms = _AFTER_ERROR_MS
         finally:
             self._is_stepping = False
-        self._part.moved()
+        self._part.moves += 1
         return max(1, min(pause_ms, _LONGEST_MS))

@@ -15,14 +15,13 @@ from penstock.store.callers.async_bridge import AsyncBridge
 from penstock.store.callers.recognition import SQLITE3, async_connection, plain_connection
 from penstock.store.callers.sqlite_caller import CallerSqlite3
 from penstock.store.callers.sqlite_write_access import CallerWriteLock
-from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
+from penstock.store.commit.requests import RequestKind, StoreRequest
+from penstock.store.commit.session import MAX_COLLISIONS, SqlSession
 from penstock.store.database import Collision, Database
 from penstock.store.partitions import Partitions
 from penstock.store.sqlite.deadlock import refuse_django_deadlock
 
 T = TypeVar("T")
-
-MAX_COLLISIONS = 5
 
 
 class CallerDatabase(Database, Protocol):

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
 from penstock.store.commit.session import SECRET
-from penstock.store.database import ReadyRows, Row
+from penstock.store.database import DirectDatabase, Row
 from penstock.store.postgres.libpq import ServerError
 from penstock.store.postgres.statements import error_for, many_rows, statement
 from penstock.store.postgres.wakeups import NO_NODE, payloads
@@ -49,7 +49,7 @@ class StoreLocation:
         self.secret = secret
 
 
-class CallerPostgres:
+class CallerPostgres(DirectDatabase):
     dialect = "postgres"
     is_shared = True
     finds_deadlocks = False
@@ -61,18 +61,9 @@ class CallerPostgres:
         self._queries = queries_of(self.dialect)
         self._were: dict[str, str] = {}
 
-    def text(self, name: str, **fill: object) -> str:
-        return self._queries.text(name, **fill)
-
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         text, values = self._statement(name, params, fill)
         return self._rows(text, values) if text else []
-
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
-        return ReadyRows(self.rows(name, params, **fill))
-
-    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
-        self.rows(name, params, **fill)
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
         text, values = self._statement(name, params, fill)
@@ -134,12 +125,6 @@ class CallerPostgres:
 
     def release_write_lock(self) -> None:
         pass
-
-    def step_back(self, times: int) -> None:
-        """Nothing to do: the server has let the other transactions go first."""
-
-    def be_patient(self) -> None:
-        """Nothing to do: the caller decides how long a statement may take."""
 
     def close(self) -> None:
         pass

@@ -16,7 +16,7 @@ from penstock.store.callers.postgres_drivers import (
     PsycopgDriver,
 )
 from penstock.store.callers.recognition import ASYNC_PSYCOPG, ASYNCPG, PSYCOPG, PSYCOPG2
-from penstock.store.commit.ticket import running_loop
+from penstock.store.commit.requests import running_loop
 from penstock.store.partitions import Partitions
 from penstock.supervision.threads import start_logged
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from penstock.domain.errors import ShuttingDown
 from penstock.store.commit.lane import Lane, OnWoken
 from penstock.store.commit.outage import StoreOutage
-from penstock.store.commit.pending import Pending
-from penstock.store.commit.session import SqlSession, StoreRequest
+from penstock.store.commit.requests import Pending, StoreRequest
+from penstock.store.commit.session import SqlSession
 from penstock.supervision.health import Health
 
 HELP_S = 0.1

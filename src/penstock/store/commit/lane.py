@@ -15,23 +15,27 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from penstock.domain.errors import (
     OutcomeUnknown,
     PenstockError,
     StoreUnavailable,
     TransactionBusy,
 )
-from penstock.store.commit.answers import answer_all, fail_all, internal_error
 from penstock.store.commit.outage import StoreOutage
-from penstock.store.commit.pending import Pending
-from penstock.store.commit.prepared_batch import PreparedBatch
-from penstock.store.commit.session import SqlSession, StoreRequest
-from penstock.store.database import Collision, Occupied, Overtaken
+from penstock.store.commit.requests import (
+    Pending,
+    StoreRequest,
+    answer_all,
+    fail_all,
+    internal_error,
+)
+from penstock.store.commit.session import SqlSession
+from penstock.store.database import Collision, Occupied
 from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread, outage
 
-MAX_COLLISIONS = 5
-MAX_OVERTAKEN = 1_000  # retries; each means that another transaction made progress
 CLOSING_SECONDS = 0.05
 CLOSING_PATIENCE_S = 2.0
 MAX_PER_BATCH = 5_000  # messages: a commit must not delay the next one for long
@@ -40,6 +44,17 @@ _log = logging.getLogger("penstock.store")
 
 OnWoken = Callable[[Mapping[int, int]], None]
 _NO_WAKEUPS: Mapping[int, int] = {}
+
+
+class PreparedBatch(msgspec.Struct, frozen=True):
+    """A batch whose statements an event loop has run and which the thread commits."""
+
+    session: SqlSession
+    batch: list[StoreRequest]
+    answers: Sequence[Any]
+    woken: Mapping[int, int]
+    loop: asyncio.AbstractEventLoop
+    resume: Callable[[], None]
 
 
 class Lane:
@@ -140,7 +155,8 @@ class Lane:
             is_handed_over = durable
             if not is_handed_over:
                 session.finish()
-                self._outage.worked(is_write=True)
+                if self._outage.is_on:
+                    self._outage.worked(is_write=True)
         except StoreUnavailable as error:
             failed = self._fail(batch, error)
             self._busy.release()
@@ -217,7 +233,8 @@ class Lane:
         answers: Sequence[Any] | None = work.answers
         try:
             work.session.finish()
-            self._outage.worked(is_write=True)
+            if self._outage.is_on:
+                self._outage.worked(is_write=True)
         except StoreUnavailable as error:
             answers = self._fail(work.batch, error)
         except BaseException:
@@ -258,7 +275,7 @@ class Lane:
                 self._on_woken(woken)
         finally:
             answer_all(batch, answers)
-            self._part.moved()
+            self._part.moves += 1
             if batch is self.unanswered:
                 self.unanswered = ()
 
@@ -322,8 +339,10 @@ class Lane:
         woken = _NO_WAKEUPS
         try:
             session = self._ready_session()
-            answers = self._run_with_retries(session, batch)
-            self._outage.worked(is_write=True)
+            durable = any(request.is_durable for request in batch)
+            answers: Sequence[Any] = session.run(batch, durable=durable)
+            if self._outage.is_on:
+                self._outage.worked(is_write=True)
         except TransactionBusy as error:
             # This thread's own transaction holds the lock: its requests fail, others can wait.
             thread = threading.get_ident()
@@ -355,27 +374,6 @@ class Lane:
         batch += self._waiting.take_all()
         self._outage.failed(error, is_write=True)
         return [error] * len(batch)
-
-    def _run_with_retries(self, session: SqlSession, batch: list[StoreRequest]) -> Sequence[Any]:
-        """Run the batch, and retry after a collision with another transaction."""
-        durable = any(request.is_durable for request in batch)
-        collisions = overtaken = 0
-        while collisions < MAX_COLLISIONS and overtaken < MAX_OVERTAKEN:
-            if collisions:
-                session.db.step_back(collisions)
-            try:
-                return session.run(batch, durable=durable)
-            except Overtaken as error:
-                overtaken += 1
-                collision: Collision = error
-            except Collision as error:
-                collisions += 1
-                collision = error
-        if len(batch) > 1:
-            raise collision
-        raise StoreUnavailable(
-            f"too many collisions with other transactions: {collision}"
-        ) from collision
 
     def _ready_session(self) -> SqlSession:
         if self._session is not None and not self._session.db.is_alive:

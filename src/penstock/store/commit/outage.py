@@ -29,11 +29,10 @@ class StoreOutage:
         _log.log(logging.WARNING if is_new else logging.DEBUG, "store unavailable: %s", error)
 
     def worked(self, *, is_write: bool) -> None:
-        """A successful write ends any outage; a successful read ends one of reads only."""
-        if self.is_on:  # without the lock: called for every commit
-            self._recover(is_write=is_write)
+        """A successful write ends any outage; a successful read ends one of reads only.
 
-    def _recover(self, *, is_write: bool) -> None:
+        Needed only while `is_on`, which can be read without the lock.
+        """
         with self._lock:
             was_on = self.is_on
             if is_write:

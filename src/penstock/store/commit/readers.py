@@ -13,10 +13,16 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from penstock.domain.errors import OutcomeUnknown, PenstockError, ShuttingDown, StoreUnavailable
-from penstock.store.commit.answers import answer_all, fail_all, internal_error
 from penstock.store.commit.outage import StoreOutage
-from penstock.store.commit.pending import Pending
-from penstock.store.commit.session import RequestKind, SqlSession, StoreRequest
+from penstock.store.commit.requests import (
+    Pending,
+    RequestKind,
+    StoreRequest,
+    answer_all,
+    fail_all,
+    internal_error,
+)
+from penstock.store.commit.session import SqlSession
 from penstock.store.database import Collision
 from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread
@@ -137,7 +143,7 @@ class Readers:
                 answer = self._run(*request.payload)
                 answer_all([request], [answer])
                 del self._unanswered[threading.get_ident()]
-                self._part.moved()
+                self._part.moves += 1
 
     def _fail_unanswered(self, error: StoreUnavailable) -> None:
         """Called in the thread that failed."""
@@ -177,7 +183,8 @@ class Readers:
         except Exception as error:
             answer = internal_error(error)
         else:
-            self._outage.worked(is_write=False)
+            if self._outage.is_on:
+                self._outage.worked(is_write=False)
         finally:
             self._free.put(session)
         return answer

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from typing import Any
 
 import msgspec
 
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.limits import DAY
 from penstock.domain.message.draft import NewMessage
-from penstock.domain.message.lease import FORGETTABLE, LeaseAct
+from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.store_time import MAX_CARRY_MS
 from penstock.ports.store import Claim, Claimed, Sent, Session
-from penstock.store.commit.ticket import StoreTicket
-from penstock.store.database import Database
+from penstock.store.commit.requests import RequestKind, StoreRequest
+from penstock.store.database import Collision, Database, Overtaken
 from penstock.store.entities.access import SqlKeys, SqlLogins
 from penstock.store.entities.archive import SqlArchive, SqlRestoring
 from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
@@ -36,67 +35,9 @@ from penstock.store.verbs.sends import Sends
 from penstock.store.verbs.transaction_state import TransactionState
 
 SECRET = "receipt_secret"
+MAX_COLLISIONS = 5
+MAX_OVERTAKEN = 1_000  # retries; each means that another transaction made progress
 HIGH_WATER_STEP_MS = 100  # a restart continues this much later, so that no instant occurs twice
-
-
-class RequestKind(IntEnum):
-    """In order of execution: claims come last, so that they find what was just sent."""
-
-    WRITE = 0
-    SEND = 1
-    ACT = 2
-    CLAIM = 3
-
-
-class StoreRequest:
-    """Work for a transaction, and the ticket for its answer."""
-
-    __slots__ = ("first_seen_at", "kind", "payload", "ticket")
-
-    def __init__(self, kind: RequestKind, payload: Any) -> None:
-        self.kind = kind
-        self.payload = payload
-        self.first_seen_at: int | None = (
-            None  # when it was first seen waiting (store/commit/pending.py)
-        )
-        self.ticket: StoreTicket[Any] = StoreTicket()
-
-    @property
-    def weight(self) -> int:
-        """Roughly the number of messages."""
-        match self.kind:
-            case RequestKind.SEND | RequestKind.ACT:
-                return len(self.payload)
-            case RequestKind.CLAIM:
-                claim: Claim = self.payload
-                return claim.limit + len(claim.finishing)
-            case RequestKind.WRITE:
-                return 100
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it takes well under a millisecond, apart from the disk."""
-        return self.kind is not RequestKind.WRITE and self.weight <= 100
-
-    @property
-    def is_durable(self) -> bool:
-        """False for claims and extensions: losing one in a power cut costs only a redelivery."""
-        if self.kind is RequestKind.CLAIM or self.kind is RequestKind.ACT:
-            return any(act.verb not in FORGETTABLE for act in self.acts)
-        return True
-
-    @property
-    def acts(self) -> Sequence[LeaseAct]:
-        """Its acts on leases, alone or before a claim."""
-        match self.kind:
-            case RequestKind.ACT:
-                acts: Sequence[LeaseAct] = self.payload
-                return acts
-            case RequestKind.CLAIM:
-                claim: Claim = self.payload
-                return claim.finishing
-            case _:
-                return ()
 
 
 class SqlSession(Session):
@@ -133,17 +74,37 @@ class SqlSession(Session):
         self._keeps_time = keeps_time
 
     def run(self, requests: Sequence[StoreRequest], *, durable: bool) -> list[Any]:
-        """Run all in one transaction; answers in the same order.  If it raises, nothing is kept."""
-        answers = self.prepare(requests, durable=durable)
-        self.finish()
-        return answers
+        """Run all in one transaction; answers in the same order.  If it raises, nothing is kept.
+
+        Retries after a collision with another transaction.
+        """
+        collisions = overtaken = 0
+        while collisions < MAX_COLLISIONS and overtaken < MAX_OVERTAKEN:
+            if collisions:
+                self.db.step_back(collisions)
+            try:
+                answers = self.prepare(requests, durable=durable)
+                self.finish()
+                return answers
+            except Overtaken as error:
+                overtaken += 1
+                collision: Collision = error
+            except Collision as error:
+                collisions += 1
+                collision = error
+        if len(requests) > 1:
+            raise collision
+        raise StoreUnavailable(
+            f"too many collisions with other transactions: {collision}"
+        ) from collision
 
     def prepare(self, requests: Sequence[StoreRequest], *, durable: bool) -> list[Any]:
         """Run everything but the commit: the answers are valid only after `finish`."""
         self.db.begin(durable=durable)
         try:
             self.transaction.open()
-            self._changes.reset()
+            if self._changes.has_unsaved:  # of a transaction that failed
+                self._changes.reset()
             answers = self._run_all(requests)
             if self._keeps_time:
                 self._keep_high_water(requests)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -82,7 +83,7 @@ def _pages_from_behind(copy: Path, end: LogEnd) -> str:
         log = LogFile(log_of(copy))
     except ValueError:
         return "it is unknown which pages were moved out of the log"
-    with log, copy.open("rb") as database:
+    with closing(log), copy.open("rb") as database:
         size = log.header.page_size
         before: set[int] = set()
         for no in range(1, log.count + 1):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from penstock.domain.store.finding import DamagedPage
@@ -23,7 +24,7 @@ BY_QUEUE = ("message_to_claim", "message_to_fall_due", "message_in_group", "mess
 
 def damaged_pages(path: Path) -> list[DamagedPage]:
     """Raises StoreDamaged if not even the first page can be read, OSError."""
-    with PageImage(path) as image:
+    with closing(PageImage(path)) as image:
         bad = dict.fromkeys(image.bad_pages(), False)
         bad |= dict.fromkeys(image.corrected_pages, True)
         if not bad:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -57,7 +58,7 @@ def find_log_end(
     except ValueError:
         # Not even its page size is known; SQLite ignores the whole log.
         return LogEnd(offset=0, frames=0, commits=0, is_damage=True)
-    with file:
+    with closing(file):
         if file.header.is_damaged:
             return _end(file, 1, [], is_damage=True)
         return _look(file, accepted, numbers_page)

@@ -16,7 +16,6 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
@@ -75,15 +74,7 @@ class LogFile:
             raise
         self.count = max(0, (size - HEADER_BYTES) // self._step)  # of whole frames
 
-    def __enter__(self) -> LogFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         os.close(self._file)
 
     def offset(self, no: int) -> int:

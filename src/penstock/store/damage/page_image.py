@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from types import TracebackType
 
 import apsw
 
@@ -66,21 +65,10 @@ class PageImage:
         if not self.count:
             (self.count,) = struct.unpack_from(">I", first, 28)
 
-    def __enter__(self) -> PageImage:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         close_beside(self._file)
         if self._log is not None:
-            self._log.__exit__(None, None, None)
+            self._log.close()
 
     def page(self, no: int) -> bytes | None:
         """None: the page does not exist or cannot be read."""

@@ -11,7 +11,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -66,7 +66,7 @@ def salvage(source: Path, target: Path, *, now: int, progress: Progress) -> Salv
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with exclusive_access(source), PageImage(source) as image:
+        with exclusive_access(source), closing(PageImage(source)) as image:
             result = _salvage(image, partial, target, now=now, progress=progress)
         _finish(partial, target)
     except apsw.Error as error:

@@ -124,7 +124,7 @@ def _count(db: SqliteDatabase) -> list[str]:
         db.run("salvage.add_counters")
         db.run("salvage.count_again")
         db.run("salvage.balance")
-    return [f"the counters of {len(wrong)} queues were set to what is there"] if wrong else []
+    return [f"the counters of {len(wrong)} queues were corrected"] if wrong else []
 
 
 def _name(names: dict[int, str], queue_no: Value) -> str | None:

@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Generic, TypeVar, get_origin, get_type_hints
 import msgspec
 
 from penstock.store.database import Row
+from penstock.store.verbs.claims import Claims
+from penstock.store.verbs.lock_order import LockOrder
+from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -22,17 +25,28 @@ class SqlEntity:
         self._db = transaction.db
 
 
-class SelectedEntity(SqlEntity, Generic[T]):
-    """Records that one query selects, `{noun}.find`, by conditions that have names."""
+class MessageEntity(SqlEntity):
+    """Queries and changes of messages."""
 
-    noun: ClassVar[str]
+    def __init__(
+        self, transaction: TransactionState, changes: MessageChanges, claims: Claims
+    ) -> None:
+        super().__init__(transaction)
+        self._changes = changes
+        self._claims = claims
+        self._lock_order = LockOrder(transaction)
+
+
+class SelectedEntity(SqlEntity, Generic[T]):
+    """Records that one query selects, by conditions that have names of their own."""
+
+    query: ClassVar[str]
 
     def _record_of(self, row: Row) -> T:
         raise NotImplementedError
 
     def _select(self, which: str, params: dict[str, Any]) -> list[T]:
-        conditions = self._db.text(f"{self.noun}.{which}")
-        rows = self._db.rows(f"{self.noun}.find", params, conditions=conditions)
+        rows = self._db.rows(self.query, params, conditions=self._db.text(which))
         return list(map(self._record_of, rows))
 
     def _one(self, which: str, params: dict[str, Any]) -> T | None:

@@ -19,7 +19,7 @@ _task_of = reader(MoveTask)
 
 
 class SqlMoves(SelectedEntity[MoveTask]):
-    noun = "moves"
+    query = "moves.find"
 
     def _record_of(self, row: Row) -> MoveTask:
         return _task_of(row)
@@ -38,17 +38,17 @@ class SqlMoves(SelectedEntity[MoveTask]):
             raise MoveRunning(f"a move from queue {task.source!r} is running already")
 
     def find(self, task_id: str) -> MoveTask | None:
-        return self._one("by_id", {"task_id": task_id})
+        return self._one("moves.by_id", {"task_id": task_id})
 
     def to_change(self, task_id: str) -> MoveTask | None:
-        return self._one("to_change", {"task_id": task_id})
+        return self._one("moves.to_change", {"task_id": task_id})
 
     def to_advance(self, task_id: str) -> MoveTask | None:
-        return self._one("to_advance", {"task_id": task_id})
+        return self._one("moves.to_advance", {"task_id": task_id})
 
     def of_source(self, queue_no: int, *, limit: int) -> list[MoveTask]:
         params = {"source_no": queue_no, "limit": limit}
-        return self._select("of_source", params)
+        return self._select("moves.of_source", params)
 
     def active(self) -> list[str]:
         return [task_id for (task_id,) in self._db.rows("moves.active")]

@@ -14,11 +14,10 @@ from penstock.domain.message.selection import Pick
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, QueueStretch
 from penstock.store.database import Database, Row
-from penstock.store.entities.entity import SqlEntity, params_of
+from penstock.store.entities.entity import MessageEntity, SqlEntity, params_of
 from penstock.store.limits.limit_changes import LimitChanges
 from penstock.store.verbs.claims import Claims
 from penstock.store.verbs.dedup_claims import NO_END
-from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 from penstock.store.verbs.transfers import Transfers
@@ -188,14 +187,11 @@ class SqlQueues(SqlEntity):
         return [Claimable(no, is_ready == 1, due_at) for no, is_ready, due_at in rows]
 
 
-class SqlMessages(SqlEntity):
+class SqlMessages(MessageEntity):
     def __init__(
         self, transaction: TransactionState, changes: MessageChanges, claims: Claims
     ) -> None:
-        super().__init__(transaction)
-        self._changes = changes
-        self._claims = claims
-        self._lock_order = LockOrder(transaction)
+        super().__init__(transaction, changes, claims)
         self._transfers = Transfers(transaction, changes)
 
     def find(self, message_id: str) -> Message | None:

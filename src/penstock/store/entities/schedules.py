@@ -29,7 +29,7 @@ _PLAIN = tuple(name for name in _COLUMNS if name != "words")
 
 
 class SqlSchedules(SelectedEntity[Schedule]):
-    noun = "schedules"
+    query = "schedules.find"
 
     def add(self, schedule: Schedule) -> bool:
         """False: the name is taken."""
@@ -44,19 +44,19 @@ class SqlSchedules(SelectedEntity[Schedule]):
         return self._db.run("schedules.remove", {"name": name}) == 1
 
     def find(self, name: str) -> Schedule | None:
-        return self._one("by_name", {"name": name})
+        return self._one("schedules.by_name", {"name": name})
 
     def to_change(self, name: str) -> Schedule | None:
-        return self._one("to_change", {"name": name})
+        return self._one("schedules.to_change", {"name": name})
 
     def to_fire(self, name: str, *, now: int) -> Schedule | None:
-        return self._one("to_fire", {"name": name, "now": now})
+        return self._one("schedules.to_fire", {"name": name, "now": now})
 
     def page(self, *, after: str, limit: int) -> list[Schedule]:
-        return self._select("page", {"after": after, "limit": limit})
+        return self._select("schedules.page", {"after": after, "limit": limit})
 
     def of_owner(self, owner: str) -> list[Schedule]:
-        return self._select("of_owner", {"owner": owner})
+        return self._select("schedules.of_owner", {"owner": owner})
 
     def due(self, *, now: int, limit: int, after: tuple[int, str]) -> list[tuple[int, str]]:
         after_at, after_name = after

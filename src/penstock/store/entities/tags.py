@@ -12,11 +12,9 @@ from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import LIVE, QUEUED, Content, Message, State
 from penstock.ports.topics import Rewrite, Tagged
-from penstock.store.entities.entity import SqlEntity, params_of
-from penstock.store.verbs.claims import Claims
-from penstock.store.verbs.lock_order import NO_LOCK, LockOrder
-from penstock.store.verbs.message_changes import MessageChanges
-from penstock.store.verbs.transaction_state import TransactionState, message_of
+from penstock.store.entities.entity import MessageEntity, params_of
+from penstock.store.verbs.lock_order import NO_LOCK
+from penstock.store.verbs.transaction_state import message_of
 
 _STATES = {
     LIVE: "live",
@@ -25,15 +23,7 @@ _STATES = {
 }
 
 
-class SqlTagged(SqlEntity):
-    def __init__(
-        self, transaction: TransactionState, changes: MessageChanges, claims: Claims
-    ) -> None:
-        super().__init__(transaction)
-        self._changes = changes
-        self._claims = claims
-        self._lock_order = LockOrder(transaction)
-
+class SqlTagged(MessageEntity):
     def find(self, wanted: Tagged) -> list[Message]:
         return self._find(wanted, NO_LOCK)
 

@@ -17,7 +17,7 @@ _worker_of = reader(Worker)
 
 
 class SqlWorkers(SelectedEntity[Worker]):
-    noun = "workers"
+    query = "workers.find"
 
     def _record_of(self, row: Row) -> Worker:
         return _worker_of(row)
@@ -34,25 +34,25 @@ class SqlWorkers(SelectedEntity[Worker]):
         self._db.run("workers.add", params)
 
     def find(self, worker_id: str) -> Worker | None:
-        return self._one("by_id", {"worker_id": worker_id})
+        return self._one("workers.by_id", {"worker_id": worker_id})
 
     def to_change(self, worker_id: str) -> Worker | None:
-        return self._one("to_change", {"worker_id": worker_id})
+        return self._one("workers.to_change", {"worker_id": worker_id})
 
     def to_lose(self, worker_id: str, *, now: int) -> Worker | None:
-        return self._one("to_lose", {"worker_id": worker_id, "now": now})
+        return self._one("workers.to_lose", {"worker_id": worker_id, "now": now})
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
-        which = "all" if with_gone else "present"
+        which = "workers.all" if with_gone else "workers.present"
         return self._select(which, {"after": after, "limit": limit})
 
     def overdue(self, *, now: int, limit: int) -> list[Worker]:
-        return self._select("overdue", {"now": now, "limit": limit})
+        return self._select("workers.overdue", {"now": now, "limit": limit})
 
     def lost_since(self, after: tuple[int, str], *, limit: int) -> list[Worker]:
         after_at, after_id = after
         params = {"after_at": after_at, "after_id": after_id, "limit": limit}
-        return self._select("lost_since", params)
+        return self._select("workers.lost_since", params)
 
     def save(self, worker: Worker) -> None:
         self._db.run("workers.save", params_of(worker, _SAVED) | {"worker_id": worker.id})

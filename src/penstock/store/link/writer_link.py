@@ -22,9 +22,13 @@ from penstock.ports.link import (
 )
 from penstock.ports.store import Claim, Claimed
 from penstock.ports.ticket import Ticket
-from penstock.store.commit.answers import answer_all, fail_all
-from penstock.store.commit.pending import Pending
-from penstock.store.commit.session import RequestKind, StoreRequest
+from penstock.store.commit.requests import (
+    Pending,
+    RequestKind,
+    StoreRequest,
+    answer_all,
+    fail_all,
+)
 from penstock.store.link.frames import (
     ActedFrame,
     ActFrame,

@@ -83,7 +83,7 @@ def begin(session: Session, start: Start) -> None:
         _log.warning("the wall clock is behind the store: %s", done.text)
     elif start.ahead_ms > MAX_CARRY_MS and start.wall < EARLIEST_WALL:
         _log.warning(
-            "the wall clock says %s and was never set; the store's time continues at %s",
+            "the wall clock shows %s, so it was never set; the store's time continues at %s",
             store_time.instant_text(start.wall),
             store_time.instant_text(start.now),
         )

@@ -82,7 +82,7 @@ class SessionWatch:
             try:
                 self._serve()
             except PenstockError as error:  # writers and readers log the outage itself
-                _log.debug("cannot end stalled sessions for now: %s", error)
+                _log.debug("cannot end stalled sessions: %s", error)
             self._is_closing.wait(self._every_s)
 
     def _serve(self) -> None:

@@ -101,4 +101,4 @@ def sendable(value: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise InvalidRequest("a text has half a character (a lone surrogate)") from None
+        raise InvalidRequest("a text contains half a character (a lone surrogate)") from None

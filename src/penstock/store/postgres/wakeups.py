@@ -76,7 +76,7 @@ class PostgresWakeups:
             try:
                 self._serve()
             except (PenstockError, Collision, OSError) as error:
-                _log.debug("no wake-ups between nodes for now: %s", error)
+                _log.debug("wake-ups between nodes are unavailable: %s", error)
             if self.is_listening.is_set():
                 self.is_listening.clear()
                 back_off_s = _FIRST_BACK_OFF_S

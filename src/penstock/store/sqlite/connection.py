@@ -16,24 +16,21 @@ import apsw
 from penstock.domain.errors import StoreDamaged, StoreRefused, StoreUnavailable
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.damage.log_damage import (
-    SYNC_AFTER,
     LogEnd,
     find_log_end,
     log_dropped_end,
     recovery_advice,
     refuse_damaged_log,
 )
-from penstock.store.database import Collision, NotADatabase, Occupied, ReadyRows, Row
-from penstock.store.queries import Queries
+from penstock.store.database import Collision, DirectDatabase, NotADatabase, Occupied, Row
+from penstock.store.queries import Queries, insert_parts
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.errors import is_damage, storage_error
 from penstock.store.sqlite.full_disk import check_free_space, reserve_index
-from penstock.store.sqlite.inserts import parts
-from penstock.store.sqlite.locked_transaction import WriteLockMixin
 from penstock.store.sqlite.log_mover import LogMover
 from penstock.store.sqlite.log_sync import BUSY_MS, is_failed_sync, make_log_durable
-from penstock.store.sqlite.write_lock import WriteLock
+from penstock.store.sqlite.write_lock import WriteLock, WriteLockMixin
 
 _log = logging.getLogger("penstock.store")
 
@@ -49,7 +46,8 @@ class OpenElsewhere(StoreUnavailable):
     """The log must be made durable, but other processes have the store open."""
 
 
-class SqliteDatabase(WriteLockMixin):
+class SqliteDatabase(WriteLockMixin, DirectDatabase):
+    _db: apsw.Connection
     dialect = "sqlite"
     is_shared = False
     finds_deadlocks = False
@@ -67,11 +65,8 @@ class SqliteDatabase(WriteLockMixin):
         self._logged_pages = 0
         self._moved_pages = 0  # at the last check
         self._move_at = CHECKPOINT_PAGES
-        self._version: object = None
         self._queries = Queries(self.dialect)
         self._is_read_only = read_only
-        self._is_synced = True
-        self._unsynced = 0  # commits since the last one that was synced
         self._write_lock = write_lock
         self._busy_wait = BusyWait(BUSY_MS)
         try:
@@ -121,20 +116,11 @@ class SqliteDatabase(WriteLockMixin):
             reserve_index(str(path))
             db.set_wal_hook(self._note_pages)
 
-    def text(self, name: str, **fill: object) -> str:
-        return self._queries.text(name, **fill)
-
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         try:
             return self._cursor.execute(self._queries.text(name, **fill), params or {}).fetchall()
         except apsw.Error as error:
             raise self._translate(error) from error
-
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
-        return ReadyRows(self.rows(name, params, **fill))
-
-    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
-        self.rows(name, params, **fill)
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
         self.rows(name, params, **fill)
@@ -143,7 +129,7 @@ class SqliteDatabase(WriteLockMixin):
     def insert(self, name: str, rows: Sequence[Row], **fill: object) -> list[Row]:
         back: list[Row] = []
         try:
-            for text, values in parts(self._queries.text(name, **fill), rows):
+            for text, values in insert_parts(self._queries.text(name, **fill), rows):
                 back += self._cursor.execute(text, values).fetchall()
         except apsw.Error as error:
             raise self._translate(error) from error
@@ -156,47 +142,14 @@ class SqliteDatabase(WriteLockMixin):
             raise self._translate(error) from error
 
     def script(self, text: str) -> None:
-        try:
-            self._cursor.execute(text).fetchall()
-        except apsw.Error as error:
-            raise self._translate(error) from error
-
-    def begin(self, *, durable: bool) -> None:
-        if self._is_read_only:
-            self._execute("BEGIN")
-            return
-        self._ensure_write_lock()
-        # Limits the commits that a power cut can tear; if more are missing, it is damage.
-        durable = durable or self._unsynced >= SYNC_AFTER
-        if durable != self._is_synced:
-            # NORMAL does not wait for the disk at a commit; the next FULL one syncs it too.
-            self._db.pragma("synchronous", "full" if durable else "normal")
-            self._is_synced = durable
-        try:
-            self._execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self.release_write_lock()
-            raise
-
-    def step_back(self, times: int) -> None:
-        """Nothing to do: SQLite has one writer."""
-
-    def be_patient(self) -> None:
-        pass
+        self.execute(text)
 
     def commit(self) -> None:
-        self._execute("COMMIT")
+        self.execute("COMMIT")
         self._unsynced = 0 if self._is_synced else self._unsynced + 1
-        if self._logged_pages >= self._move_at or self._mover.has_ended:
+        if self._logged_pages >= self._move_at or self._mover.has_begun:
             self._move_log()
         self.release_write_lock()
-
-    def rollback(self) -> None:
-        try:
-            if self._db.in_transaction:
-                self._execute("ROLLBACK")
-        finally:
-            self.release_write_lock()
 
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         if pages < self._logged_pages:  # the log was restarted
@@ -233,14 +186,9 @@ class SqliteDatabase(WriteLockMixin):
         """False if little is left, or if a reader keeps the log from being moved."""
         before = self._moved_pages
         logged, self._moved_pages = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-        if not self._mover.has_ended:
+        if not self._mover.has_begun:
             return True
         return self._moved_pages > before and logged - self._moved_pages > LITTLE_PAGES
-
-    def has_changed(self) -> bool:
-        """Whether another connection may have committed since the last call."""
-        before, self._version = self._version, self._db.pragma("data_version")
-        return before != self._version
 
     def checkpoint(self, *, again: bool = False) -> None:
         """Move the whole log into the database, synced, and restart it.
@@ -284,11 +232,13 @@ class SqliteDatabase(WriteLockMixin):
     def connection(self) -> apsw.Connection:
         return self._db
 
-    def _execute(self, text: str) -> None:
+    def execute(self, text: str) -> list[Row]:
         try:
-            self._cursor.execute(text)
+            return self._cursor.execute(text).fetchall()
         except apsw.Error as error:
             raise self._translate(error) from error
+
+    _execute_patiently = execute  # SQLite itself waits for other writers
 
     def _translate(self, error: apsw.Error) -> Exception:
         """The error for the caller; if a sync may have failed, every process is warned."""

@@ -29,6 +29,7 @@ class ServedStore(Protocol):
     """The store that uses this file."""
 
     readers: Readers
+    announce: Callable[[Mapping[int, int]], None] | None  # to other processes
 
     def wake_listeners(self, woken: Mapping[int, int]) -> None: ...
     def read(self, what: Callable[[Any], Any]) -> Ticket[Any]: ...
@@ -62,10 +63,7 @@ class StoreFileAccess:
             on_close_request=self._close_connections,
             health=self._health,
         )
-
-    def announce(self, woken: Mapping[int, int]) -> None:
-        if self._wakeups is not None:
-            self._wakeups.announce(woken)
+        store.announce = self._wakeups.announce
 
     def listen(self) -> None:
         if self._wakeups is not None:

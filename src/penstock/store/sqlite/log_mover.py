@@ -40,20 +40,16 @@ class LogMover:
         self._on_failed = on_failed  # called after a failed sync, by the thread that detects it
         self._db: apsw.Connection | None = None
         self._thread: threading.Thread | None = None
+        self.has_begun = False  # and `rest` was not called yet
         self.has_failed = False
 
     @property
     def is_moving(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the move that `begin` started has ended and `rest` was not called yet."""
-        return self._thread is not None and not self._thread.is_alive()
-
     def begin(self) -> bool:
         """Start a move; False if it cannot start: then the writer moves the log itself."""
-        self._thread = None
+        self.rest()
         if not self.is_possible:
             return False
         try:
@@ -62,19 +58,19 @@ class LogMover:
             thread = start_logged("penstock-mover", partial(self._move, self._db))
         except (apsw.Error, RuntimeError):  # too many files or threads, most likely
             return False
-        self._thread = thread
+        self._thread, self.has_begun = thread, True
         return True
 
     def rest(self) -> None:
         """Reset after a move has ended."""
-        self._thread = None
+        self._thread, self.has_begun = None, False
 
     def close(self) -> None:
         """Stop moving; returns when the move has ended."""
         if self._thread is not None and self._db is not None:
             self._db.interrupt()
             self._thread.join()
-        self._thread = None
+        self.rest()
         if self._db is not None:
             self._db.close(True)
             self._db = None

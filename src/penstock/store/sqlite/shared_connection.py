@@ -26,13 +26,12 @@ from pathlib import Path
 
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store.damage.damage_watch import DamageWatch
-from penstock.store.damage.log_damage import SYNC_AFTER, find_log_end, refuse_damaged_log
+from penstock.store.damage.log_damage import find_log_end, refuse_damaged_log
 from penstock.store.database import Collision, Occupied
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.deadlock import refuse_deadlock
 from penstock.store.sqlite.file_header import reserved_bytes
-from penstock.store.sqlite.locked_transaction import WriteLockMixin
 from penstock.store.sqlite.log_sync import log_of
 from penstock.store.sqlite.sqlite3_database import (
     Sqlite3Database,
@@ -42,7 +41,7 @@ from penstock.store.sqlite.sqlite3_database import (
     refuse_old_sqlite,
     storage_error,
 )
-from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock
+from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock, WriteLockMixin
 
 _log = logging.getLogger("penstock.store")
 
@@ -77,7 +76,7 @@ class LogMoveTimer:
         self._is_late = True
 
 
-class PlainSqliteDatabase(WriteLockMixin, Sqlite3Database):
+class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
     finds_deadlocks = True
 
     def __init__(
@@ -95,9 +94,6 @@ class PlainSqliteDatabase(WriteLockMixin, Sqlite3Database):
         self._path = path
         self._moves = moves
         self._is_read_only = read_only
-        self._is_synced = True
-        self._unsynced = 0  # commits since the last one that was synced
-        self._version: object = None
         self._write_lock = write_lock
         self._busy_wait = BusyWait(patience_ms)
         try:
@@ -115,39 +111,12 @@ class PlainSqliteDatabase(WriteLockMixin, Sqlite3Database):
             self._db.close()
             raise
 
-    def begin(self, *, durable: bool) -> None:
-        if self._is_read_only:
-            self.execute("BEGIN")
-            return
-        self._ensure_write_lock()
-        durable = durable or self._unsynced >= SYNC_AFTER
-        try:
-            if durable != self._is_synced:
-                self.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
-                self._is_synced = durable
-            self._execute_patiently("BEGIN IMMEDIATE")
-        except BaseException:
-            self.release_write_lock()
-            raise
-
     def commit(self) -> None:
         self.execute("COMMIT")
         self._unsynced = 0 if self._is_synced else self._unsynced + 1
         if self._moves.is_due():
             self._move_log()
         self.release_write_lock()
-
-    def rollback(self) -> None:
-        try:
-            if self._db.in_transaction:
-                self.execute("ROLLBACK")
-        finally:
-            self.release_write_lock()
-
-    def has_changed(self) -> bool:
-        """Whether another connection may have committed since the last call."""
-        before, self._version = self._version, self.execute("PRAGMA data_version")
-        return before != self._version
 
     def close(self) -> None:
         """Under the write lock: the last connection moves the log while others may be opening."""

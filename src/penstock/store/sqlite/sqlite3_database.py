@@ -8,15 +8,14 @@ from typing import Any
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreDamaged, StoreUnavailable
 from penstock.store.damage.log_damage import recovery_advice
-from penstock.store.database import Collision, NotADatabase, Occupied, ReadyRows, Row
-from penstock.store.queries import queries_of
-from penstock.store.sqlite.inserts import parts
+from penstock.store.database import Collision, DirectDatabase, NotADatabase, Occupied, Row
+from penstock.store.queries import insert_parts, queries_of
 
 OLDEST = (3, 38, 0)  # the first with the ->> operator for JSON
 _NO_TABLE = "no such table"  # of a day that another process has dropped
 
 
-class Sqlite3Database:
+class Sqlite3Database(DirectDatabase):
     """Base of all connections through sqlite3: everything but transactions."""
 
     dialect = "sqlite"
@@ -31,18 +30,9 @@ class Sqlite3Database:
         self._cursor.row_factory = None
         self._queries = queries_of(self.dialect)
 
-    def text(self, name: str, **fill: object) -> str:
-        return self._queries.text(name, **fill)
-
     def rows(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> list[Row]:
         text = self._queries.text(name, **fill)
         return self.execute(text, params or {}) if text else []
-
-    def ask(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> ReadyRows:
-        return ReadyRows(self.rows(name, params, **fill))
-
-    def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
-        self.rows(name, params, **fill)
 
     def run(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> int:
         self.rows(name, params, **fill)
@@ -52,7 +42,7 @@ class Sqlite3Database:
         text = self._queries.text(name, **fill)
         return [
             row
-            for statement_text, values in parts(text, rows)
+            for statement_text, values in insert_parts(text, rows)
             for row in self.execute(statement_text, values)
         ]
 
@@ -66,12 +56,6 @@ class Sqlite3Database:
         # Not executescript(): it commits before it begins.
         for statement in _statements(text):
             self.execute(statement)
-
-    def step_back(self, times: int) -> None:
-        """Nothing to do: SQLite has one writer."""
-
-    def be_patient(self) -> None:
-        pass
 
     def execute(self, text: str, params: Iterable[Any] = ()) -> list[Row]:
         try:

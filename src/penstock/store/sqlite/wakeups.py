@@ -129,7 +129,7 @@ class SqliteWakeups:
             self._loops += 1
             if self._is_listening and (not ready or self._loops % _BUSY_LOOPS == 0):
                 self._poll_for_changes()
-            self._thread.part.moved()
+            self._thread.part.moves += 1
             if self._signal_in in ready:
                 os.read(self._signal_in, 4096)
                 self._send_announcements()

@@ -16,9 +16,8 @@ from penstock.store.database import QueryResult, Row
 from penstock.store.limits.allowances import Allowances
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.claim_batch import ClaimBatch, group_alike, total_size
-from penstock.store.verbs.consecutive_claims import ConsecutiveClaims
 from penstock.store.verbs.dedup_claims import keys_freed_by_claim, release_keys
-from penstock.store.verbs.fronts import ClaimsByKind, ask_front
+from penstock.store.verbs.fronts import ClaimsByKind, ConsecutiveClaims, ask_front
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.repeatable_claims import RepeatableClaims
@@ -60,7 +59,8 @@ class Claims:
             nows[claim.queue_no] = max(claim.now, nows.get(claim.queue_no, 0))
         sweeps = {no: self._ask_sweep(no, now=now) for no, now in nows.items()}
         self._transaction.load_queues(set(nows))
-        self._allowances.begin()
+        if self._transaction.limited_queues:
+            self._allowances.begin()
         answers: list[Claimed | PenstockError] = [Claimed([])] * len(wanted)
         batches: list[ClaimBatch] = []
         for batch in group_alike(wanted):

@@ -1,13 +1,14 @@
-"""Leases as much of the front of a queue, or of some kinds in it, as fits into one answer."""
+"""Leases what fits into one answer: of the front of a queue, of some kinds, or of its groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import count_fitting
 from penstock.store.database import Database, QueryResult, Row
-from penstock.store.verbs.transaction_state import TransactionState, json_list
+from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
 _FRONT = ("queue_no", "now", "limit")
 _LEASE = ("now", "due_at", "claimed_by")
@@ -52,6 +53,49 @@ class ClaimsByKind:
         if len(free) > len(rows):  # locked but not needed: other claims may have missed them
             self._transaction.wake(lease["queue_no"], len(free) - len(rows))
         return rows
+
+
+class ConsecutiveClaims:
+    """Claims of the first message of a group and those behind it, group after group.
+
+    An ordinary claim takes one message per group, a consecutive one as many as are ready: a run.
+    `is_blocked` does not change: each of a run stays blocked until those before it have ended.
+    """
+
+    def __init__(self, transaction: TransactionState) -> None:
+        self._transaction = transaction
+        self._db = transaction.db
+
+    def claim(self, lease: dict[str, Any]) -> list[Message]:
+        """Lease up to `limit` messages and `max_bytes`, in the order of handling."""
+        params = {name: lease[name] for name in ("queue_no", "now", "limit")}
+        heads = self._db.rows("consecutive_claims.heads", params)
+        run = self._follow(heads, params)
+        leased = {m.message_no: m for m in map(message_of, lease_fitting(self._db, run, lease))}
+        if self._db.is_shared:
+            self._offer_again(lease["queue_no"], heads, leased)
+        return [leased[no] for no, _ in run if no in leased]
+
+    def _follow(self, heads: list[Row], params: dict[str, int]) -> list[tuple[int, int]]:
+        """Numbers and sizes of messages to lease: each head with those that follow it."""
+        if all(group is None for _, group, _, _ in heads):
+            return [(message_no, size) for message_no, _, _, size in heads]
+        taken: list[tuple[int, int]] = []
+        broken: set[int] = set()
+        for place, message_no, is_mine, size in self._db.rows(
+            "consecutive_claims.walk", params | {"heads": json_list(heads)}
+        ):
+            if not is_mine:  # those behind it must not overtake it
+                broken.add(place)
+            if place not in broken:
+                taken.append((message_no, size))
+        return taken
+
+    def _offer_again(self, queue_no: int, heads: list[Row], nos: Iterable[int]) -> None:
+        """Wake claims for heads that we locked but did not need: they may have missed them."""
+        spared = len(heads) - len({head[0] for head in heads}.intersection(nos))
+        if spared:
+            self._transaction.wake(queue_no, spared)
 
 
 def _front_size(db: Database, lease: dict[str, Any]) -> int:

@@ -37,7 +37,8 @@ class MessageChanges:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what a failed transaction had recorded."""
+        """Forget what was recorded."""
+        self.has_unsaved = False
         self._saves: dict[int, Message] = {}
         self._removed: list[int] = []
         self._endings: dict[int, list[Row]] = {}
@@ -56,6 +57,7 @@ class MessageChanges:
         ended_lease: Attempt | None = None,
     ) -> Message:
         """Record one change; returns the message as it will be stored (it may have moved)."""
+        self.has_unsaved = True
         if ended_lease is not None:
             self._end_lease(ended_lease)
         if before.state is not State.DEAD and after.state in _ENDS:
@@ -188,15 +190,15 @@ class MessageChanges:
         joining = [
             no
             for no, m in self._saves.items()
-            if (no in back or (m.state is State.READY and m.turn == NO_POSITION))
+            if (no in back or (m.state is State.READY and m.fair_position == NO_POSITION))
             and m.state in LIVE
             and self._transaction.queue(m.queue_no).settings.is_fair
         ]
         if joining:
             places = [self._saves[no] for no in joining]
             positions = self._positions.assign([(m.queue_no, m.priority, m.group) for m in places])
-            for turn, no in zip(positions, joining, strict=True):
-                self._saves[no] = replace(self._saves[no], turn=turn)
+            for position, no in zip(positions, joining, strict=True):
+                self._saves[no] = replace(self._saves[no], fair_position=position)
 
     def _apply_group_limit(self, before: Message, after: Message, now: int) -> Message:
         """Set the gate in a limited group; a change may admit other messages of the group."""
@@ -239,7 +241,7 @@ def _params_of(m: Message) -> dict[str, Any]:
         "crashes": m.crashes,
         "dedup_until": m.dedup_until and m.dedup_until.value,
         "progress": m.progress,
-        "turn": m.turn,
+        "turn": m.fair_position,
         "gate": m.gate,
         "message_no": m.message_no,
     }

@@ -64,7 +64,7 @@ def acts_for(
 def _text(entry: TableEntry, exit: ProcessExit, now: int, worker_id: str, *, beside: int) -> str:
     seconds = max(now - entry.started_at, 0) / 1000
     text = (
-        f"its worker process died: {exit.text()}; worker {worker_id or '?'}, "
+        f"its worker process exited: {exit.text()}; worker {worker_id or '?'}, "
         f"handler {entry.kind}, {seconds:.1f} s running"
     )
     return f"{text}, beside {beside} other jobs" if beside else text

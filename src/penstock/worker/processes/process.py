@@ -99,7 +99,7 @@ def _exit(code: int) -> None:
 def _work(app: Application, assignment: ProcessAssignment, wire: Wire) -> int:
     sys.setswitchinterval(_SWITCH_SECONDS)
     logging.getLogger(OUTAGES).setLevel(logging.ERROR)  # the supervisor reports outages
-    work, handlers = assignment.work.with_queues(app.queues), app.job_handlers
+    work, handlers = assignment.work.with_queues(app.worker_queues), app.job_handlers
     os.set_inheritable(assignment.table_fd, False)
     table = JobTable.inherited(assignment.table_fd)
 

@@ -197,7 +197,7 @@ class Supervisor:
             self.drain(0)
             return
         if not was_killed:  # otherwise the reason has been logged
-            _log.error("worker process %s died: %s; jobs running: %d", pid, exit.text(), len(ran))
+            _log.error("worker process %s exited: %s; jobs running: %d", pid, exit.text(), len(ran))
         was_steady = was_working and ran_ms >= _STEADY_MS
         child.crashes = 1 if was_steady else child.crashes + 1
         child.start_at = now + _pause_ms(child.crashes)

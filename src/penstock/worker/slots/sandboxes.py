@@ -194,7 +194,7 @@ class Sandboxes:
         if job.stop_reason is not None:
             return None
         seconds = (self._clock.now() - job.started_at) / 1000
-        text = f"its sandbox died: {exit.text()}; handler {job.kind}, {seconds:.1f} s running"
+        text = f"its sandbox exited: {exit.text()}; handler {job.kind}, {seconds:.1f} s running"
         return JobAct(receipt=job.receipt, verb=Verb.CRASH, text=text)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock import Penstock
-from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.driving import WorkerProcess
+from tests.edge.cli.worker import application
+from tests.edge.cli.worker.driver import WorkerProcess
 from tests.edge.live import LiveServer
 
 MakeWorker = Callable[..., WorkerProcess]
@@ -56,9 +56,9 @@ def any_bench(any_url: str) -> Iterator[Penstock]:
 
 
 def _opened(url: str) -> Iterator[Penstock]:
-    shop.app.use(url)
-    yield shop.app
-    shop.app.close()
+    application.app.use(url)
+    yield application.app
+    application.app.close()
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.message.history import Ending
-from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.driving import APP
-from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
+from tests.edge.cli.worker import application
+from tests.edge.cli.worker.driver import APP
+from tests.edge.cli.worker.job_lookup import PATIENCE_S, message, soon_dead, view
 from tests.support.processes import is_alive
 from tests.support.waiting import eventually
 
@@ -21,7 +21,7 @@ def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
     bench, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    sent = shop.wait_for.enqueue(str(seen), str(gate))
+    sent = application.wait_for.enqueue(str(seen), str(gate))
     make_worker(url)
     [first] = eventually(lambda: _begun(seen), within_s=PATIENCE_S)
 
@@ -39,13 +39,15 @@ def test_a_killed_process_leaves_the_registry_when_its_successor_registers(
     seen = tmp_path / "seen"
     worker = make_worker(url)
     registry = bench._lazy_backend.get().broker.workers
-    shop.write.enqueue(str(tmp_path / "first"), "a word")  # its process is known to be running
+    application.write.enqueue(
+        str(tmp_path / "first"), "a word"
+    )  # its process is known to be running
     eventually((tmp_path / "first").exists, within_s=PATIENCE_S)
     [dead] = registry.all().result()
     assert dead.name == APP
 
     os.kill(worker.children[0], signal.SIGKILL)
-    shop.write.enqueue(str(seen), "next")
+    application.write.enqueue(str(seen), "next")
     eventually(seen.exists, within_s=PATIENCE_S)
 
     assert dead.id not in [each.id for each in registry.all().result()]
@@ -56,8 +58,8 @@ def test_a_job_that_kills_its_process_is_quarantined_with_the_cause_and_others_s
     bench, url, make_worker, tmp_path, how, error
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    beside = [shop.wait_for.enqueue(str(tmp_path / "beside"), str(gate)) for _ in range(2)]
-    culprit = shop.crash.enqueue(str(seen), how)
+    beside = [application.wait_for.enqueue(str(tmp_path / "beside"), str(gate)) for _ in range(2)]
+    culprit = application.crash.enqueue(str(seen), how)
     make_worker(url, "--slots", "4")
 
     dead = soon_dead(bench, culprit.id)
@@ -76,7 +78,7 @@ def test_when_the_supervisor_is_killed_its_children_exit_and_release_their_jobs(
     bench, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    sent = shop.wait_for.enqueue(str(seen), str(gate))
+    sent = application.wait_for.enqueue(str(seen), str(gate))
     worker = make_worker(url, "--drain-for", "200ms")
     eventually(lambda: _begun(seen), within_s=PATIENCE_S)
 
@@ -94,7 +96,7 @@ def test_a_job_with_a_short_time_limit_runs_again_when_its_whole_worker_is_kille
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
-    sent = shop.stays_the_first_time.enqueue(str(seen))
+    sent = application.stays_the_first_time.enqueue(str(seen))
     worker = make_worker(url, "--lease", "5s")
     eventually(lambda: _begun(seen), within_s=PATIENCE_S)
 

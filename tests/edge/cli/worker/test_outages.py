@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from penstock.store.postgres.store import migrate
-from tests.edge.cli.worker import office
-from tests.edge.cli.worker.driving import WorkerProcess
-from tests.edge.cli.worker.looking import PATIENCE_S
+from tests.edge.cli.worker import many_queues_application
+from tests.edge.cli.worker.driver import WorkerProcess
+from tests.edge.cli.worker.job_lookup import PATIENCE_S
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.support.postgres import PostgresCluster
 from tests.support.private import free_port
 from tests.support.waiting import eventually
 
-APP = "tests.edge.cli.worker.office:app"
+APP = "tests.edge.cli.worker.many_queues_application:app"
 PATIENCE = f"{PATIENCE_S:.0f}s"
 
 
@@ -56,7 +56,7 @@ class Database:
 def store(request, tmp_path):
     store = Database() if request.param == "postgres" else Server(tmp_path / "data")
     yield store
-    office.app.close()
+    many_queues_application.app.close()
     store.stop()
 
 
@@ -68,17 +68,19 @@ def test_each_outage_logs_one_line_at_its_start_and_one_at_its_end(store, tmp_pa
         _soon(worker, "waiting for the store", 1)
         store.start()
         worker.wait_until_ready()
-        office.app.use(store.url)
-        first = office.mail.enqueue(str(seen), "first")
-        office.app.jobs.wait(first, timeout=PATIENCE)  # otherwise it would end during the outage
-        office.app.close()
+        many_queues_application.app.use(store.url)
+        first = many_queues_application.mail.enqueue(str(seen), "first")
+        many_queues_application.app.jobs.wait(
+            first, timeout=PATIENCE
+        )  # otherwise it would end during the outage
+        many_queues_application.app.close()
 
         store.stop()
         _soon(worker, "waiting for the store", 2)
         store.start()
         _soon(worker, "connected to the store after", 2)
-        second = office.mail.enqueue(str(seen), "second")
-        office.app.jobs.wait(second, timeout=PATIENCE)
+        second = many_queues_application.mail.enqueue(str(seen), "second")
+        many_queues_application.app.jobs.wait(second, timeout=PATIENCE)
     finally:
         worker.__exit__(None, None, None)
 

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from penstock.domain.message.history import Ending
-from tests.edge.cli.worker import hooked, shop
-from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
+from tests.edge.cli.worker import application, hooks_application
+from tests.edge.cli.worker.job_lookup import PATIENCE_S, message, soon_dead, view
 from tests.support.processes import is_alive
 from tests.support.waiting import eventually
 
-HOOKED = "tests.edge.cli.worker.hooked:app"
+HOOKED = "tests.edge.cli.worker.hooks_application:app"
 
 
 def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their_job(
@@ -23,20 +23,25 @@ def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their
 ):
     seen = tmp_path / "seen"
     monkeypatch.setenv("HOOKED_SEEN", str(seen))
-    hooked.app.use(url)
-    jobs = [hooked.use_the_pool, hooked.log_in_a_sandbox, hooked.log_in_a_thread]
+    hooks_application.app.use(url)
+    jobs = [
+        hooks_application.use_the_pool,
+        hooks_application.log_in_a_sandbox,
+        hooks_application.log_in_a_thread,
+    ]
     sent = {job.kind: job.enqueue().id for job in jobs}
 
     worker = make_worker(url, "--log-format", "json", app=HOOKED)
     eventually(
-        lambda: not any(message(hooked.app, each) for each in sent.values()), within_s=PATIENCE_S
+        lambda: not any(message(hooks_application.app, each) for each in sent.values()),
+        within_s=PATIENCE_S,
     )
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
 
-    endings = [view(hooked.app, each).message for each in sent.values()]
+    endings = [view(hooks_application.app, each).message for each in sent.values()]
     assert [isinstance(each, Ending) and each.outcome for each in endings] == ["done"] * 3
-    hooked.app.close()
+    hooks_application.app.close()
     noted = seen.read_text().splitlines()
     for role in ("work", "sandbox"):
         mine = [line.split()[1] for line in noted if line.startswith(role)]
@@ -74,7 +79,7 @@ def test_a_file_that_is_not_a_database_stops_the_worker_with_an_error(make_worke
 
 
 def test_processes_of_a_job_end_with_it_at_its_time_limit(bench, url, make_worker, tmp_path):
-    sent = shop.starts_a_program.enqueue(str(tmp_path / "seen"))
+    sent = application.starts_a_program.enqueue(str(tmp_path / "seen"))
     make_worker(url)
 
     dead = soon_dead(bench, sent.id)
@@ -88,7 +93,7 @@ def test_processes_of_a_job_end_when_its_worker_is_killed(
     bench, url, make_worker, tmp_path, killed
 ):
     seen = tmp_path / "seen"
-    shop.starts_a_program.using(timeout="10m").enqueue(str(seen))
+    application.starts_a_program.using(timeout="10m").enqueue(str(seen))
     worker = make_worker(url)
     eventually(seen.exists, within_s=PATIENCE_S)
     program = eventually(lambda: _started(seen), within_s=PATIENCE_S)
@@ -105,10 +110,10 @@ def test_a_job_that_breaks_the_event_loop_is_named_and_others_are_not_blamed(
     bench, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    beside = shop.wait_for.enqueue(str(tmp_path / "beside"), str(gate))
+    beside = application.wait_for.enqueue(str(tmp_path / "beside"), str(gate))
     worker = make_worker(url, "--slots", "4")
     eventually((tmp_path / "beside").exists, within_s=PATIENCE_S)
-    culprit = shop.breaks_the_loop.enqueue(str(seen))
+    culprit = application.breaks_the_loop.enqueue(str(seen))
 
     dead = soon_dead(bench, culprit.id)
     gate.touch()

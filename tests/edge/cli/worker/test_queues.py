@@ -6,17 +6,17 @@ import pytest
 
 from penstock import Penstock
 from penstock.client.remote.server import Remote
-from tests.edge.cli.worker import office
-from tests.edge.cli.worker.looking import PATIENCE_S
+from tests.edge.cli.worker import many_queues_application
+from tests.edge.cli.worker.job_lookup import PATIENCE_S
 
-APP = "tests.edge.cli.worker.office:app"
+APP = "tests.edge.cli.worker.many_queues_application:app"
 
 
 @pytest.fixture
 def driver(any_url):
-    office.app.use(any_url)
-    yield office.app
-    office.app.close()
+    many_queues_application.app.use(any_url)
+    yield many_queues_application.app
+    many_queues_application.app.close()
 
 
 def test_a_burst_runs_each_handler_of_every_queue_once_and_exits(
@@ -24,12 +24,12 @@ def test_a_burst_runs_each_handler_of_every_queue_once_and_exits(
 ):
     seen = tmp_path / "seen"
     for text in "abc":
-        office.mail.enqueue(str(seen), text)
-        office.report.enqueue(str(seen), text)
+        many_queues_application.mail.enqueue(str(seen), text)
+        many_queues_application.report.enqueue(str(seen), text)
         driver.publish("orders", {"file": str(seen), "text": text})
-        office.billing.record({"file": str(seen), "text": text})
-    office.split.enqueue(str(seen), 2)
-    office.mail.using(delay="1h").enqueue(str(seen), "later")
+        many_queues_application.billing.record({"file": str(seen), "text": text})
+    many_queues_application.split.enqueue(str(seen), 2)
+    many_queues_application.mail.using(delay="1h").enqueue(str(seen), "later")
 
     worker = make_worker(any_url, "--burst", "--processes", "2", app=APP)
 

@@ -6,25 +6,25 @@ from collections import Counter
 
 import pytest
 
-from tests.edge.cli.worker import plant
-from tests.edge.cli.worker.looking import PATIENCE_S
+from tests.edge.cli.worker import memory_application
+from tests.edge.cli.worker.job_lookup import PATIENCE_S
 
-APP = "tests.edge.cli.worker.plant:app"
+APP = "tests.edge.cli.worker.memory_application:app"
 
 
 @pytest.fixture
 def url(tmp_path):
     url = f"sqlite:///{tmp_path / 'plant.db'}"
-    plant.app.use(url)
+    memory_application.app.use(url)
     yield url
-    plant.app.close()
+    memory_application.app.close()
 
 
 def test_a_process_and_a_sandbox_are_replaced_after_the_set_number_of_jobs(
     url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
-    for job in (plant.work, plant.work_apart):
+    for job in (memory_application.work, memory_application.work_apart):
         job.enqueue_many([{"file": str(seen)}] * 5)
 
     worker = make_worker(url, "--burst", "--max-jobs", "3", "--slots", "1", app=APP)
@@ -36,14 +36,14 @@ def test_a_process_and_a_sandbox_are_replaced_after_the_set_number_of_jobs(
     assert max(runs["apart"].values()) <= 3
     log = worker.log.read_text()
     assert log.count("replacing this process: jobs finished: 3") == 1
-    assert "died" not in log
+    assert "exited:" not in log
 
 
 def test_a_process_and_a_sandbox_are_replaced_when_they_have_too_much_memory(
     url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
-    for job in (plant.work, plant.work_apart):
+    for job in (memory_application.work, memory_application.work_apart):
         job.enqueue(str(seen), keep_mib=400)
         job.enqueue(str(seen))
 
@@ -57,7 +57,7 @@ def test_a_process_and_a_sandbox_are_replaced_when_they_have_too_much_memory(
     log = worker.log.read_text()
     assert "replacing this process: its resident memory is" in log
     assert "replacing a sandbox: its resident memory is" in log
-    assert "died" not in log
+    assert "exited:" not in log
 
 
 @pytest.mark.parametrize(

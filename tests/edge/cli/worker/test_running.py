@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.looking import PATIENCE_S, message
+from tests.edge.cli.worker import application
+from tests.edge.cli.worker.job_lookup import PATIENCE_S, message
 from tests.support.processes import is_alive
 from tests.support.waiting import eventually
 
@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 def test_sync_and_async_jobs_run_side_by_side(any_bench, any_url, make_worker, tmp_path):
     seen = tmp_path / "seen"
     for n in range(20):
-        (shop.write_async if n % 2 else shop.write).enqueue(str(seen), str(n))
+        (application.write_async if n % 2 else application.write).enqueue(str(seen), str(n))
     worker = make_worker(any_url, "--slots", "3", "--processes", "2")
 
     eventually(lambda: _lines(seen) == 20, within_s=PATIENCE_S)
@@ -30,7 +30,7 @@ def test_sync_and_async_jobs_run_side_by_side(any_bench, any_url, make_worker, t
 @pytest.mark.both_stores
 def test_a_job_may_take_longer_than_its_lease(bench, url, make_worker, tmp_path):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    sent = shop.wait_for.enqueue(str(seen), str(gate))
+    sent = application.wait_for.enqueue(str(seen), str(gate))
     make_worker(url, "--lease", "3s")
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
     begun = message(bench, sent.id)
@@ -48,8 +48,8 @@ def test_sigterm_lets_running_jobs_finish_and_releases_claimed_ones_without_an_a
     bench, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
-    running = shop.wait_for.enqueue(str(seen), str(gate))
-    waiting = [shop.write.enqueue(str(tmp_path / "other"), str(n)) for n in range(3)]
+    running = application.wait_for.enqueue(str(seen), str(gate))
+    waiting = [application.write.enqueue(str(tmp_path / "other"), str(n)) for n in range(3)]
     worker = make_worker(url, "--slots", "1", "--prefetch", "3")
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
     eventually(lambda: _state(bench, waiting[-1].id) == "leased", within_s=PATIENCE_S)
@@ -70,7 +70,7 @@ def test_a_job_that_does_not_finish_while_draining_is_released_and_loses_no_atte
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
-    sent = shop.wait_for.enqueue(str(seen), str(tmp_path / "never"))
+    sent = application.wait_for.enqueue(str(seen), str(tmp_path / "never"))
     worker = make_worker(url, "--drain-for", "300ms")
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
 
@@ -84,7 +84,7 @@ def test_a_job_that_does_not_finish_while_draining_is_released_and_loses_no_atte
 
 def test_a_second_interrupt_stops_it_at_once(bench, url, make_worker, tmp_path):
     seen = tmp_path / "seen"
-    shop.wait_for.enqueue(str(seen), str(tmp_path / "never"))
+    application.wait_for.enqueue(str(seen), str(tmp_path / "never"))
     worker = make_worker(url, "--drain-for", "1h")
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
 
@@ -99,7 +99,7 @@ def test_a_worker_that_is_drained_through_the_registry_exits_cleanly(
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
-    shop.write.enqueue(str(seen), "done")
+    application.write.enqueue(str(seen), "done")
     worker = make_worker(url, "--beat", "200ms")
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
     registry = bench._lazy_backend.get().broker.workers

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.message.history import Ending
-from tests.edge.cli.worker import shop
-from tests.edge.cli.worker.looking import PATIENCE_S, message, soon_dead, view
+from tests.edge.cli.worker import application
+from tests.edge.cli.worker.job_lookup import PATIENCE_S, message, soon_dead, view
 from tests.support.waiting import eventually
 
 
@@ -17,11 +17,11 @@ def test_a_job_is_stopped_at_its_time_limit_marked_and_not_retried(
     bench, url, make_worker, tmp_path, kind
 ):
     seen = tmp_path / "seen"
-    sent = getattr(shop, kind).enqueue(str(seen))
+    sent = getattr(application, kind).enqueue(str(seen))
     make_worker(url, "--slots", "2")
 
     dead = soon_dead(bench, sent.id)
-    after = shop.write.enqueue(str(tmp_path / "after"), "still working")
+    after = application.write.enqueue(str(tmp_path / "after"), "still working")
     eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
 
     assert (dead.reason, dead.attempts, dead.crashes) == ("timed_out", 1, 0)
@@ -30,7 +30,7 @@ def test_a_job_is_stopped_at_its_time_limit_marked_and_not_retried(
 
 def test_an_async_job_may_clean_up_when_its_time_is_over(bench, url, make_worker, tmp_path):
     seen = tmp_path / "seen"
-    shop.waits_for_ever.enqueue(str(seen))
+    application.waits_for_ever.enqueue(str(seen))
     make_worker(url)
 
     eventually(lambda: seen.exists() and "cleaned up" in seen.read_text(), within_s=PATIENCE_S)
@@ -40,7 +40,7 @@ def test_a_running_job_with_a_time_limit_is_killed_when_an_operator_cancels_it(
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
-    sent = shop.runs_for_ever.enqueue(str(seen))
+    sent = application.runs_for_ever.enqueue(str(seen))
     make_worker(url, "--slots", "1")
     eventually(lambda: seen.exists() and "begin" in seen.read_text(), within_s=PATIENCE_S)
     sandbox = int(seen.read_text().split()[1])
@@ -48,7 +48,7 @@ def test_a_running_job_with_a_time_limit_is_killed_when_an_operator_cancels_it(
     bench.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     eventually(lambda: not Path(f"/proc/{sandbox}").exists(), within_s=PATIENCE_S)
-    after = shop.write.enqueue(str(tmp_path / "after"), "the slot is free")
+    after = application.write.enqueue(str(tmp_path / "after"), "the slot is free")
     eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
     ended = view(bench, sent.id).message
     assert isinstance(ended, Ending)
@@ -59,11 +59,11 @@ def test_the_process_of_a_job_that_blocks_the_loop_is_killed_and_its_slot_is_fre
     bench, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
-    sent = shop.blocks_the_loop.enqueue(str(seen))
+    sent = application.blocks_the_loop.enqueue(str(seen))
     worker = make_worker(url, "--slots", "1")
     soon_dead(bench, sent.id)
 
-    after = shop.write_async.enqueue(str(tmp_path / "after"), "the loop is free")
+    after = application.write_async.enqueue(str(tmp_path / "after"), "the loop is free")
     eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
 
     assert f"did not stop blocks_the_loop {sent.id} in time" in worker.log.read_text()

@@ -84,7 +84,7 @@ COMMANDS = {
     "claim": ServerCommand(
         _claim,
         argument("QUEUE", "name of the queue"),
-        flag("-n --limit", "how many messages at most", type=int, default=1),
+        flag("-n --limit", "maximum number of messages", type=int, default=1),
         _OPTIONS.add,
         flag(f"--complete --{ALIASES['complete']}", "complete the messages after printing them"),
         more="Each message is leased to you until you complete it, fail it or its lease expires; "
@@ -100,7 +100,7 @@ COMMANDS = {
         Verb.COMPLETE,
         "",
         "They are done and move from the queue to the history. A receipt whose lease is lost is "
-        "refused, and the command exits with code 1.",
+        "rejected, and the command exits with code 1.",
         "penstock complete RECEIPT",
     ),
     "fail": _command(
@@ -118,7 +118,7 @@ COMMANDS = {
     "extend": _command(
         Verb.EXTEND,
         "lease_ms is_start progress",
-        "After the deadline of a message the extension is refused and the attempt times out.",
+        "After the deadline of a message the extension is rejected and the attempt times out.",
         "penstock extend RECEIPT --lease 10m",
         """penstock extend RECEIPT --progress '{"done": 10, "of": 100}'""",
     ),

@@ -28,7 +28,7 @@ _QUEUE = argument("QUEUE", "name of the queue")
 _COLUMNS = ("queue", "ready", "waiting", "leased", "dead", "done", "stopped")
 _FILTERS = RecordFlags(ListQueues, "prefix contains dead_letter_queue")
 _REDRIVE = RecordFlags(Redrive, "limit to")
-BACKOFF_FORM = "fixed:10s, list:1s,10s,5m or exponential:1s,2,1h,0.2 (first, factor, most, jitter)"
+BACKOFF_FORM = "fixed:10s, list:1s,10s,5m or exponential:1s,2,1h,0.2 (first, factor, max, jitter)"
 RATE_FORM = "LIMIT/TIME or LIMIT/TIME,BURST, as in 10/1s or 600/1m,50"
 
 _EXPONENTIAL: dict[str, Callable[[str], float]] = {
@@ -239,8 +239,8 @@ COMMANDS = {
     "queues unhold": ServerCommand(
         lambda server, args, out: _show_state(server.queues.unhold(args.queue), out),
         _QUEUE,
-        more="A paused queue stays paused. While the circuit is open, the next request of the "
-        "queue is held again: close the circuit to prevent that.",
+        more="A paused queue stays paused. While the circuit is open, the queue is held again "
+        "with its next request: close the circuit to prevent that.",
         examples=("penstock queues unhold mail",),
     ),
     "queues purge": ServerCommand(

@@ -108,7 +108,9 @@ COMMANDS = {
     ),
     "recurring preview": ServerCommand(
         _preview,
-        argument("NAME", "name of recurring work; without it, a schedule is previewed", nargs="?"),
+        argument(
+            "NAME", "name of the recurring work; default: preview --cron or --every", nargs="?"
+        ),
         _PREVIEW.add,
         examples=(
             "penstock recurring preview nightly --count 3",

@@ -29,7 +29,7 @@ def flag(names: str, text: str, **options: Any) -> Part:
 
 
 def limit_flag(default: int) -> Part:
-    return flag("--limit", "how many at most", type=int, default=default)
+    return flag("--limit", "maximum number of results", type=int, default=default)
 
 
 class Command:

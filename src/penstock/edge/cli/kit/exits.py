@@ -16,7 +16,7 @@ INTERRUPTED = 130
 
 TABLE = {
     OK: "done",
-    REFUSED: "the request was refused or failed",
+    REFUSED: "the request was rejected or failed",
     USAGE: "invalid command line",
     UNREACHABLE: "the server or the store is unreachable",
     NOTHING: "no message arrived, or a wait timed out",

@@ -113,7 +113,7 @@ _LIST = AppCommand(
     flag("--kind", "only jobs of this kind", value="KIND"),
     flag("--tag", "only jobs with this tag", value="TAG"),
     limit_flag(20),
-    flag("--cursor", "`next` of the page before", value="TEXT"),
+    flag("--cursor", "`next` of the previous page", value="TEXT"),
     more="Done and cancelled jobs come from the history, newest first.",
     examples=(
         "penstock jobs list --store sqlite:///jobs.db",
@@ -157,7 +157,7 @@ COMMANDS = {
     "jobs wait": AppCommand(
         _wait,
         _ID,
-        flag("--for", "how long to wait at most; default: for ever", value="DURATION"),
+        flag("--for", "maximum time to wait; default: no limit", value="DURATION"),
         more="Exits with code 0 if the job is done, 1 if it is dead or cancelled, 4 if it has not "
         "ended.",
         examples=("penstock jobs wait 0190b5c2-… --for 5m",),

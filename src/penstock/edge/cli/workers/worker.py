@@ -119,7 +119,7 @@ COMMANDS = {
         flag(
             "--queues",
             "comma-separated queues to work on, the most urgent first; default: those of the "
-            "application's jobs",
+            "application, without dead-letter queues",
             value="NAMES",
             default="",
         ),

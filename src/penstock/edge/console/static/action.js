@@ -92,7 +92,7 @@ export function runAction(action) {
       const many = await action.count(given);
       if (turn === asked) replace(counted, affectedText(many, action.noun ?? "message"));
     } catch (error) {
-      if (turn === asked) replace(counted, `The number is not known: ${error.message}`);
+      if (turn === asked) replace(counted, `The number is unknown: ${error.message}`);
     }
   }
 

@@ -140,7 +140,7 @@ export function actionOnMany(queue, chosen, act, then) {
     done: (result) =>
       [
         `${count(result.changed)} of ${count(result.matched)} ${act.past}.`,
-        result.refused ? `${count(result.refused)} were refused: their state had changed.` : "",
+        result.refused ? `${count(result.refused)} were rejected: their state had changed.` : "",
         result.is_cut ? "More messages match: repeat this for the rest." : "",
       ].join(" ").trim(),
     then,

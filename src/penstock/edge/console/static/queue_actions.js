@@ -28,7 +28,7 @@ export function unhold(queue, then) {
   return {
     label: "Unhold",
     title: `Unhold ${queue.name}?`,
-    text: "The circuit's hold on the queue ends; a paused queue stays paused. While the circuit is open, the next request is held again.",
+    text: "The circuit's hold on the queue ends; a paused queue stays paused. While the circuit is open, the queue is held again with its next request.",
     request: () => ({ method: "POST", path: `${pathOf(queue.name)}/unhold` }),
     command: () => ["queues", "unhold", queue.name],
     done: () => `${queue.name} has been released.`,

@@ -72,7 +72,7 @@ const backoff = {
       ...(jitter && { jitter: Number(jitter) }),
     };
   },
-  hint: "fixed:10s, list:1s,10s,5m or exponential:1s,2,1h,0.2 (first, factor, most, jitter)",
+  hint: "fixed:10s, list:1s,10s,5m or exponential:1s,2,1h,0.2 (first, factor, max, jitter)",
 };
 
 const lines = (isNumber) => ({
@@ -114,7 +114,7 @@ export const GROUPS = [
   {
     title: "Limits and fair share",
     settings: [
-      { name: "max_messages", flag: "max-messages", label: "Messages", kind: orNone(number), hint: "Further sends are refused" },
+      { name: "max_messages", flag: "max-messages", label: "Messages", kind: orNone(number), hint: "Further sends are rejected" },
       { name: "max_body_bytes", flag: "max-body", label: "Body size", kind: orNone(bytes), hint: "64KiB, 1MiB" },
       { name: "max_leased", flag: "max-leased", label: "Leased at once", kind: orNone(number) },
       { name: "max_leased_per_group", flag: "max-leased-per-group", label: "Leased at once per group", kind: orNone(number) },

@@ -122,7 +122,7 @@ def _body(operation: Part) -> Html:
         return join()
     body = operation["requestBody"]
     [media] = body["content"].values()
-    needed = "" if body["required"] else " (may be left out)"
+    needed = "" if body["required"] else " (optional)"
     return el("p", el("strong", "Body: "), in_words(media["schema"]), needed, ".")
 
 

@@ -20,7 +20,7 @@ VARIABLES = {
 }
 
 FIRST_STEPS = f"""\
-# make a queue
+# create a queue
 curl -X PUT {BASE}/v1/queues/mail
 
 # send a message, and keep its id

@@ -19,7 +19,7 @@ _ICON = (
 )
 
 _HOW_TO_READ = (
-    "The examples below use `$ID` and `$RECEIPT` as they are set here; claim anew for each."
+    "The examples below use `$ID` and `$RECEIPT` as they are set here; claim again for each."
 )
 
 Document = dict[str, Any]
@@ -112,7 +112,7 @@ def _main(document: Document, *, with_key: bool) -> Html:
 def _start(document: Document, *, with_key: bool) -> Html:
     info = document["info"]
     about_keys = document["components"]["securitySchemes"]["apiKey"]["description"]
-    needed = "This server asks for a key: put it into `PENSTOCK_KEY`." if with_key else ""
+    needed = "This server requires an API key: put it into `PENSTOCK_KEY`." if with_key else ""
     source = el("a", "/v1/openapi.json", href="/v1/openapi.json")
     return join(
         el(
@@ -120,7 +120,7 @@ def _start(document: Document, *, with_key: bool) -> Html:
         ),
         paragraphs(info["description"]),
         el("p", inline(about_keys), " ", inline(needed)),
-        el("p", "The same for programs, as OpenAPI ", document["openapi"], ": ", source, "."),
+        el("p", "The OpenAPI document, for programs ", document["openapi"], ": ", source, "."),
         el("h2", "First steps"),
         el("pre", el("code", first_steps(with_key=with_key))),
         el("p", inline(_HOW_TO_READ)),

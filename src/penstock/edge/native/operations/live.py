@@ -85,7 +85,7 @@ class LiveFeed:
     async def _run(self, part: NodePart) -> None:
         while self._listeners:
             await self._look()
-            part.moved()
+            part.moves += 1
             await asyncio.sleep(EVERY_S)
 
     def _ended(self, _: asyncio.Task[None]) -> None:

@@ -50,7 +50,7 @@ class HealthApi:
         except PenstockError as error:
             return error_response(error)
         except TimeoutError:
-            text = f"the store has not taken a write within {READY_PATIENCE_S:g} s"
+            text = f"the store has not accepted a write within {READY_PATIENCE_S:g} s"
             return error_response(StoreUnavailable(text))
         if self._insight.damage() is not None:
             # 200: other queues are still served, and a restart would not help.

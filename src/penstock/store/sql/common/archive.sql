@@ -24,7 +24,7 @@ VALUES (:source, :day, :done_no, :planned_no)
 RETURNING planned_no;
 
 -- name: move
--- Record that the planned file is in place; likewise.
+-- Record that the planned file is in place, under the same condition.
 UPDATE archive_mark
    SET done_no = planned_no,
        rows_total = rows_total + :rows,
@@ -80,22 +80,22 @@ SELECT done_no, rows_total, moved_at
    AND done_no > 0;
 
 -- name: last_history
--- The largest number of a day.
+-- The largest number in the history of a day.
 SELECT max(history_no)
   FROM history_{day};
 
 -- name: last_attempts
--- Likewise.
+-- The largest number of the attempts of a day.
 SELECT max(attempt_no)
   FROM attempt_{day};
 
 -- name: last_facts
--- Likewise, of them all.
+-- The largest number of all facts.
 SELECT max(fact_no)
   FROM fact;
 
 -- name: last_backlog
--- Likewise.
+-- The largest number of all counters of queues.
 SELECT max(sample_no)
   FROM minute_counter;
 
@@ -128,7 +128,7 @@ SELECT h.history_no, h.message_no, h.id, h.queue_no, coalesce(q.name, ''), h.out
  LIMIT :limit;
 
 -- name: attempts
--- Attempts of a day, likewise.
+-- Attempts of a day, in the same way.
 SELECT a.attempt_no, a.message_no, a.id, a.queue_no, coalesce(q.name, ''), a.lease_no, a.outcome,
        a.leased_at, a.ended_at, a.leased_by, a.error
   FROM attempt_{day} AS a
@@ -140,7 +140,7 @@ SELECT a.attempt_no, a.message_no, a.id, a.queue_no, coalesce(q.name, ''), a.lea
  LIMIT :limit;
 
 -- name: facts
--- Facts, likewise.
+-- Facts, in the same way.
 SELECT fact_no, at, kind, subject, data
   FROM fact
  WHERE fact_no > :after_no
@@ -149,7 +149,7 @@ SELECT fact_no, at, kind, subject, data
  LIMIT :limit;
 
 -- name: backlog
--- Counters of queues, likewise.
+-- Counters of queues, in the same way.
 SELECT s.sample_no, s.at, s.queue_no, coalesce(q.name, ''), s.waiting, s.ready, s.leased, s.dead,
        s.sent_total, s.done_total, s.dead_total, s.cancelled_total, s.failed_total,
        s.expired_total, s.claimed_total

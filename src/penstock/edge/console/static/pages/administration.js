@@ -22,7 +22,7 @@ export const keys = {
         { label: "State", value: (one) => (one.revoked_at ? badge("revoked", "bad") : badge("in use", "good")) },
         { label: "Roles", value: (one) => one.roles.map((role) => [badge(role), " "]) },
         { label: "Queues", value: (one) => one.queues.join(", ") },
-        { label: "Made", value: (one) => when(one.created_at) },
+        { label: "Created", value: (one) => when(one.created_at) },
         { label: "Revoked", value: (one) => when(one.revoked_at) },
         { label: "Id", value: (one) => h("code", { class: "id" }, one.id) },
       ],

@@ -108,7 +108,7 @@ function showOwn(view, list) {
     columns: [{ label: "Circuit", isMain: true, value: (found) => found.pattern }, ...columns(view).slice(1, -1)],
     rows: worstFirst(list),
     key: (circuit) => circuit.hash,
-    empty: "No circuit holds a queue of yours.",
+    empty: "No circuit holds any of your queues.",
   });
   replace(
     view.root,
@@ -160,17 +160,17 @@ function closeButton(view, found, options) {
 }
 
 function openButton(view, found, options) {
-  const reason = found.is_forced ? "It is held open already." : null;
+  const reason = found.is_forced ? "It is already forced open." : null;
   return actionButton({
     label: "Force open",
     role: "operate",
     isDanger: true,
     reason,
-    title: "Hold this circuit open?",
+    title: "Force this circuit open?",
     text: `No request of ${found.pattern} is tried until it is closed by hand. Queued requests stay queued.`,
     request: () => ({ method: "POST", path: `/v1/circuits/${part(found.hash)}/open` }),
     command: () => ["circuits", "open", found.hash],
-    done: () => "The circuit is held open.",
+    done: () => "The circuit is forced open.",
     then: () => view.again(),
   }, options);
 }

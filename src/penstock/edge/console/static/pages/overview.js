@@ -16,7 +16,7 @@ const LIVE_SPAN_MS = 3 * 60_000;
 const recent = []; // the last minutes, kept across pages
 
 const PROBLEMS = {
-  full: ["full", "bad", "The queue is full: sends are refused"],
+  full: ["full", "bad", "The queue is full: sends are rejected"],
   held: ["held", "bad", "A circuit holds it"],
   stuck: ["stuck", "warn", "Its first message has been claimable for a long time"],
   dead: ["dead messages", "bad", "Messages died in this queue"],
@@ -92,9 +92,9 @@ function makeFigures() {
 function updateFigures(figures, news) {
   for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(news.counts[state]);
   const { rates, totals } = news;
-  figures.sent.set(rate(rates.sent), `${count(totals.sent)} in all`);
-  figures.done.set(rate(rates.done), `${count(totals.done)} in all`);
-  figures.failed.set(rate(rates.failed), `${count(totals.failed)} in all`);
+  figures.sent.set(rate(rates.sent), `${count(totals.sent)} in total`);
+  figures.done.set(rate(rates.done), `${count(totals.done)} in total`);
+  figures.failed.set(rate(rates.failed), `${count(totals.failed)} in total`);
   figures.workers.set(news.workers, "alive");
   figures.circuits.set(news.open_circuits, "open");
 }

@@ -96,7 +96,7 @@ function updateFigures(figures, found, rates) {
   for (const state of ["ready", "waiting", "leased", "dead"]) figures[state].set(found.counts[state]);
   const none = { sent: 0, done: 0, failed: 0 };
   for (const name of ["sent", "done", "failed"]) {
-    figures[name].set(rate((rates ?? none)[name]), `${count(found.totals[name])} in all`);
+    figures[name].set(rate((rates ?? none)[name]), `${count(found.totals[name])} in total`);
   }
   const oldest = found.oldest_ready_at;
   const late = oldest && Math.max(0, serverNow() - Date.parse(oldest));
@@ -138,7 +138,7 @@ function totalsCard(found) {
       ["Cancelled", count(totals.cancelled)],
       ["Failed attempts", count(totals.failed)],
       ["Expired leases", count(totals.expired_leases)],
-      ["Made", when(found.created_at)],
+      ["Created", when(found.created_at)],
     ]),
   );
 }

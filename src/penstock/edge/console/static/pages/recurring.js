@@ -87,7 +87,7 @@ function acts(view, one, options) {
   const path = `/v1/recurring/${part(one.name)}`;
   const shared = { role: "operate", then: () => view.again() };
   const [verb, label, text] = one.is_paused
-    ? ["resume", "Resume", "Firings are allowed again. Missed ones are handled by its catch-up policy."]
+    ? ["resume", "Resume", "Firings are allowed again; those missed during the pause are not caught up."]
     : ["pause", "Pause", "No firing is sent until it is resumed."];
   return [
     actionButton({

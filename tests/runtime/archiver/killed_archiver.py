@@ -1,4 +1,4 @@
-"""Archives until it is killed.  `python -m tests.runtime.archiver.victim SETTINGS`
+"""Archives until it is killed.  `python -m tests.runtime.archiver.killed_archiver SETTINGS`
 
 Every line on its input starts one archiver in a process of its own: a number, at whose step it
 kills itself (a step is any touch of the store or of the lake); or nothing, and it runs until it

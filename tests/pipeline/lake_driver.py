@@ -21,7 +21,7 @@ from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import rows
 
 
-class Workbench:
+class LakeDriver:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark = spark
         self.folder = folder

@@ -8,7 +8,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.ports.store import Session
 
 
-class BreakingStore:
+class FailingStore:
     """As the store behind it, but `noun.verb` of its writes raises while `is_broken`."""
 
     def __init__(self, store: Any, noun: str, verb: str) -> None:

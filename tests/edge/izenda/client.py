@@ -9,7 +9,7 @@ import httpx
 from tests.edge.api import Api, ok
 
 
-class Outsider:
+class IzendaClient:
     """A producer and workers that use only Izenda's five calls."""
 
     def __init__(self, api: Api) -> None:

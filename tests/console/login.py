@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.console.conftest import OpenConsole
-from tests.console.driving import Console, expect
+from tests.console.driver import Console, expect
 
 
-def enter(open_console: OpenConsole, url: str, key: str) -> Console:
+def log_in(open_console: OpenConsole, url: str, key: str) -> Console:
     console = open_console(url)
     console.open("/console/login")
     console.log_in(key)

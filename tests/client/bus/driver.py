@@ -20,7 +20,7 @@ def broker_of(app: Penstock) -> Broker:
     return backend.broker
 
 
-class HandWorker(WorkerDriver):
+class BusDriver(WorkerDriver):
     """A worker that is registered, so that it can be lost."""
 
     def __init__(
