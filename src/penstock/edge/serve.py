@@ -139,6 +139,7 @@ def http_server(broker: Broker, app: App, *, share_of_limits: int = 1) -> HttpSe
         idle_timeout=settings.idle_timeout_ms / 1000,
         max_connections=-(-settings.max_connections // share_of_limits),
     )
+    traffic.order_of = app.order_of
     traffic.accepts_encoded = partial(accepts_encoded, broker)
     return HttpServer(traffic, broker.wall, broker.health)
 

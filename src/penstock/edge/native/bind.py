@@ -85,11 +85,15 @@ def routes_of(handlers: Handlers) -> Iterator[HttpRoute]:
 
 
 def route_of(
-    operation: Operation[Any], handler: http.Handler, *, queue: str | None = None
+    operation: Operation[Any],
+    handler: http.Handler,
+    *,
+    queue: str | None = None,
+    order: int = 0,
 ) -> HttpRoute:
     """A route whose handler reads the request itself: hot paths, streams, plain text.
 
-    `queue`: the queue of the request, if the path does not name one.
+    `queue`: the queue of the request, if the path does not name one; `order`: see HttpRoute.
     """
     return HttpRoute(
         method=operation.method,
@@ -99,6 +103,7 @@ def route_of(
         scope=operation.scope,
         queue=queue,
         name=operation.name,
+        order=order,
         operation=operation,
     )
 

@@ -93,7 +93,7 @@ class StateReports:
         while True:
             await asyncio.sleep(REPORT_S)
             self._report()
-            part.moved()
+            part.moves += 1
 
     def _report(self) -> None:
         waiting = self._room.by_queue() if isinstance(self._room, WaitingClaims) else {}

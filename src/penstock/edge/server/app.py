@@ -92,6 +92,14 @@ class App:
             return None
         return None if later is None else _await_or_refuse(route.refuse, request, later)
 
+    def order_of(self, request: Request) -> int:
+        """See HttpRoute."""
+        try:
+            route, _ = self._router.find(request.method, request.path)
+        except PenstockError:
+            return 0
+        return route.order
+
     def refuse(self, request: Request, error: PenstockError) -> Response:
         """Render an error that no handler sees, in the format of the path's protocol."""
         try:

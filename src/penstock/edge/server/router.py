@@ -20,6 +20,8 @@ _CACHED = frozenset({"queue"})  # path parameters with few distinct values, unli
 _SHORT = 150  # characters; bounds the memory of the cache
 _MAX_REMEMBERED = 20_000
 
+# The order in which a commit does the work of hot operations.
+SENDS, ACTS, CLAIMS = 1, 2, 3
 
 Refuse = Callable[[Request, PenstockError], Response]
 
@@ -39,6 +41,9 @@ class HttpRoute(msgspec.Struct, frozen=True, kw_only=True):
     takes_any_media: bool = False  # clients of other protocols also post forms
     takes_other_sites: bool = False  # AweQ: the handler checks requests from other sites itself
     refuse: Refuse | None = None  # renders errors; None: as the native API does
+    # If the handler returns None, its work is in the store, which does the work of a commit in this
+    # order.  0: this is not known, and requests that are pipelined behind it wait.
+    order: int = 0
     operation: Operation[Any] | None = None  # of the contract; None: not in the OpenAPI document
 
     def __post_init__(self) -> None:

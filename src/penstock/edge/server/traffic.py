@@ -56,6 +56,8 @@ class Traffic:
         self.max_buffered_bytes = max_buffered_bytes
         # Whether a request to this target may have an encoded body: deliveries keep theirs.
         self.accepts_encoded: Callable[[bytes], bool] = lambda target: False
+        # The order of a request's work within a commit, 0 if unknown; see HttpRoute.
+        self.order_of: Callable[[Request], int] = lambda request: 0
         self.buffered_bytes = 0  # total of incomplete bodies
         self.connections: set[Connection] = set()
         self._unsent: dict[

@@ -25,7 +25,7 @@ from penstock.edge.native.bind import route_of
 from penstock.edge.native.wire import acted, check_batch, decode, raw_json, results
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import HttpRoute
+from penstock.edge.server.router import ACTS, CLAIMS, HttpRoute
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.directory import Directory
@@ -44,7 +44,7 @@ class ClaimApi:
         self._limits = limits
 
     def routes(self) -> list[HttpRoute]:
-        return [route_of(leases.CLAIM, self.claim)]
+        return [route_of(leases.CLAIM, self.claim, order=CLAIMS)]
 
     def claim(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         wanted = decode(_claim, request.body)
@@ -152,7 +152,7 @@ class ActApi:
         acts = leases.ACTS.items()
         return [
             route_of(leases.ACT_BATCH, self.act_batch),
-            *(route_of(operation, self._act_handler(verb)) for verb, operation in acts),
+            *(route_of(operation, self._act_handler(verb), order=ACTS) for verb, operation in acts),
         ]
 
     def _act_handler(self, verb: Verb) -> Callable[[Request, Respond], Awaitable[Response] | None]:

@@ -5,21 +5,23 @@ A single message needs neither a task nor a coroutine: the store's callback send
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
 
 from penstock.api import messages
-from penstock.domain.errors import InvalidRequest, PenstockError
+from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.edge.native.bind import route_of
 from penstock.edge.native.wire import check_batch, decode, result_of
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Request, Respond, Response, json_response
-from penstock.edge.server.router import HttpRoute
+from penstock.edge.server.router import SENDS, HttpRoute
 from penstock.operations.drafts import draft_of
 from penstock.ports.store import Sent
+from penstock.ports.ticket import Chain, Ticket
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import MessageService
 
@@ -41,12 +43,25 @@ class SendApi:
         self._limits = limits
 
     def routes(self) -> list[HttpRoute]:
-        return [route_of(messages.SEND, self.send), route_of(messages.SEND_BATCH, self.send_batch)]
+        return [
+            route_of(messages.SEND, self.send, order=SENDS),
+            route_of(messages.SEND_BATCH, self.send_batch),
+        ]
 
-    def send(self, request: Request, respond: Respond) -> None:
+    def send(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         draft, queue = draft_of(decode(_draft, request.body)), request.params["queue"]
         ticket = self._messages.send_to(queue, [draft])
+        if isinstance(ticket, Chain):
+            # The queue is loaded first: messages that are pipelined behind must not overtake.
+            return self._send_later(queue, ticket)
         ticket.then(lambda answers: respond(self._sent(queue, answers)))
+        return None
+
+    async def _send_later(self, queue: str, ticket: Ticket[list[Sent | PenstockError]]) -> Response:
+        try:
+            return self._sent(queue, await ticket)
+        except QueueNotFound as error:
+            raise self._messages.error_of(queue, error) from None
 
     def _sent(self, queue: str, answers: Any) -> Response:
         answer = answers[0] if isinstance(answers, list) else answers
