@@ -34,11 +34,12 @@ def make_server(tmp_path: Path) -> Iterator[MakeServer]:
     """Makes servers, not yet started; all are gone when the test is."""
     with ExitStack() as stack:
 
-        def make(store: Path | str | None = None, **options: Any) -> Server:
+        def make(store: Path | str | None = None, *, processes: int = 1, **options: Any) -> Server:
             number = len(list(tmp_path.glob("log-*")))
             log = tmp_path / f"log-{number}"
             log.touch()
-            return stack.enter_context(Server(store or tmp_path / "data", log, options=options))
+            made = Server(store or tmp_path / "data", log, options=options, processes=processes)
+            return stack.enter_context(made)
 
         yield make
 

@@ -28,11 +28,17 @@ class Server:
     """`store` is a data directory, or a postgresql:// address; `options` are launch.py's."""
 
     def __init__(
-        self, store: Path | str, log: Path, *, options: dict[str, Any] | None = None
+        self,
+        store: Path | str,
+        log: Path,
+        *,
+        options: dict[str, Any] | None = None,
+        processes: int = 1,
     ) -> None:
         self.store = store
         self.port = free_port()
         self.options = dict(options or {})
+        self.processes = processes
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
         self._control: Control | None = None
@@ -159,5 +165,6 @@ class Server:
     def _command(self, control: int) -> list[str]:
         kind = "--store" if isinstance(self.store, str) else "--data"
         serve = ["serve", kind, str(self.store), "--port", str(self.port)]
+        serve += ["--processes", str(self.processes)]
         launch = [sys.executable, "-m", "tests.faults.launch"]
         return [*launch, json.dumps(self.options), str(control), *serve]

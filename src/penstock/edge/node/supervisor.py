@@ -60,6 +60,7 @@ class NodeProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.channel: ControlChannel | None = None
         self.ready_at: float | None = None
+        self.was_ready = False  # this process, or one before it
         self.pause_s = 0.0  # before the next start
 
     def start(self) -> None:
@@ -97,7 +98,6 @@ class NodeSupervisor:
         self._port = port
         self._writer = NodeProcess(WRITER)
         self._fronts = [NodeProcess(number + 1) for number in range(fronts)]
-        self._is_started = False
         self._is_stopping = False
         self._failure: BaseException | None = None  # why the node could not start
         self._changed = asyncio.Event()
@@ -110,7 +110,6 @@ class NodeSupervisor:
         try:
             await self._start_all()
             if not self._stop.is_set():
-                self._is_started = True
                 store = "postgres" if self._settings.sqlite_path is None else "sqlite"
                 url = url_of(self._settings.server, self._port)
                 on_ready(ready_text(url, self._settings, store=store))
@@ -193,11 +192,12 @@ class NodeSupervisor:
         match message:
             case Ready():
                 process.ready_at = asyncio.get_running_loop().time()
-                if self._is_started:
+                if process.was_ready:
                     _log.warning("%s is running again", process.name)
+                process.was_ready = True
             case StartFailed():
                 error = _error_of(message)
-                if not self._is_started:
+                if not process.was_ready:
                     self._failure = self._failure or error
                 elif not self._is_stopping:
                     _log.error("%s cannot start: %s", process.name, error)
@@ -212,7 +212,7 @@ class NodeSupervisor:
         code = process.reap(loop.time())
         if self._is_stopping:
             return
-        if not self._is_started:
+        if not process.was_ready:
             text = f"{process.name} exited with {code} while it started"
             self._failure = self._failure or PenstockError(text)
             return
