@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY, midnight_of
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import history
 from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
@@ -24,7 +25,6 @@ from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.replays.breaker import Interval, RouteCall, evaluate, outages, replay
 from penstock.pipeline.replays.tuning import USUAL_THRESHOLD, candidates, survival
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 ALL_ROUTES = "*"
 _FAILED = sorted(outcome.value for outcome in history.FAILURES)

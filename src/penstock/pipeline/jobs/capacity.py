@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import DT, ComputedTable, double, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 ALL = "*"  # the row for all queues together
 TREND_DAYS = 28
@@ -67,7 +67,7 @@ def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
         (F.col("moved") / _DAY_S).alias("bandwidth"),
         (F.col("messages") / _DAY_S).alias("per_second"),
         F.try_divide(F.col("per_second_peak") * _DAY_S, "messages").alias("peak_to_average"),
-        (F.col("moved") / _GIB * settings.cost_per_gib).alias("cost"),
+        (F.col("moved") / _GIB * settings.price_per_gib).alias("cost"),
         (F.col("backlog_peak") * F.col("payload")).alias("stored_peak"),
         _positive(room / _more_than_0(arriving)).alias("days_offline"),
         _positive(room / _more_than_0(F.col("per_second_peak") * _DAY_S * F.col("payload"))).alias(
@@ -150,5 +150,5 @@ JOB = PipelineJob(
     inputs=("rollups", "backlog"),
     outputs=(JobOutput(CAPACITY, capacity),),
     lookback_days=TREND_DAYS - 1,
-    settings=("cost_per_gib", "storage_bytes"),
+    settings=("price_per_gib", "storage_bytes"),
 )

@@ -9,11 +9,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import ComputedTable, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 LIFECYCLE = ComputedTable(
     name="lifecycle",

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import sound_rows
@@ -24,7 +25,6 @@ from penstock.pipeline.jobs.poison_facts import (
     silent_workers,
 )
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 _FAILED = (AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT)
 _RETURNED = (AttemptOutcome.EXPIRED, AttemptOutcome.RELEASED, AttemptOutcome.SNOOZED)

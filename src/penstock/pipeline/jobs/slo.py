@@ -11,11 +11,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.lake.slo_targets import Objective, Target
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 WORST = 10  # offenders listed per queue, objective and dimension
 DIMENSIONS = ("kind", "route", "worker")
@@ -114,7 +114,7 @@ def _judged(lifecycle: DataFrame, settings: PipelineSettings) -> DataFrame:
     """A row for each message and objective that applies to it, and whether it missed it."""
     parts = [
         _of_objective(
-            lifecycle, objective, [t for t in settings.targets if t.objective is objective]
+            lifecycle, objective, [t for t in settings.service_levels if t.objective is objective]
         )
         for objective in Objective
     ]
@@ -173,5 +173,5 @@ JOB = PipelineJob(
     summary="service-level targets: how many messages met them, burn, worst offenders",
     inputs=("lifecycle",),
     outputs=(JobOutput(SLO, slo), JobOutput(OFFENDERS, offenders)),
-    settings=("targets",),
+    settings=("service_levels",),
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.jobs.slo import burn
 from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 WINDOW_DAYS = 30
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.domain.datetimes import instant_of
 from penstock.domain.lake.layout import dt_of
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY
 from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import instant
@@ -16,20 +17,18 @@ from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.pipeline.shared import (
     RUN_COLUMNS,
     day,
-    job_settings,
     note_job,
     run_row,
     session,
     session_flags,
 )
-from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
     from penstock.pipeline.runs import JobRun
 
 FOLDER = "penstock-demo"
 # Storage and a price, so that the capacity table is not empty.
-_EXAMPLE = PipelineSection(cost_per_gib="0.09", storage_bytes=1024**3)
+_EXAMPLE = PipelineSettings(cost_per_gib="0.09", storage_bytes=1024**3)
 
 
 def _count(text: str) -> int:
@@ -78,7 +77,7 @@ def _compute(args: Namespace, folder: Path) -> list[JobRun]:
     with session(args) as spark:
         runner = JobRunner(
             SparkLake(spark, str(folder)),
-            job_settings(_EXAMPLE),
+            _EXAMPLE,
             clock=lambda: now_ms(spark),
             gates=GATES,
             on_job=note_job,

@@ -16,7 +16,6 @@ from penstock.edge.cli.operate.archive import settings_of
 from penstock.edge.cli.pipeline.shared import (
     RUN_COLUMNS,
     day,
-    job_settings,
     lake_flags,
     lake_of,
     note_job,
@@ -41,7 +40,7 @@ def _run(args: Namespace, out: Output) -> int:
     with session(args) as spark:
         runner = JobRunner(
             lake_of(args, settings, spark),
-            job_settings(settings.pipeline),
+            settings.pipeline,
             clock=lambda: now_ms(spark),
             gates=GATES,
             on_job=note_job,
@@ -91,7 +90,7 @@ def _status(args: Namespace, out: Output) -> None:
     settings = settings_of(args)
     with session(args) as spark:
         lake = lake_of(args, settings, spark)
-        runner = JobRunner(lake, job_settings(settings.pipeline), clock=lambda: 0, gates=GATES)
+        runner = JobRunner(lake, settings.pipeline, clock=lambda: 0, gates=GATES)
         stale = runner.stale(jobs(), DaySpan())
         last = RunLog(spark, lake).last()
     found = []

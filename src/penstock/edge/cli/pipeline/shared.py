@@ -15,7 +15,6 @@ from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.operate.archive import lake_flag
 from penstock.settings import Settings
-from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.runs import JobRun
-    from penstock.pipeline.settings import PipelineSettings
 
 RUN_COLUMNS = ("job", "day", "status", "rows in", "rows out", "note")
 
@@ -93,21 +91,6 @@ def lake_of(
     if not may_be_empty and lake.is_empty():
         raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
     return lake
-
-
-def job_settings(pipeline: PipelineSection) -> PipelineSettings:
-    from penstock.domain.lake.slo_targets import read_targets
-    from penstock.pipeline.settings import PipelineSettings
-
-    same = set(PipelineSettings.__struct_fields__) & set(PipelineSection.__struct_fields__)
-    values = {name: getattr(pipeline, name) for name in same}
-    return PipelineSettings(
-        **values
-        | {
-            "targets": read_targets(pipeline.targets),
-            "cost_per_gib": float(pipeline.cost_per_gib),
-        }
-    )
 
 
 def note_job(job: PipelineJob, days: int) -> None:
