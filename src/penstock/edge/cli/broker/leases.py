@@ -14,11 +14,17 @@ from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.record_flags import Form, RecordFlags
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import ClaimedMessage, Remote
 
 _OPTIONS = RecordFlags(Claim, "wait_ms lease_ms kinds:kind in_a_row claim_key claimed_by:by")
+_CLAIMED = View(
+    "id receipt body attempts:attempt leased_until deadline_at kind entity_id:entity_id tags group "
+    "attributes dead_from:died_in",
+    body=lambda message: "null" if message.body is None else message.body,
+)
 
 
 def _claim(server: Remote, args: Namespace, out: Output) -> int | None:
@@ -31,23 +37,7 @@ def _claim(server: Remote, args: Namespace, out: Output) -> int | None:
 
 
 def _show_message(message: Message, out: Output) -> None:
-    out.show(
-        message,
-        [
-            ("id", message.id),
-            ("receipt", message.receipt),
-            ("body", message.body if message.body is not None else "null"),
-            ("attempt", message.attempts),
-            ("leased until", message.leased_until),
-            ("deadline", message.deadline_at),
-            ("kind", message.kind),
-            ("entity_id", message.entity_id),
-            ("tags", message.tags),
-            ("group", message.group),
-            ("attributes", message.attributes),
-            ("died in", message.dead_from),
-        ],
-    )
+    out.show(message, _CLAIMED.lines(message))
     if not out.json:
         out.line()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.edge.cli.kit import exits
@@ -11,6 +11,7 @@ from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import remote, server_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
@@ -30,6 +31,21 @@ def flag(names: str, text: str, **options: Any) -> Part:
 
 def limit_flag(default: int) -> Part:
     return flag("--limit", "how many at most", type=int, default=default)
+
+
+def listing(view: View, find: Callable[[Any, Namespace], Iterable[object]]) -> Callable[..., None]:
+    """The function of a command that lists records; `find` takes the client and the arguments."""
+    return lambda client, args, out: out.records(find(client, args), view)
+
+
+def showing(view: View, get: Callable[[Any, Namespace], object]) -> Callable[..., None]:
+    """The function of a command that shows one record."""
+
+    def show(client: Any, args: Namespace, out: Output) -> None:
+        record = get(client, args)
+        out.show(record, view.lines(record))
+
+    return show
 
 
 class Command:

@@ -7,13 +7,12 @@ from argparse import Namespace
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, flag
 from penstock.edge.cli.kit.flags import load_settings, setting_flag, store_flags
-from penstock.edge.cli.kit.output import Output, Table
+from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
+from penstock.edge.cli.kit.view import View
 from penstock.settings import Settings
 
-COLUMNS = ("table", "rows", "behind", "written")
-
-
+_TABLES = View("table rows behind written_at")
 lake_flag = setting_flag(
     "--lake",
     "archive.folder",
@@ -56,8 +55,7 @@ def _status(args: Namespace, out: Output) -> None:
         ("latest", None if latest is None else latest.taken_at),
         ("messages in it", None if latest is None else latest.messages),
     ]
-    rows = [(t.table, t.rows, t.behind, t.written_at) for t in status.tables]
-    out.show(status, facts, Table(COLUMNS, rows))
+    out.show(status, facts, _TABLES.table(status.tables))
 
 
 _STATUS = Command(

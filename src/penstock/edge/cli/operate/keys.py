@@ -14,6 +14,7 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import load_settings, store_flags
 from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.services.access import KeyService
@@ -35,8 +36,7 @@ def _create(args: Namespace, out: Output) -> None:
 def _list(args: Namespace, out: Output) -> None:
     with _keys(args) as keys:
         found = [_facts(key) for key in keys.all().result()]
-    columns = ("id", "name", "roles", "queues", "created", "revoked")
-    out.records(found, columns, lambda facts: tuple(facts.values()))
+    out.records(found, View("id name roles queues created_at revoked_at"))
 
 
 def _show_aws(args: Namespace, out: Output) -> None:

@@ -9,11 +9,15 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Command
 from penstock.edge.cli.kit.flags import pair, store_flags
+from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.operate.archive import lake_flag
+from penstock.edge.cli.kit.view import View
+from penstock.edge.cli.operate.archive import lake_flag, settings_of
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,21 +25,36 @@ if TYPE_CHECKING:
 
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.runs import JobRun
+    from penstock.pipeline.runner import JobRunner
 
-RUN_COLUMNS = ("job", "day", "status", "rows in", "rows out", "note")
+RUN = View(
+    "job dt:day status rows_in rows_out note",
+    status=lambda run: str(run.status),
+    rows_in=lambda run: sum(run.rows_in.values()),
+    rows_out=lambda run: sum(run.rows_out.values()),
+)
 
 
-def lake_flags(parser: Parser) -> None:
-    lake_flag(parser)
-    parser.flag(
-        "--derived",
-        "folder of the computed tables; default: derived in the lake",
-        value="FOLDER",
-        env="PENSTOCK_PIPELINE_DERIVED",
-    )
-    session_flags(parser)
-    store_flags(parser)
+class SparkCommand(Command):
+    """Needs Spark and a lake: `run` takes the settings, the arguments and the output."""
+
+    def configure(self, parser: Parser) -> None:
+        super().configure(parser)
+        lake_flag(parser)
+        parser.flag(
+            "--derived",
+            "folder of the computed tables; default: derived in the lake",
+            value="FOLDER",
+            env="PENSTOCK_PIPELINE_DERIVED",
+        )
+        session_flags(parser)
+        store_flags(parser)
+
+    def _call(self, args: Namespace, out: Output) -> int | None:
+        from penstock.pipeline.session import check_installed
+
+        check_installed()
+        return self._run(settings_of(args), args, out)
 
 
 def session_flags(parser: Parser) -> None:
@@ -80,25 +99,31 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def lake_of(
-    args: Namespace, settings: Settings, spark: SparkSession, *, may_be_empty: bool = False
-) -> SparkLake:
+@contextmanager
+def open_lake(
+    args: Namespace, settings: Settings, *, may_be_empty: bool = False
+) -> Iterator[SparkLake]:
+    """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
     # A URL such as s3a://… must not be made an absolute path.
     folder = settings.archive.folder or str(settings.lake_folder.absolute())
-    lake = SparkLake(spark, folder, tables_folder=args.derived)
-    if not may_be_empty and lake.is_empty():
-        raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
-    return lake
+    with session(args) as spark:
+        lake = SparkLake(spark, folder, tables_folder=args.derived)
+        if not may_be_empty and lake.is_empty():
+            raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
+        yield lake
+
+
+def runner_of(lake: SparkLake, settings: PipelineSettings) -> JobRunner:
+    from penstock.pipeline.gates import GATES
+    from penstock.pipeline.runner import JobRunner
+    from penstock.pipeline.session import now_ms
+
+    return JobRunner(lake, settings, clock=lambda: now_ms(lake.spark), gates=GATES, on_job=note_job)
 
 
 def note_job(job: PipelineJob, days: int) -> None:
     """Report on stderr which job runs."""
     if days:
         exits.note(f"{job.name}: {days} {'day' if days == 1 else 'days'}")
-
-
-def run_row(run: JobRun) -> tuple[object, ...]:
-    rows_in, rows_out = sum(run.rows_in.values()), sum(run.rows_out.values())
-    return run.job, run.dt, str(run.status), rows_in, rows_out, run.note
