@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from penstock.api.manual_acts import Bulk, Buried, End, Where
+from penstock.api.manual_acts import Bulk, End, Where
 from penstock.api.messages import Acted
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
-from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
-from penstock.edge.cli.kit.command import Part, ServerCommand, argument, flag, limit_flag
+from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.output import Output, cut, display, fields_of
 from penstock.edge.cli.kit.record_flags import RecordFlags
 from penstock.edge.cli.kit.view import View
@@ -73,20 +73,12 @@ def _bulk(server: Remote, args: Namespace, out: Output) -> None:
         out.line("more messages match; run the command again for the rest")
 
 
-def _act_command(
-    act: Callable[[Remote, str, Namespace], Acted | Buried], example: str, *flags: Part
-) -> ServerCommand:
-    def run(server: Remote, args: Namespace, out: Output) -> int:
-        return act_on_each(args.id, lambda one: act(server, one, args), out)
-
-    ids = argument("ID", "ids of the messages", nargs="+")
-    return ServerCommand(run, ids, *flags, examples=(example,))
-
-
 def _reschedule(server: Remote, message_id: str, args: Namespace) -> Acted:
     check_due(args)
     return server.messages.reschedule(message_id, args.due_at, delay_ms=args.delay)
 
+
+_act_command = partial(act_command, ServerCommand, "messages")
 
 COMMANDS = {
     "messages": ServerCommand(

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from penstock.api.notifications import ByTags, NewNotification
+from penstock.client.resources.resource import items_of
 from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
@@ -30,16 +31,14 @@ _ID = argument("ID", "id of the notification")
 
 def _find(server: Remote, args: Namespace, out: Output) -> None:
     tags = _BY_TAGS.values(args)
-    if args.which != "past":
-        found = islice(server.notifications.find(which=args.which, **tags), args.limit)
-        return out.records(found, _NOTIFICATION)
-    page = server.notifications.past(limit=args.limit, **tags)
-    ended = page.notifications
-    while page.next is not None and len(ended) < args.limit:  # large bodies end a page
-        left = args.limit - len(ended)
-        page = server.notifications.past(limit=left, cursor=page.next, **tags)
-        ended += page.notifications
-    return out.records(ended, _NOTIFICATION)
+    if args.which == "past":
+        found = items_of(
+            lambda cursor: server.notifications.past(limit=args.limit, cursor=cursor, **tags),
+            lambda page: page.notifications,
+        )
+    else:
+        found = server.notifications.find(which=args.which, **tags)
+    out.records(islice(found, args.limit), _NOTIFICATION)
 
 
 def _record(server: Remote, args: Namespace, out: Output) -> None:

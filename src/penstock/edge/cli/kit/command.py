@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import remote, server_flags
+from penstock.edge.cli.kit.flags import load_settings, remote, server_flags, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.view import View
@@ -72,6 +72,17 @@ class Command:
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         return self._run(args, out)
+
+
+class StoreCommand(Command):
+    """Loads the settings: `run` takes them, the arguments and the output."""
+
+    def configure(self, parser: Parser) -> None:
+        super().configure(parser)
+        store_flags(parser)
+
+    def _call(self, args: Namespace, out: Output) -> int | None:
+        return self._run(load_settings(args).settings, args, out)
 
 
 class ServerCommand(Command):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Command
-from penstock.edge.cli.kit.flags import pair, store_flags
+from penstock.edge.cli.kit.command import Part, StoreCommand, flag
+from penstock.edge.cli.kit.flags import pair
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import lake_flag, settings_of
+from penstock.edge.cli.operate.archive import lake_flag
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.runner import JobRunner
 
+_DERIVED = flag(
+    "--derived",
+    "folder of the computed tables; default: derived in the lake",
+    value="FOLDER",
+    env="PENSTOCK_PIPELINE_DERIVED",
+)
 RUN = View(
     "job dt:day status rows_in rows_out note",
     status=lambda run: str(run.status),
@@ -35,26 +41,17 @@ RUN = View(
 )
 
 
-class SparkCommand(Command):
-    """Needs Spark and a lake: `run` takes the settings, the arguments and the output."""
+class SparkCommand(StoreCommand):
+    """Needs Spark and a lake."""
 
-    def configure(self, parser: Parser) -> None:
-        super().configure(parser)
-        lake_flag(parser)
-        parser.flag(
-            "--derived",
-            "folder of the computed tables; default: derived in the lake",
-            value="FOLDER",
-            env="PENSTOCK_PIPELINE_DERIVED",
-        )
-        session_flags(parser)
-        store_flags(parser)
+    def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
+        super().__init__(run, *parts, lake_flag, _DERIVED, session_flags, **help_texts)
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         from penstock.pipeline.session import check_installed
 
         check_installed()
-        return self._run(settings_of(args), args, out)
+        return super()._call(args, out)
 
 
 def session_flags(parser: Parser) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.api.messages import Acted, Message
 from penstock.domain.message.lifecycle import State
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
-from penstock.edge.cli.kit.command import AppCommand, Part, argument, flag, limit_flag
+from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
+from penstock.edge.cli.kit.command import AppCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output, fields_of
 from penstock.edge.cli.kit.view import View
@@ -62,16 +62,6 @@ def _count(app: Penstock, args: Namespace, out: Output) -> None:
     out.show(counts, states + totals)
 
 
-def _act_command(
-    act: Callable[[Penstock, str, Namespace], Acted], example: str, *flags: Part, more: str = ""
-) -> AppCommand:
-    def run(app: Penstock, args: Namespace, out: Output) -> int:
-        return act_on_each(args.id, lambda one: act(app, one, args), out)
-
-    ids = argument("ID", "ids of the jobs", nargs="+")
-    return AppCommand(run, ids, *flags, more=more, examples=(example,))
-
-
 def _cancel(app: Penstock, job_id: str, args: Namespace) -> Acted:
     return app.jobs.cancel(job_id, reason=args.reason, is_running_ok=not args.unless_running)
 
@@ -120,6 +110,8 @@ _LIST = AppCommand(
         "penstock jobs list --queue mail --state dead --server http://broker:7654",
     ),
 )
+
+_act_command = partial(act_command, AppCommand, "jobs")
 
 COMMANDS = {
     "jobs": _LIST,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from penstock.api.scaling import Decided, Fleet
 from penstock.domain.scaling.recommendation import QueueLoad
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Command, ServerCommand, argument, flag
-from penstock.edge.cli.kit.flags import duration, load_settings, number, setting_flag, store_flags
+from penstock.edge.cli.kit.command import ServerCommand, StoreCommand, argument, flag
+from penstock.edge.cli.kit.flags import duration, number, setting_flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.stop_signal import StopSignal
 from penstock.edge.cli.kit.view import View
+from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
@@ -149,23 +151,19 @@ _DECISION = View(
 )
 
 
-def _autoscale(args: Namespace, out: Output) -> int | None:
+def _autoscale(settings: Settings, args: Namespace, out: Output) -> int | None:
     from penstock.supervision.logs import set_up_logs
     from penstock.wiring.autoscaling import Autoscaling
     from penstock.wiring.broker import open_broker
 
-    settings = load_settings(args, fleets="scaling.fleets_file").settings
     set_up_logs(settings.log.level, settings.log.format)
-    broker = open_broker(settings)
-    try:
+    with closing(open_broker(settings)) as broker:
         scaling = Autoscaling(broker, is_dry=args.dry_run, is_once=args.once)
         if args.once:
             return _once(scaling, args, out)
         broker.start_duties()
         _run_until_stopped(scaling, args, out)
         return None
-    finally:
-        broker.close()
 
 
 def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int | None:
@@ -224,7 +222,7 @@ COMMANDS = {
             "penstock scaling --json",
         ),
     ),
-    "autoscale": Command(
+    "autoscale": StoreCommand(
         _autoscale,
         setting_flag(
             "--fleets",
@@ -235,7 +233,6 @@ COMMANDS = {
         flag("--dry-run", "report decisions without acting on them"),
         flag("--once", "decide and act once for every fleet, show the result, and exit"),
         flag("--once-for", "how long --once waits for replies", type=duration, default=60_000),
-        store_flags,
         more="Reads the backlog of each fleet in the file, and starts and drains its workers. It "
         "can run on several nodes; one of them acts at a time. SIGTERM or Ctrl-C stops it; "
         "workers that it runs as processes are then drained, unless the file says to keep them.",
