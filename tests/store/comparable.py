@@ -15,8 +15,8 @@ from tests.store.model import ActAnswer, ClaimAnswer
 def plain(m: Message) -> Message:
     """Without numbers, which a store may choose as long as they grow."""
     is_dead = m.state is State.DEAD
-    is_blocked, turn = m.is_blocked and not is_dead, 0 if is_dead else m.turn
-    return replace(m, message_no=0, order_no=0, is_blocked=is_blocked, turn=turn)
+    is_blocked, position = m.is_blocked and not is_dead, 0 if is_dead else m.fair_position
+    return replace(m, message_no=0, order_no=0, is_blocked=is_blocked, fair_position=position)
 
 
 def in_line(messages: list[Message]) -> list[str]:

@@ -39,10 +39,10 @@ class LimitsModel:
             return m
         place = (m.queue_no, m.priority, m.group or "")
         passed = self._passed.get((m.queue_no, m.priority), 0)
-        turn = fair_share.next_position(passed, self._finish.get(place, 0))
+        position = fair_share.next_position(passed, self._finish.get(place, 0))
         weight = fair_share.weight_of(m.group, settings.weights)
-        self._finish[place] = fair_share.finish(turn, weight)
-        return replace(m, turn=turn)
+        self._finish[place] = fair_share.finish(position, weight)
+        return replace(m, fair_position=position)
 
     def with_gate(self, before: Message, after: Message, *, now: int) -> Message:
         """Held back at first in a limited group, unless this was its instant."""
@@ -82,7 +82,7 @@ class LimitsModel:
                 self._spend(queue, m.group, settings.rate_per_group, 1, now=now)
             if settings.is_fair:
                 line = (no, m.priority)
-                self._passed[line] = max(m.turn, self._passed.get(line, 0))
+                self._passed[line] = max(m.fair_position, self._passed.get(line, 0))
         # A message that waits for its group's rate has no position.
         self.admit(now=now)
         if settings.is_fair and is_short and not self.of(no, [State.READY]):
@@ -118,12 +118,12 @@ class LimitsModel:
 
     def _assign_positions(self, queue: Queue) -> None:
         no = queue.queue_no
-        self._finish = {k: turn for k, turn in self._finish.items() if k[0] != no}
-        self._passed = {k: turn for k, turn in self._passed.items() if k[0] != no}
+        self._finish = {k: position for k, position in self._finish.items() if k[0] != no}
+        self._passed = {k: position for k, position in self._passed.items() if k[0] != no}
         for m in self.of(no, State):
             has_place = m.first_leased_at is not None or m.gate == ADMITTED or queue.is_ordered
             joins = m.state in LIVE and (m.state is not State.WAITING or has_place)
-            m = replace(m, turn=0)
+            m = replace(m, fair_position=0)
             self.messages[m.id] = self.with_position(m) if joins else m
 
     def _open(self, queue: Queue, group: list[Message], *, now: int) -> None:
@@ -140,7 +140,7 @@ class LimitsModel:
             most=ALL,
         )
         held = [m for m in group if m.gate == HELD_BACK and m.state is State.READY]
-        held = sorted(held, key=lambda m: (m.priority, m.turn, m.order_no))[:room]
+        held = sorted(held, key=lambda m: (m.priority, m.fair_position, m.order_no))[:room]
         bucket = self._bucket(queue, group[0].group, now=now)
         at = opening.instants(rate, bucket, unclaimed=unclaimed, count=len(held), now=now)
         for m, instant in zip(held, at, strict=True):

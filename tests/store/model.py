@@ -264,7 +264,7 @@ class Model(LimitsModel):
             for m in self.of(claim.queue_no, [State.READY])
             if lifecycle.is_claimable(m, now=now) and (claim.kinds is None or m.kind in claim.kinds)
         ]
-        ready = sorted(ready, key=lambda m: (m.priority, m.turn, m.order_no))
+        ready = sorted(ready, key=lambda m: (m.priority, m.fair_position, m.order_no))
         if self._is_run(claim):
             ready = [m for head in ready for m in self._run(head, now=now)]
         sought = self.allowed(queue, claim.limit, now=now)
@@ -317,7 +317,7 @@ class Model(LimitsModel):
         self._count_arrival(before, after)
         self._free_key(before, after)
         after = self.with_gate(before, after, now=now)
-        has_turn = after.turn or after.state is not State.READY
+        has_turn = after.fair_position or after.state is not State.READY
         if after.state in LIVE and (after.order_no == NEXT_ORDER or not has_turn):
             after = self.with_position(after)
         if after.order_no == NEXT_ORDER:

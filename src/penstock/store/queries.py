@@ -21,8 +21,9 @@ _COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)
 _LIST = re.compile(r"IN \{list:(\w+)\}")
 _JSON = re.compile(r"\{json:([\w.]+)\}")
 
-# `group` is a reserved word in SQL, so its column has a longer name.
-MESSAGE_COLUMNS = tuple("group_key" if c == "group" else c for c in Message.__struct_fields__)
+# `group` is a reserved word in SQL; a released migration named the fair position.
+_COLUMN_OF = {"group": "group_key", "fair_position": "turn"}
+MESSAGE_COLUMNS = tuple(_COLUMN_OF.get(name, name) for name in Message.__struct_fields__)
 
 _LEASED = (
     "state = 'leased', due_at = :due_at, attempts = attempts + 1, lease_no = lease_no + 1,"

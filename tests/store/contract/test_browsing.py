@@ -14,7 +14,7 @@ def mail(driver):
 
 
 CURSOR = {
-    State.READY: lambda m: (int(m.is_blocked), m.priority, m.turn, m.order_no),
+    State.READY: lambda m: (int(m.is_blocked), m.priority, m.fair_position, m.order_no),
     State.WAITING: lambda m: (m.due_at, m.message_no, 0, 0),
     State.LEASED: lambda m: (m.due_at, m.message_no, 0, 0),
     State.DEAD: lambda m: (m.message_no, 0, 0, 0),

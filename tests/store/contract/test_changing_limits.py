@@ -122,7 +122,7 @@ def test_a_queue_that_stops_being_fair_uses_the_order_of_sending(driver):
     driver.send(mail, group="c")
 
     assert groups(driver.claim(mail, 9)) == "aaabc"
-    assert {m.turn for m in driver.browse(mail, State.LEASED)} == {0}
+    assert {m.fair_position for m in driver.browse(mail, State.LEASED)} == {0}
 
 
 def test_limits_of_a_removed_queue_are_forgotten(driver):

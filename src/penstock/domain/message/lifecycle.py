@@ -95,7 +95,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     dedup_until: DedupUntil | None = None  # None: the time window, or it no longer holds its key
     progress: str | None = None  # JSON text that the holder reported in this attempt
     route: str | None = None  # workers check this circuit before they run the job; claims ignore it
-    turn: int = NO_POSITION  # in a fair queue: its position, which sorts before order_no
+    fair_position: int = NO_POSITION  # in a fair queue; sorts before order_no
     gate: int = NO_GATE  # where groups are limited: ADMITTED or HELD_BACK
 
 

@@ -108,7 +108,12 @@ def place_of(message: Message) -> tuple[int, int, int, int]:
     """The cursor after this message, in the order of its state's pages."""
     match message.state:
         case State.READY:
-            return int(message.is_blocked), message.priority, message.turn, message.order_no
+            return (
+                int(message.is_blocked),
+                message.priority,
+                message.fair_position,
+                message.order_no,
+            )
         case State.DEAD:
             return message.message_no, 0, 0, 0
         case _:

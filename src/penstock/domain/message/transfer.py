@@ -59,6 +59,6 @@ def _moved(message: Message, target: Queue, *, now: int) -> Message:
         failures=0,
         crashes=0,
         dedup_until=None,  # its key belonged to the previous queue
-        turn=NO_POSITION,
+        fair_position=NO_POSITION,
         gate=NO_GATE,
     )

@@ -31,8 +31,8 @@ def next_position(passed: int, finish: int) -> int:
     return max(passed, finish, FIRST_TURN)
 
 
-def finish(turn: int, weight: int) -> int:
-    return turn + STEP // weight
+def finish(position: int, weight: int) -> int:
+    return position + STEP // weight
 
 
 def weight_of(group: str | None, weights: Mapping[str, int]) -> int:

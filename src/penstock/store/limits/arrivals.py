@@ -30,7 +30,7 @@ class Arrivals:
         instants = self._admission_instants(arriving, now=now)
         placed = {}
         for i, m in arriving.items():
-            m = replace(m, turn=positions.get(i, NO_POSITION))
+            m = replace(m, fair_position=positions.get(i, NO_POSITION))
             if self._is_limited(m):
                 m = _admit(m, instants[m.queue_no, m.group or ""], now=now)
             placed[i] = m

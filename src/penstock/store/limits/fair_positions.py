@@ -49,7 +49,7 @@ class FairPositions:
         """Call it after a claim in a fair queue; `is_short`: the claim left nothing claimable."""
         passed: dict[int, int] = {}
         for m in claimed:
-            passed[m.priority] = max(m.turn, passed.get(m.priority, 0))
+            passed[m.priority] = max(m.fair_position, passed.get(m.priority, 0))
         if passed:
             rows = [(queue_no, priority, position) for priority, position in sorted(passed.items())]
             self._db.insert("fair_positions.keep_passed", rows)

@@ -17,7 +17,7 @@ from penstock.store.verbs.transaction_state import message_of
 MAX_TRANSACTION_BYTES = 32 * 1024 * 1024
 _SIZE_AT = Message.__struct_fields__.index("size")
 _as_claimed = itemgetter(
-    *(Message.__struct_fields__.index(name) for name in ("priority", "turn", "order_no"))
+    *(Message.__struct_fields__.index(name) for name in ("priority", "fair_position", "order_no"))
 )
 
 

@@ -188,15 +188,15 @@ class MessageChanges:
         joining = [
             no
             for no, m in self._saves.items()
-            if (no in back or (m.state is State.READY and m.turn == NO_POSITION))
+            if (no in back or (m.state is State.READY and m.fair_position == NO_POSITION))
             and m.state in LIVE
             and self._transaction.queue(m.queue_no).settings.is_fair
         ]
         if joining:
             places = [self._saves[no] for no in joining]
             positions = self._positions.assign([(m.queue_no, m.priority, m.group) for m in places])
-            for turn, no in zip(positions, joining, strict=True):
-                self._saves[no] = replace(self._saves[no], turn=turn)
+            for position, no in zip(positions, joining, strict=True):
+                self._saves[no] = replace(self._saves[no], fair_position=position)
 
     def _apply_group_limit(self, before: Message, after: Message, now: int) -> Message:
         """Set the gate in a limited group; a change may admit other messages of the group."""
@@ -239,7 +239,7 @@ def _params_of(m: Message) -> dict[str, Any]:
         "crashes": m.crashes,
         "dedup_until": m.dedup_until and m.dedup_until.value,
         "progress": m.progress,
-        "turn": m.turn,
+        "turn": m.fair_position,
         "gate": m.gate,
         "message_no": m.message_no,
     }

@@ -226,7 +226,7 @@ class Sends:
                 m.dedup_key, m.size, m.body_day,
             )  # fmt: skip
             if limited_queues and no in limited_queues:
-                placed.append((*row, *_more(m), m.turn, m.gate))
+                placed.append((*row, *_more(m), m.fair_position, m.gate))
             elif m.timeout_ms or m.retries_timeouts or m.dedup_until or m.route:
                 jobs.append(row + _more(m))
             else:
