@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.described import about
@@ -94,13 +94,7 @@ def register(about: NewWorker, *, worker_id: str, now: int, valid_ms: int) -> Wo
     return Worker(
         id=worker_id,
         state=WorkerState.ACTIVE,
-        name=about.name,
-        host=about.host,
-        pid=about.pid,
-        queues=about.queues,
-        kinds=about.kinds,
-        slots=about.slots,
-        labels=about.labels,
+        **asdict(about),
         registered_at=now,
         beat_at=now,
         alive_until=now + valid_ms,

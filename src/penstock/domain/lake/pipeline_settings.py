@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from penstock.domain.circuit.settings import MAX_INT
 from penstock.domain.described import setting
@@ -66,6 +66,10 @@ class PipelineSettings:
     breaker_outage_ms: int = setting(
         60_000, "how long at least half of the calls must fail to count as an outage", 0, MAX_INT
     )
+    # The candidates of a back-test are all combinations of these; they are not configurable.
+    backtest_goals_s: tuple[int, ...] = (60, 300, 900)
+    backtest_samples: tuple[int, ...] = (3, 10)
+    backtest_most_up: tuple[int, ...] = (5, 20)
     backtest_min: int = setting(0, "minimum number of workers in a back-test", 0, 1_000_000)
     backtest_max: int = setting(50, "maximum number of workers in a back-test", 1, 1_000_000)
     backtest_slots: int = setting(1, "slots of each worker in a back-test", 1, 10_000)
@@ -78,10 +82,6 @@ class PipelineSettings:
     backtest_age_goal_ms: int = setting(
         60_000, "goal of a back-test: 99 of 100 messages are claimed within this time", 0, MAX_INT
     )
-    # The candidates of a back-test are all combinations of these; they are not configurable.
-    backtest_goals_s: tuple[int, ...] = (60, 300, 900)
-    backtest_samples: tuple[int, ...] = (3, 10)
-    backtest_most_up: tuple[int, ...] = (5, 20)
 
     @property
     def service_levels(self) -> tuple[Target, ...]:
@@ -90,3 +90,8 @@ class PipelineSettings:
     @property
     def price_per_gib(self) -> float:
         return float(self.cost_per_gib)
+
+
+def settings_named(prefix: str) -> tuple[str, ...]:
+    """The settings whose names begin like this, in the order of their declaration."""
+    return tuple(field.name for field in fields(PipelineSettings) if field.name.startswith(prefix))

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY, midnight_of
-from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import history
 from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
@@ -288,14 +288,5 @@ JOB = PipelineJob(
     after=("quality",),
     outputs=(JobOutput(BREAKER_TUNING, breaker_tuning),),
     lookback_days=1,
-    settings=(
-        "breaker_capacity",
-        "breaker_load",
-        "breaker_max_age_ms",
-        "breaker_max_samples",
-        "breaker_min_samples",
-        "breaker_threshold_percent",
-        "breaker_half_open_ms",
-        "breaker_outage_ms",
-    ),
+    settings=settings_named("breaker_"),
 )

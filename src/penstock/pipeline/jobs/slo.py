@@ -65,17 +65,15 @@ def slo(tables: Tables, settings: PipelineSettings) -> DataFrame:
     days = counted.groupBy(DT, *_names()).agg(
         F.sum("messages").alias("messages"), F.sum("bad").alias("bad"), F.max(worst).alias("worst")
     )
-    return days.select(
-        *_names(),
-        "messages",
-        "bad",
-        (100 * (F.col("messages") - F.col("bad")) / F.col("messages")).alias("good_percent"),
-        burn(F.col("bad"), F.col("messages")).alias("burn"),
-        F.when(F.col("bad") > 0, -F.col("worst.earlier")).alias("worst_hour_at"),
-        F.when(F.col("bad") > 0, burn(F.col("worst.bad"), F.col("worst.messages"))).alias(
-            "worst_hour_burn"
-        ),
-        DT,
+    bad, messages, is_missed = F.col("bad"), F.col("messages"), F.col("bad") > 0
+    worst_burn = burn(F.col("worst.bad"), F.col("worst.messages"))
+    return days.withColumns(
+        {
+            "good_percent": 100 * (messages - bad) / messages,
+            "burn": burn(bad, messages),
+            "worst_hour_at": F.when(is_missed, -F.col("worst.earlier")),
+            "worst_hour_burn": F.when(is_missed, worst_burn),
+        }
     )
 
 
