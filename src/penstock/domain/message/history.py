@@ -37,7 +37,7 @@ OUTCOME_OF = {
 }
 
 
-_SAID_BY_US = {
+_DEFAULT_ERRORS = {
     AttemptOutcome.EXPIRED: LEASE_EXPIRED,
     AttemptOutcome.TIMED_OUT: TOOK_TOO_LONG,
     AttemptOutcome.CRASHED: WORKER_DIED,
@@ -114,7 +114,7 @@ def attempt(
         leased_at=message.leased_at,
         ended_at=now,
         leased_by=message.leased_by,
-        error=error or _SAID_BY_US.get(outcome),
+        error=error or _DEFAULT_ERRORS.get(outcome),
     )
 
 

@@ -218,9 +218,9 @@ def _replaying(settings: PipelineSettings) -> Any:
 
 
 def _played(
-    calls: list[RouteCall], said: dict[str, Any], settings: PipelineSettings
+    calls: list[RouteCall], candidate: dict[str, Any], settings: PipelineSettings
 ) -> dict[str, Any]:
-    from_at = midnight_of(said[DT])
+    from_at = midnight_of(candidate[DT])
     day = Interval(from_at, from_at + DAY)
     # The same result whichever neighbouring days were loaded.
     calls = [call for call in calls if from_at - DAY <= call.at < day.to_at]
@@ -228,11 +228,11 @@ def _played(
         circuit_check_enabled=True,
         statistics_update_enabled=True,
         open_to_half_open=BreakerTask(True, settings.breaker_half_open_ms),
-        **{name: said[name] for name in _SET},
+        **{name: candidate[name] for name in _SET},
     )
     replayed = replay(calls, tried, day)
     real = outages(calls, least_ms=settings.breaker_outage_ms)
-    verdict = evaluate(replayed, real, day, survival_ms=said["survival_ms"])
+    verdict = evaluate(replayed, real, day, survival_ms=candidate["survival_ms"])
     own = [call for call in calls if call.at >= from_at]
     return {
         "calls": len(own),

@@ -19,7 +19,7 @@ _SERIES = "".join(
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     title: str
-    says: str  # explains the figures
+    text: str  # explains the figures
     figures: Sequence[str] = ()
     keys: Sequence[tuple[str, str]] = ()  # class and what it stands for
     is_wide: bool = False
@@ -44,7 +44,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, best: Sequence
 
 
 def page(
-    *, title: str, says: str, tiles: Sequence[tuple[str, str]], sections: Sequence[Section]
+    *, title: str, text: str, tiles: Sequence[tuple[str, str]], sections: Sequence[Section]
 ) -> str:
     tiled = "".join(
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
@@ -54,7 +54,7 @@ def page(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}{_SERIES}</style></head><body><main>"
-        f'<h1>{escape(title)}</h1><p>{escape(says)}</p><div class="tiles">{tiled}</div>'
+        f'<h1>{escape(title)}</h1><p>{escape(text)}</p><div class="tiles">{tiled}</div>'
         f"{''.join(map(_section, sections))}"
         "<footer>Made by penstock pipeline report. All times are UTC.</footer>"
         "</main></body></html>\n"
@@ -69,6 +69,6 @@ def _section(section: Section) -> str:
     wide = " one" if section.is_wide else ""
     inner = "".join(section.figures) or figure("Nothing yet", "<p>No data.</p>")
     return (
-        f"<section><h2>{escape(section.title)}</h2><p>{escape(section.says)}</p>{keyed}"
+        f"<section><h2>{escape(section.title)}</h2><p>{escape(section.text)}</p>{keyed}"
         f'<div class="plots{wide}">{inner}</div></section>'
     )
