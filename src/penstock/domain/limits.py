@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.domain.described import setting
+from penstock.domain.errors import InvalidRequest
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -47,3 +48,9 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def check_range(name: str, value: float | None, low: float, high: float) -> None:
+    """Raise InvalidRequest if a value is given and out of range."""
+    if value is not None and not low <= value <= high:
+        raise InvalidRequest(f"{name} must be from {low} to {high}, not {value}")

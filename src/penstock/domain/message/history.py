@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import check_range
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import (
     LEASE_EXPIRED,
@@ -119,8 +120,7 @@ def attempt(
 
 
 def check_filter(wanted: HistoryFilter, *, max_limit: int) -> HistoryFilter:
-    if not 1 <= wanted.limit <= max_limit:
-        raise InvalidRequest(f"limit must be from 1 to {max_limit}")
+    check_range("limit", wanted.limit, 1, max_limit)
     if wanted.outcome is not None and wanted.outcome not in (
         State.DONE,
         State.DEAD,

@@ -17,8 +17,8 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from penstock.domain.errors import InvalidRequest, MoveNotRunning
-from penstock.domain.limits import SECOND
+from penstock.domain.errors import MoveNotRunning
+from penstock.domain.limits import SECOND, check_range
 from penstock.domain.queue import rate as rates
 from penstock.domain.queue.rate import Bucket, Rate
 
@@ -67,8 +67,7 @@ class MoveTask(msgspec.Struct, frozen=True):
 
 
 def check_rate(max_per_second: int | None) -> int | None:
-    if max_per_second is not None and not 1 <= max_per_second <= MAX_PER_SECOND:
-        raise InvalidRequest(f"max_per_second must be from 1 to {MAX_PER_SECOND}")
+    check_range("max_per_second", max_per_second, 1, MAX_PER_SECOND)
     return max_per_second
 
 
