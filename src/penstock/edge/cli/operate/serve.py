@@ -5,16 +5,16 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from penstock.edge.cli.kit.command import Command
-from penstock.edge.cli.kit.flags import load_settings, setting_flag, store_flags
+from penstock.edge.cli.kit.command import StoreCommand
+from penstock.edge.cli.kit.flags import setting_flag
 from penstock.edge.cli.kit.output import Output
+from penstock.settings import Settings
 
 
-def _run(args: Namespace, out: Output) -> int:
+def _run(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.edge.serve import serve
     from penstock.supervision.logs import set_up_logs
 
-    settings = load_settings(args, host="server.host", port="server.port").settings
     for file in (settings.server.tls_cert, settings.server.tls_key):
         if file is not None:
             # The ssl module's error for a missing file does not name it.
@@ -26,7 +26,7 @@ def _run(args: Namespace, out: Output) -> int:
 
 
 COMMANDS = {
-    "serve": Command(
+    "serve": StoreCommand(
         _run,
         setting_flag(
             "--host",
@@ -40,7 +40,6 @@ COMMANDS = {
             value="PORT",
             text="port to listen on, 0 for any free port; default 7654",
         ),
-        store_flags,
         more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "
         "one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
         examples=(
