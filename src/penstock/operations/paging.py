@@ -1,4 +1,4 @@
-"""Cursors and limits of pages: the same over HTTP and in process."""
+"""Cursors, and limits of pages and batches: the same over HTTP and in process."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec import inspect
 
 from penstock.api.operation import QueryRecord
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import Limits
 
 
 def to_cursor(*place: int) -> str:
@@ -49,3 +50,8 @@ def check_limit(name: str, number: int, most: int) -> int:
     if not 1 <= number <= most:
         raise InvalidRequest(f"{name} must be from 1 to {most}")
     return number
+
+
+def check_batch(size: int, limits: Limits) -> None:
+    if not 1 <= size <= limits.max_batch:
+        raise InvalidRequest(f"a batch has 1 to {limits.max_batch} entries, not {size}")

@@ -8,12 +8,13 @@ from typing import Any
 from penstock.api import topics
 from penstock.api.topics import AllPublished, Event, Events, Published, Subscribe, Subscription
 from penstock.domain.access.api_key import Role, allow, sees
-from penstock.domain.errors import InvalidRequest, TopicNotFound
+from penstock.domain.errors import TopicNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.domain.topic import check_topic, queue_name
 from penstock.operations.call import Call, Handlers, StatusAnswer
 from penstock.operations.drafts import draft_of
+from penstock.operations.paging import check_batch
 from penstock.operations.queues import allow_dead_letters
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services import bus
@@ -107,9 +108,8 @@ class TopicOperations:
         return published
 
     def publish_batch(self, call: Call[Events, None]) -> Steps[AllPublished]:
-        events, most = call.body.events, self._limits.max_batch
-        if not 1 <= len(events) <= most:
-            raise InvalidRequest(f"a batch has 1 to {most} entries, not {len(events)}")
+        events = call.body.events
+        check_batch(len(events), self._limits)
         drafts = [draft_of(event) for event in events]
         published = yield from self._publish(call, drafts, call.body.node)
         return AllPublished(events=published)

@@ -12,6 +12,7 @@ from penstock.domain.limits import NUL
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs import permissions
+from penstock.edge.sqs.call import QueueLookup, SqsCall, allow
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
@@ -23,7 +24,6 @@ from penstock.edge.sqs.errors import (
     queue_does_not_exist,
     queue_name_exists,
 )
-from penstock.edge.sqs.queue_lookup import QueueLookup, allow
 from penstock.edge.sqs.rules import attributes, names, pages, policies
 from penstock.edge.sqs.rules import stored_attributes as kept
 from penstock.edge.sqs.rules.attributes import Figures, QueueAttributes
@@ -41,7 +41,6 @@ from penstock.edge.sqs.wire.model import (
     ListQueuesResult,
     ListQueueTagsResult,
 )
-from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.queues import QueueService, QueueView

@@ -22,11 +22,18 @@ from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 from penstock.edge.instants import to_text
 from penstock.edge.native.bind import route_of
-from penstock.edge.native.wire import acted, check_batch, decode, raw_json, results
-from penstock.edge.server.errors import error_response, unexpected
-from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.errors import error_answer, error_response, unexpected
+from penstock.edge.server.request import (
+    Request,
+    Respond,
+    Response,
+    decode,
+    json_response,
+    raw_json,
+)
 from penstock.edge.server.router import HttpRoute
-from penstock.ports.store import Claimed
+from penstock.operations.paging import check_batch
+from penstock.ports.store import Acted, Claimed
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.services.directory import Directory
 from penstock.services.messages import ClaimOptions, MessageService
@@ -117,7 +124,7 @@ class ClaimApi:
         finished: Sequence[Any],
     ) -> Response:
         found = [self._record(queue, *one) for one in claimed.messages]
-        return json_response(leases.Claimed(found, results(planned, finished) if planned else []))
+        return json_response(leases.Claimed(found, _results(planned, finished) if planned else []))
 
     def _record(self, queue: Queue, message: Message, content: Content) -> messages.Message:
         home = message.dead_from
@@ -181,7 +188,7 @@ class ActApi:
         planned = [await self._plan_act(request, act) for act in wanted]
         acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
         answers = await self._messages.act(acts) if acts else []
-        return json_response(leases.ActResults(results(planned, answers)))
+        return json_response(leases.ActResults(_results(planned, answers)))
 
     async def _plan_act(self, request: Request, act: BatchAct) -> LeaseAct | PenstockError:
         try:
@@ -238,4 +245,16 @@ def _acted(answer: Any) -> Response:
         answer = answer[0]
     if isinstance(answer, PenstockError):
         return error_response(answer)
-    return json_response(acted(answer))
+    return json_response(_result(answer))
+
+
+def _results(planned: Sequence[Any], answers: Sequence[Any]) -> list[Any]:
+    """The results of acts, in order; an act that could not be planned has its error."""
+    left = iter(answers)
+    return [_result(plan if isinstance(plan, PenstockError) else next(left)) for plan in planned]
+
+
+def _result(answer: Acted | PenstockError) -> Any:
+    if isinstance(answer, PenstockError):
+        return error_answer(answer)
+    return messages.Acted(answer.id, answer.state, to_text(answer.due_at))  # type: ignore[arg-type]
