@@ -97,18 +97,13 @@ class Route(AnswerRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, route: domain.DeliveryRoute) -> Self:
-        return cls(
-            pattern=route.pattern,
-            url=route.url,
+        return cls.copy_of(
+            route,
             circuit=route.hash,
-            timeout_ms=route.timeout_ms,
             methods=tuple(sorted(route.methods)),
             header_names=tuple(rule.name for rule in route.headers),
-            concurrency=route.concurrency,
             retry_intervals_ms=tuple(route.retry_intervals_ms),
             is_signed=bool(route.signing_secrets),
-            metric_name=route.metric_name,
-            description=route.description,
         )
 
 

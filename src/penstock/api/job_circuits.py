@@ -51,13 +51,7 @@ class RoutePermit(AnswerRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, permitted: Permitted) -> Self:
-        return cls(
-            route=permitted.pattern,
-            permit=permitted.permit,
-            generation=permitted.generation,
-            wait_ms=permitted.wait_ms,
-            retry_ms=permitted.retry_ms,
-        )
+        return cls.copy_of(permitted, route=permitted.pattern)
 
     @property
     def permitted(self) -> Permitted:

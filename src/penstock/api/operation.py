@@ -91,12 +91,18 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the server answers.  Clients ignore unknown fields."""
 
     @classmethod
-    def copy_of(cls, source: object, instant: ToInstant, **more: Any) -> Self:
-        """Copy the fields of the same name from a record of the domain; `more` has the others."""
+    def copy_of(cls, source: object, instant: ToInstant | None = None, **more: Any) -> Self:
+        """Copy the fields of the same name from a record of the domain; `more` has the others.
+
+        A record with instants needs `instant`, which renders them.
+        """
         for name, is_instant in _fields(cls):
             if name not in more and hasattr(source, name):
                 value = getattr(source, name)
-                more[name] = instant(value) if is_instant and value is not None else value
+                if is_instant and value is not None:
+                    assert instant is not None, f"{cls.__name__}.{name} is an instant"
+                    value = instant(value)
+                more[name] = value
         return cls(**more)
 
 

@@ -48,12 +48,12 @@ class QueueProblems(AnswerRecord, frozen=True):
 
     @classmethod
     def of(cls, snapshot: QueueSnapshot, problems: Sequence[Problem], instant: ToInstant) -> Self:
-        oldest_at = snapshot.oldest_ready_at
-        return cls(
+        return cls.copy_of(
+            snapshot,
+            instant,
             queue=snapshot.queue.name,
             problems=list(problems),
-            counts=Counts.of(snapshot.counts),
-            oldest_ready_at=None if oldest_at is None else instant(oldest_at),
+            counts=Counts.copy_of(snapshot.counts),
             is_paused=snapshot.queue.is_paused,
             held_by=snapshot.queue.held_by,
         )
@@ -119,13 +119,7 @@ class Damage(AnswerRecord, frozen=True):
     @classmethod
     def of(cls, damage: domain_finding.Damage) -> Self:
         pages = [
-            DamagedPage(
-                page=page.page_no,
-                table=page.table,
-                index=page.index,
-                queues=list(page.queues),
-                text=page.text,
-            )
+            DamagedPage.copy_of(page, page=page.page_no, queues=list(page.queues))
             for page in damage.pages
         ]
         return cls(text=damage.text, pages=pages)

@@ -38,12 +38,6 @@ class Counts(AnswerRecord, frozen=True):
     leased: Annotated[int, about("The number of leased messages.")]
     dead: Annotated[int, about("The number of dead messages, which wait for a redrive.")]
 
-    @classmethod
-    def of(cls, counts: domain_queue.Counts) -> Self:
-        return cls(
-            waiting=counts.waiting, ready=counts.ready, leased=counts.leased, dead=counts.dead
-        )
-
 
 class Totals(AnswerRecord, frozen=True):
     """Totals over the lifetime of the queue."""
@@ -98,12 +92,10 @@ class Queue(AnswerRecord, frozen=True):
         oldest_ready_at: int | UnsetType | None = UNSET,
         note: str | UnsetType = UNSET,
     ) -> Self:
-        return cls(
-            name=queue.name,
-            settings=queue.settings,
-            is_paused=queue.is_paused,
-            created_at=instant(queue.created_at),
-            counts=Counts.of(counts),
+        return cls.copy_of(
+            queue,
+            instant,
+            counts=Counts.copy_of(counts),
             totals=Totals.of(counts),
             oldest_ready_at=(
                 instant(oldest_ready_at) if isinstance(oldest_ready_at, int) else oldest_ready_at

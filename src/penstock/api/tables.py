@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, get
 from penstock.domain.access.api_key import Scope
-from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
+from penstock.domain.lake.tables import GoldReadiness, GoldTable
 
 _DAY = {"format": "date"}
 
@@ -27,10 +27,6 @@ class InsightRows(AnswerRecord, frozen=True):
         list[list[Any]], about("The rows, each a list of values in the order of the columns.")
     ]
     is_cut: Annotated[bool, about("True if there are more rows.")]
-
-    @classmethod
-    def of(cls, found: TableRows) -> Self:
-        return cls(columns=found.columns, rows=found.rows, is_cut=found.is_cut)
 
 
 class Days(QueryRecord):

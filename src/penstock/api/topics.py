@@ -119,10 +119,6 @@ class Published(AnswerRecord, frozen=True):
         int, about("How many were not sent because their dedup key was already held.")
     ]
 
-    @classmethod
-    def of(cls, published: domain.Published) -> Self:
-        return cls(id=published.id, messages=published.messages, duplicates=published.duplicates)
-
 
 class AllPublished(AnswerRecord, frozen=True):
     events: Annotated[list[Published], about("One result per event, in the same order.")]

@@ -125,7 +125,7 @@ class TopicOperations:
                 raise
             yield from self._bus.put(topic)
             published = yield from self._bus.publish(topic, drafts, node=node)
-        return [Published.of(one) for one in published]
+        return [Published.copy_of(one) for one in published]
 
 
 def _name(call: Call[Any, Any], role: Role) -> str:

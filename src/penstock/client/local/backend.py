@@ -147,7 +147,7 @@ class LocalBackend(Backend):
                 if not _is_subscribed(session, declared):
                     create_queue(session)
                     create_subscription(session)
-            return [Published.of(one) for one in publish(session)]
+            return [Published.copy_of(one) for one in publish(session)]
 
         return write(self.broker.store, do)
 
