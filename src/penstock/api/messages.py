@@ -133,7 +133,15 @@ class Draft(MessageOptions, RequestRecord):
     ] = None
 
 
-class SendOptions(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
+    """The fields of a draft that kinds of jobs can set for all their jobs, as keyword arguments."""
+
+    priority: int  # smaller goes first
+    retries_timeouts: bool  # retry an attempt that timed out; otherwise the message is dead
+    route: str | None  # the route it calls, for circuits and statistics
+
+
+class SendOptions(RunOptions, total=False):
     """The fields of a draft except its body, as keyword arguments."""
 
     attributes: dict[str, str] | None
@@ -141,7 +149,6 @@ class SendOptions(TypedDict, total=False):
     entity_id: str | None
     tags: tuple[str, ...]
     group: str | None
-    priority: int
     due_at: datetime | None
     delay_ms: int | None
     dedup_key: str | None
@@ -150,9 +157,7 @@ class SendOptions(TypedDict, total=False):
     max_attempts: int | None
     trace: str | None
     timeout_ms: int | None
-    retries_timeouts: bool
     dedup_until: DedupUntil | None
-    route: str | None
     dedup_window_ms: int | None
 
 

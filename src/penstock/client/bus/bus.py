@@ -14,7 +14,7 @@ from penstock.api.topics import Published
 from penstock.client.backend import Backend
 from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.sticky_source import StickySource
-from penstock.client.bus.subscription import DeclaredSubscription, are_subscribed
+from penstock.client.bus.subscription import DeclaredSubscription, Publication, are_subscribed
 from penstock.client.channel import run, run_async
 from penstock.client.declared_queues import QueueOptions
 from penstock.client.jobs import tracing
@@ -131,13 +131,8 @@ class BusMixin(ABC):
             flow = are_subscribed(self._subscriptions.values())
             self._note_found(backend, run(backend.channel, flow))
         with tracing.producing(topic, drafts) as span:
-            published = backend.publish(
-                topic,
-                with_trace(drafts, span.trace),
-                node=node or self._node,
-                tx=resolved.tx,
-                subscriptions=self._missing_in(backend),
-            )
+            wanted = self._publication(topic, with_trace(drafts, span.trace), node, backend)
+            published = backend.publish(wanted, tx=resolved.tx)
         return self._note_published(published)
 
     async def publish_async(
@@ -170,13 +165,8 @@ class BusMixin(ABC):
             flow = are_subscribed(self._subscriptions.values())
             self._note_found(backend, await run_async(backend.channel, flow))
         with tracing.producing(topic, drafts) as span:
-            published = await backend.publish_async(
-                topic,
-                with_trace(drafts, span.trace),
-                node=node or self._node,
-                tx=resolved.tx,
-                subscriptions=self._missing_in(backend),
-            )
+            wanted = self._publication(topic, with_trace(drafts, span.trace), node, backend)
+            published = await backend.publish_async(wanted, tx=resolved.tx)
         return self._note_published(published)
 
     # --- provided by the application ---
@@ -260,14 +250,20 @@ class BusMixin(ABC):
         """The worker that runs in this process."""
         return None if self._sticky is None else self._sticky.worker_id
 
-    def _missing_in(self, backend: Backend) -> list[DeclaredSubscription]:
-        """Subscriptions to create in the caller's transaction: a separate one would wait for it."""
-        if self._has_subscriptions(backend):
-            return []
-        return [
-            msgspec.structs.replace(declared, settings=self.declared(backend, queue))
-            for queue, declared in self._subscriptions.items()
-        ]
+    def _publication(
+        self, topic: str, drafts: Sequence[Draft], node: str | None, backend: Backend
+    ) -> Publication:
+        missing = {} if self._has_subscriptions(backend) else self._subscriptions
+        return Publication(
+            topic=topic,
+            drafts=drafts,
+            node=node or self._node,
+            # Created in the caller's transaction: a separate one would wait for it.
+            subscriptions=[
+                msgspec.structs.replace(declared, settings=self.declared(backend, queue))
+                for queue, declared in missing.items()
+            ],
+        )
 
     def _note_published(self, published: list[Published]) -> list[Published]:
         if self._sticky is not None:
