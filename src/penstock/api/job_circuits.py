@@ -55,15 +55,7 @@ class RoutePermit(AnswerRecord, frozen=True, omit_defaults=True):
 
     @property
     def permitted(self) -> Permitted:
-        return Permitted(
-            permit=self.permit,
-            pattern=self.route,
-            hash=circuit_hash(self.route),
-            generation=self.generation,
-            is_of_table=False,
-            wait_ms=self.wait_ms,
-            retry_ms=self.retry_ms,
-        )
+        return _permitted(self, wait_ms=self.wait_ms, retry_ms=self.retry_ms)
 
 
 class RoutePermits(AnswerRecord, frozen=True):
@@ -97,15 +89,19 @@ class JobOutcome(RequestRecord, kw_only=True):
 
     @property
     def reported(self) -> Reported:
-        permitted = Permitted(
-            permit=self.permit,
-            pattern=self.route,
-            hash=circuit_hash(self.route),
-            generation=self.generation,
-            is_of_table=False,
-        )
         outcome = None if self.outcome is None else RequestOutcome(self.outcome)
-        return Reported(permitted, self.id, outcome, self.took_ms)
+        return Reported(_permitted(self), self.id, outcome, self.took_ms)
+
+
+def _permitted(of: RoutePermit | JobOutcome, **more: int) -> Permitted:
+    return Permitted(
+        permit=of.permit,
+        pattern=of.route,
+        hash=circuit_hash(of.route),
+        generation=of.generation,
+        is_of_table=False,
+        **more,
+    )
 
 
 class JobOutcomes(RequestRecord):

@@ -9,7 +9,7 @@ from penstock.api import manual_acts, messages
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Page
 from penstock.api.operation import ToInstant
-from penstock.domain.access.api_key import Role, allow
+from penstock.domain.access.api_key import Role, allow, is_limited
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, WrongState
 from penstock.domain.limits import MAX_INSTANT
@@ -41,18 +41,10 @@ class MessageOperations:
         }
 
     def browse(self, call: Call[None, Browse]) -> Work[Page]:
-        wanted = call.query
-        pick = Pick(
-            state=browsable_state(wanted.state),
-            kind=wanted.kind,
-            tag=wanted.tag,
-            group=wanted.group,
-            entity_id=wanted.entity_id,
-            sent_from=read_instant("sent_from", wanted.sent_from, default=0),
-            sent_before=read_instant("sent_before", wanted.sent_before, default=MAX_INSTANT + 1),
+        after: Any = from_cursor(call.query.cursor, 4)
+        found = self._selection.page(
+            call.path["queue"], _pick(call.query), limit=call.query.limit, after=after
         )
-        after: Any = from_cursor(wanted.cursor, 4)
-        found = self._selection.page(call.path["queue"], pick, limit=wanted.limit, after=after)
         return found.map(
             lambda page: Page(
                 [record_of(view, call.instant, call.json_value) for view in page.views],
@@ -61,8 +53,7 @@ class MessageOperations:
         )
 
     def get(self, call: Call[None, None]) -> Steps[messages.Message]:
-        view = yield from self._messages.get(call.path["id"])
-        allow(call.caller, Role.READ, view.queue)
+        view = yield from allowed_message(self._messages, call, Role.READ)
         return record_of(view, call.instant, call.json_value)
 
     def reschedule(self, call: Call[Reschedule, None]) -> Steps[Acted]:
@@ -101,16 +92,17 @@ class MessageOperations:
 
     def _check(self, call: Call[Any, None]) -> Steps[None]:
         """Raise Forbidden unless the caller has the role for the message's queue."""
-        if "*" not in call.caller.queues:
-            view = yield from self._messages.get(call.path["id"])
-            allow(call.caller, Role.OPERATE, view.queue)
+        if is_limited(call.caller):
+            yield from allowed_message(self._messages, call, Role.OPERATE)
 
 
-def browsable_state(state: str) -> State:
-    """Raise InvalidRequest for states of finished messages."""
-    if state not in SHOWN:
-        raise InvalidRequest("state is ready, waiting, leased or dead")
-    return State(state)
+def allowed_message(
+    messages: MessageService, call: Call[Any, None], role: Role
+) -> Steps[MessageView]:
+    """The message; raises Forbidden unless the caller has the role for its queue."""
+    view = yield from messages.get(call.path["id"])
+    allow(call.caller, role, view.queue)
+    return view
 
 
 def record_of(
@@ -197,9 +189,12 @@ class BulkOperations:
         return changed
 
 
-def _pick(where: Where) -> Pick:
+def _pick(where: Where | Browse) -> Pick:
+    """Raises InvalidRequest, also for states of finished messages."""
+    if where.state not in SHOWN:
+        raise InvalidRequest("state is ready, waiting, leased or dead")
     return Pick(
-        state=browsable_state(where.state),
+        state=State(where.state),
         kind=where.kind,
         tag=where.tag,
         group=where.group,

@@ -52,6 +52,9 @@ PATIENCE_MS = (
 _COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("Approximate"))
 
 
+Urls = list[str]  # inside the class `list` is a method
+
+
 class QueueActions:
     def __init__(
         self, queues: QueueService, lookup: QueueLookup, clock: Clock, *, max_body_bytes: int
@@ -112,26 +115,22 @@ class QueueActions:
         pages.check(given.MaxResults, given.NextToken)
         if prefix and not names.is_possible(prefix):
             return ListQueuesResult()
-        found, token = await pages.page(
-            lambda after, limit: self._queues.page(prefix=prefix, after=after, limit=limit),
-            call.caller,
-            size=given.MaxResults,
-            token=given.NextToken,
-        )
-        return ListQueuesResult([call.url(name) for name in found], token)
+        return ListQueuesResult(*await self._page(call, prefix=prefix))
 
     async def list_sources(self, call: SqsCall) -> ListDeadLetterSourceQueuesResult:
-        given: ListDeadLetterSourceQueuesRequest = call.input
         target = (await self._lookup.queue(call)).name
+        return ListDeadLetterSourceQueuesResult(*await self._page(call, dead_letter_queue=target))
+
+    async def _page(self, call: SqsCall, **wanted: str) -> tuple[Urls, str | None]:
+        """The URLs of some queues, and the token of the next page."""
+        given: ListQueuesRequest | ListDeadLetterSourceQueuesRequest = call.input
         found, token = await pages.page(
-            lambda after, limit: self._queues.page(
-                dead_letter_queue=target, after=after, limit=limit
-            ),
+            lambda after, limit: self._queues.page(after=after, limit=limit, **wanted),
             call.caller,
             size=given.MaxResults,
             token=given.NextToken,
         )
-        return ListDeadLetterSourceQueuesResult([call.url(name) for name in found], token)
+        return [call.url(name) for name in found], token
 
     # --- attributes ---
 

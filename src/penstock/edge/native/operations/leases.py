@@ -202,25 +202,19 @@ class ActApi:
     def _plan(self, lease: Lease, verb: Verb, act: ActFields) -> LeaseAct:
         if act is not _NO_FIELDS:
             _check_fields(verb, act)
-        match verb:
-            case Verb.FAIL | Verb.TIME_OUT | Verb.CRASH:
-                return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)
-            case Verb.EXTEND:
-                progress = None if act.progress is None else _encode(act.progress).decode()
-                return self._messages.plan(
-                    lease,
-                    verb,
-                    delay_ms=act.lease_ms,
-                    is_late_ok=bool(act.is_late_ok),
-                    is_start=bool(act.is_start),
-                    progress=progress,
-                )
-            case Verb.COMPLETE:
-                return self._messages.plan(lease, verb, is_late_ok=bool(act.is_late_ok))
-            case Verb.SNOOZE if act.delay_ms is None:
-                raise InvalidRequest("snooze requires delay_ms")
-            case _:
-                return self._messages.plan(lease, verb, delay_ms=act.delay_ms, text=act.reason)
+        if verb is Verb.SNOOZE and act.delay_ms is None:
+            raise InvalidRequest("snooze requires delay_ms")
+        # Each verb takes at most one of the durations and one of the texts.
+        durations = (act.retry_in_ms, act.lease_ms, act.delay_ms)
+        return self._messages.plan(
+            lease,
+            verb,
+            delay_ms=next((ms for ms in durations if ms is not None), None),
+            text=act.reason if act.error is None else act.error,
+            is_late_ok=bool(act.is_late_ok),
+            is_start=bool(act.is_start),
+            progress=None if act.progress is None else _encode(act.progress).decode(),
+        )
 
     def _may(self, request: Request, lease: Lease) -> bool:
         """Whether the key covers all queues, so that the name of the queue is not needed."""
