@@ -13,9 +13,9 @@ from penstock.api.operation import (
     Operation,
     RequestRecord,
     about,
-    post,
+    named,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import (
     Permit,
     Permitted,
@@ -109,22 +109,20 @@ class JobOutcomes(RequestRecord):
 
 
 # Not repeated: a probe may have been granted with an answer that was lost.
-PERMITS = post(
+PERMITS = named.post(
     "askCircuits",
     "/v1/circuits/permits",
     "Ask whether jobs of some routes may run now. A probe permits one job.",
     RoutePermits,
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     request=RouteNames,
     example={"routes": ["stripe"]},
 )
-OUTCOMES: Operation[None] = post(
+OUTCOMES: Operation[None] = named.post(
     "tellCircuits",
     "/v1/circuits/outcomes",
     "Report the outcomes of jobs that were permitted to run.",
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     request=JobOutcomes,
     example={"outcomes": [{"route": "stripe", "id": "job-17", "outcome": "success"}]},
     status=204,

@@ -27,10 +27,11 @@ from penstock.api.operation import (
     ToInstant,
     about,
     get,
+    named,
     one_of,
     post,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError, QueueFull
 from penstock.domain.message import lifecycle
 from penstock.domain.message.history import Ending
@@ -388,12 +389,11 @@ BROWSE = get(
     Page,
     query=Browse,
 )
-GET = get(
+GET = named.get(
     "getMessage",
     "/v1/messages/{id}",
     "Retrieve a message, live or from history.",
     Message,
-    scope=Scope.NAMED,
 )
 
 

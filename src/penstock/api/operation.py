@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from penstock.domain import errors
 from penstock.domain.access.api_key import Role, Scope
@@ -139,6 +140,7 @@ class _Method(msgspec.Struct, frozen=True):
     method: str
     role: Role
     is_idempotent: bool = False
+    scope: Scope = Scope.QUEUE
 
     def __call__(
         self,
@@ -157,6 +159,22 @@ post = _Method("POST", Role.OPERATE)
 put = _Method("PUT", Role.OPERATE, is_idempotent=True)
 patch = _Method("PATCH", Role.OPERATE, is_idempotent=True)
 delete = _Method("DELETE", Role.OPERATE)
+
+
+class _Methods:
+    """The same for operations whose path does not name the queue."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.get = replace(get, scope=scope)
+        self.post = replace(post, scope=scope)
+        self.put = replace(put, scope=scope)
+        self.patch = replace(patch, scope=scope)
+        self.delete = replace(delete, scope=scope)
+
+
+named = _Methods(Scope.NAMED)  # the request or the addressed object names the queue
+filtered = _Methods(Scope.FILTERED)  # the answer covers only the queues of the key
+everywhere = _Methods(Scope.ALL)  # only for keys that cover all queues
 
 
 _TEXT = {"type": "string"}

@@ -13,10 +13,10 @@ from penstock.api.operation import (
     QueryRecord,
     ToInstant,
     about,
+    filtered,
     get,
 )
 from penstock.api.queues import Counts, Totals
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.queue import problem
 from penstock.domain.queue.problem import Problem, QueueSnapshot, TransactionKind
@@ -177,26 +177,23 @@ class Readiness(AnswerRecord, frozen=True, omit_defaults=True):
     reason: Annotated[str | None, about("Why it is degraded.")] = None
 
 
-STATS = get(
+STATS = filtered.get(
     "getStats",
     "/v1/stats",
     "Retrieve counts over all queues that the key is for.",
     Stats,
-    scope=Scope.FILTERED,
 )
-METRICS: Operation[None] = get(
+METRICS: Operation[None] = filtered.get(
     "getMetrics",
     "/metrics",
     "Retrieve metrics in Prometheus' text format.",
-    scope=Scope.FILTERED,
     media="text/plain; version=0.0.4",
 )
-PROBLEMS = get(
+PROBLEMS = filtered.get(
     "listProblems",
     "/v1/problems",
     "List queues with problems, the worst first, with hanging routes and old transactions.",
     Problems,
-    scope=Scope.FILTERED,
     query=ListProblems,
 )
 OPENAPI: Operation[None] = get(

@@ -19,12 +19,12 @@ from penstock.api.operation import (
     ToInstant,
     about,
     delete,
+    filtered,
     get,
     patch,
     post,
     put,
 )
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import QueueExists, QueueNotEmpty
 from penstock.domain.queue import queue as domain_queue
 from penstock.domain.queue.queue import QueueSettings
@@ -145,12 +145,11 @@ class Redriven(AnswerRecord, frozen=True):
     redriven: Annotated[int, about("How many messages were redriven.")]
 
 
-LIST = get(
+LIST = filtered.get(
     "listQueues",
     "/v1/queues",
     "List queues with their counts, by name.",
     Queues,
-    scope=Scope.FILTERED,
     query=ListQueues,
 )
 PUT = put(

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, get
-from penstock.domain.access.api_key import Scope
+from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, everywhere
 from penstock.domain.lake.tables import GoldReadiness, GoldTable
 
 _DAY = {"format": "date"}
@@ -39,18 +38,16 @@ class Days(QueryRecord):
     limit: Limit = 100
 
 
-LIST = get(
+LIST = everywhere.get(
     "listInsights",
     "/v1/insights",
     "List the tables that the pipeline has computed from history.",
     Insights,
-    scope=Scope.ALL,
 )
-GET = get(
+GET = everywhere.get(
     "getInsight",
     "/v1/insights/{table}",
     "Retrieve rows of a table, the newest days first.",
     InsightRows,
-    scope=Scope.ALL,
     query=Days,
 )
