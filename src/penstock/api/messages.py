@@ -248,8 +248,6 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
     route: Route = None
 
-    # By position, in the order of the fields: 38 keywords cost more than the rest of a claim.
-
     @classmethod
     def of(
         cls,
@@ -265,6 +263,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         is_leased = m.state is State.LEASED
         due_at = instant(m.due_at)
         end = deadline(m) if is_leased and m.timeout_ms else None
+        # By position, in the order of the fields: 38 keywords cost more than the rest of a claim.
         return cls(
             m.id,
             queue,
