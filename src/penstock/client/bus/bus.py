@@ -55,6 +55,13 @@ class SubscribeSettings(ListenerSettings, total=False):
     queue: QueueOptions  # settings of the subscription's queue
 
 
+class PublishOptions(JobOptions, total=False):
+    """The keyword arguments of `publish` and `publish_many`."""
+
+    kind: str | None
+    node: str | None  # the worker that publishes, for sticky subscriptions; default: this process
+
+
 class BusMixin(ABC):
     """The part of an application that publishes and subscribes."""
 
@@ -96,34 +103,21 @@ class BusMixin(ABC):
 
         return decorate
 
-    def publish(
-        self,
-        topic: str,
-        event: object,
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
-    ) -> Published:
+    def publish(self, topic: str, event: object, **options: Unpack[PublishOptions]) -> Published:
         """Send a message to every matching subscription, or to none on failure.
 
         `tx`: the caller's own transaction.  `node`: the worker that publishes, for sticky
         subscriptions; by default the worker that runs in this process, if there is one.
         """
-        [published] = self.publish_many(topic, [event], kind=kind, node=node, **options)
+        [published] = self.publish_many(topic, [event], **options)
         return published
 
     def publish_many(
-        self,
-        topic: str,
-        events: Sequence[object],
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
+        self, topic: str, events: Sequence[object], **options: Unpack[PublishOptions]
     ) -> list[Published]:
         """Publish all of the events or none."""
-        resolved, drafts = self._event_drafts(events, kind, options)
+        node = options.pop("node", None)
+        resolved, drafts = _event_drafts(events, options)
         backend = self.backend_for(resolved.tx)
         if resolved.tx is None:
             self._subscribe_all(backend)
@@ -136,27 +130,16 @@ class BusMixin(ABC):
         return self._note_published(published)
 
     async def publish_async(
-        self,
-        topic: str,
-        event: object,
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
+        self, topic: str, event: object, **options: Unpack[PublishOptions]
     ) -> Published:
-        [published] = await self.publish_many_async(topic, [event], kind=kind, node=node, **options)
+        [published] = await self.publish_many_async(topic, [event], **options)
         return published
 
     async def publish_many_async(
-        self,
-        topic: str,
-        events: Sequence[object],
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
+        self, topic: str, events: Sequence[object], **options: Unpack[PublishOptions]
     ) -> list[Published]:
-        resolved, drafts = self._event_drafts(events, kind, options)
+        node = options.pop("node", None)
+        resolved, drafts = _event_drafts(events, options)
         backend = await self.backend_for_async(resolved.tx)
         if resolved.tx is None:
             if self._subscribed_at is not backend:
@@ -235,16 +218,6 @@ class BusMixin(ABC):
             self._sticky = StickySource(source, queues)
         return self._sticky
 
-    def _event_drafts(
-        self, events: Sequence[object], kind: str | None, options: JobOptions
-    ) -> tuple[ResolvedOptions, list[Draft]]:
-        resolved = ResolvedOptions().merged(options)
-        drafts = [
-            msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(event))
-            for event in events
-        ]
-        return resolved, drafts
-
     @property
     def _node(self) -> str | None:
         """The worker that runs in this process."""
@@ -269,6 +242,17 @@ class BusMixin(ABC):
         if self._sticky is not None:
             self._sticky.published()
         return published
+
+
+def _event_drafts(
+    events: Sequence[object], options: PublishOptions
+) -> tuple[ResolvedOptions, list[Draft]]:
+    kind = options.pop("kind", None)
+    resolved = ResolvedOptions().merged(options)
+    drafts = [
+        msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(event)) for event in events
+    ]
+    return resolved, drafts
 
 
 def _dispatch(given: Dispatch | str) -> Dispatch:
