@@ -61,24 +61,24 @@ class MessageOperations:
         instant = self._messages.due_at(
             None if due_at is None else parse_instant("due_at", due_at), delay_ms
         )
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         changed = yield from self._messages.reschedule(call.path["id"], due_at=instant)
         return acted_of(changed, call.instant)
 
     def complete(self, call: Call[Reason, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         done = yield from self._messages.complete(call.path["id"], reason=call.body.reason)
         return acted_of(done, call.instant)
 
     def cancel(self, call: Call[End, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         cancelled = yield from self._messages.cancel(
             call.path["id"], reason=call.body.reason, is_running_ok=call.body.is_running_ok
         )
         return acted_of(cancelled, call.instant)
 
     def bury(self, call: Call[End, None]) -> Steps[Buried]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         yield from self._messages.bury(
             call.path["id"], reason=call.body.reason, is_running_ok=call.body.is_running_ok
         )
@@ -86,14 +86,9 @@ class MessageOperations:
         return Buried(call.path["id"], State.DEAD)
 
     def redrive(self, call: Call[None, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         redriven = yield from self._messages.redrive(call.path["id"])
         return acted_of(redriven, call.instant)
-
-    def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """Raise Forbidden unless the caller has the role for the message's queue."""
-        if is_limited(call.caller):
-            yield from allowed_message(self._messages, call, Role.OPERATE)
 
 
 def allowed_message(
@@ -103,6 +98,12 @@ def allowed_message(
     view = yield from messages.get(call.path["id"])
     allow(call.caller, role, view.queue)
     return view
+
+
+def check_operator(messages: MessageService, call: Call[Any, None]) -> Steps[None]:
+    """Raise Forbidden unless the caller may operate the queue of the message."""
+    if is_limited(call.caller):
+        yield from allowed_message(messages, call, Role.OPERATE)
 
 
 def record_of(

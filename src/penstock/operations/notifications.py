@@ -18,7 +18,7 @@ from penstock.api.notifications import (
     SearchPastNotifications,
 )
 from penstock.api.queues import Cancelled
-from penstock.domain.access.api_key import Role, allow, is_limited
+from penstock.domain.access.api_key import Role, allow
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import MAX_INSTANT
@@ -28,7 +28,7 @@ from penstock.domain.message.notification import FUTURE_TOKEN
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers, allow_search
 from penstock.operations.drafts import draft_of, text_of
-from penstock.operations.messages import acted_of, allowed_message, record_of
+from penstock.operations.messages import acted_of, allowed_message, check_operator, record_of
 from penstock.operations.paging import from_cursor, past_page, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import MessageService, MessageView
@@ -121,12 +121,12 @@ class NotificationOperations:
             tags=given.tags,
             kind=given.kind,
         )
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         changed = yield from self._notifications.change(call.path["id"], wanted)
         return acted_of(changed, call.instant)
 
     def remove(self, call: Call[None, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         removed = yield from self._notifications.remove(call.path["id"])
         return acted_of(removed, call.instant)
 
@@ -152,11 +152,6 @@ class NotificationOperations:
                 limit=query.limit,
             )
         )
-
-    def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """Raise Forbidden unless the caller has the role for the notification's queue."""
-        if is_limited(call.caller):
-            yield from allowed_message(self._messages, call, Role.OPERATE)
 
 
 def _wanted(query: ByTags, **more: Any) -> NotificationFilter:
