@@ -81,11 +81,12 @@ def rabbit() -> Iterator[RabbitNode]:
 
 
 @pytest.fixture(scope="session")
-def postgres_cluster() -> Iterator[PostgresCluster]:
+def postgres_cluster(pytestconfig: pytest.Config) -> Iterator[PostgresCluster]:
     """One server per pytest-xdist worker, started when the first test asks for it.
 
     Its files are in memory where there is room: on a disk, dropping a database takes a second.
     """
+    assert not pytestconfig.getoption("quick"), "the quick tier starts no servers"
     with PostgresCluster(in_memory=True) as cluster:
         yield cluster
 

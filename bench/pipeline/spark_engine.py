@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE, lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, rollups
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.session import open_session
-from penstock.pipeline.settings import PipelineSettings
 
 
 class SparkEngine:

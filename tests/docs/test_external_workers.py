@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import signal
@@ -10,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from penstock.settings.workers import TasksSettings, WorkersSettings
@@ -161,7 +161,7 @@ def test_the_settings_are_those_of_the_code() -> None:
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `((?:tasks|workers)\.\w+)` \| `?(\w+)`? \|", page, re.MULTILINE))
 
-    known = {f"tasks.{field.name}" for field in msgspec.structs.fields(TasksSettings)}
+    known = {f"tasks.{field.name}" for field in dataclasses.fields(TasksSettings)}
     assert known <= listed.keys()
     assert (listed["tasks.queue"], listed["tasks.timeout_ms"]) == (TasksSettings().queue, "unset")
     assert (WorkersSettings().valid_ms, listed["workers.valid_ms"]) == (180_000, "3m")

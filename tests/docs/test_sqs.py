@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import socket
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import msgspec
 import pytest
 from botocore import xform_name
 from botocore.exceptions import ClientError
@@ -176,7 +176,7 @@ def test_the_settings_are_those_of_the_code() -> None:
 
     defaults = {
         f"`sqs.{field.name}`": "unset" if field.default is None else f"`{field.default}`".lower()
-        for field in msgspec.structs.fields(SqsSettings)
+        for field in dataclasses.fields(SqsSettings)
     }
     assert {row[0]: row[1] for row in listed} == defaults
 

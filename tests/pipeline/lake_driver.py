@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable, Range
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.gates import GATES
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.registry import jobs
 from penstock.pipeline.runner import DaySpan, JobRunner
 from penstock.pipeline.runs import JobRun, RunLog
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import rows
 
 

@@ -3,10 +3,10 @@
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY, SECOND
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING, breaker_tuning
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at, computed, frame, pairs
 
 # A server for 62 queues, of which 2 are busy: with 6 requests a minute it lives for 10 minutes.

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import DataFrame
 
 from penstock.domain.lake.layout import BACKLOG
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.jobs.capacity import CAPACITY, capacity
 from penstock.pipeline.jobs.rollups import ROLLUPS
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, at, computed, day_after, frame, midnight
 
 GIB = 1024**3
@@ -43,7 +43,7 @@ def test_bandwidth_cost_and_peak_follow_the_formulas(spark):
         spark,
         {},
         {"at": at("12:01:00"), "finished": 120, "attempts": 240, "bytes": 120_000},
-        cost_per_gib=2.0,
+        cost_per_gib="2",
     )
 
     mail = rows[DT, "mail"]

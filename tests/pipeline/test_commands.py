@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from penstock.domain.lake.layout import HISTORY
-from penstock.edge.cli.pipeline.shared import job_settings
 from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import MODULES
-from penstock.pipeline.settings import PipelineSettings
 from penstock.settings import load
-from penstock.settings.pipeline import PipelineSection
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at
@@ -147,20 +143,6 @@ def test_the_java_command_prints_the_java_that_spark_uses(run: Run, tmp_path: Pa
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
     assert run("pipeline", "java").out == f"{tmp_path}\n"
-
-
-def test_every_setting_of_the_section_reaches_the_jobs():
-    plain = PipelineSection()
-    said: dict[str, Any] = {"targets": "mail success 50", "cost_per_gib": "0.5"}
-    said |= {"storage_bytes": 4, "breaker_load": 3}
-    numbers = [name for name in plain.__struct_fields__ if name not in said]
-    changed = PipelineSection(**said, **{name: getattr(plain, name) + 1 for name in numbers})
-
-    made, made_of_nothing = job_settings(changed), job_settings(plain)
-
-    assert made_of_nothing == PipelineSettings()
-    for name in plain.__struct_fields__:
-        assert getattr(made, name) != getattr(made_of_nothing, name), name
 
 
 @pytest.mark.parametrize(

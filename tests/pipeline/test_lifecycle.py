@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE, lifecycle
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NOON, computed, frame
 
 

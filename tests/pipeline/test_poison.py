@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import ATTEMPTS, FACTS, HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY, HOUR
 from penstock.pipeline.jobs.poison import KINDS, MESSAGES, poison_kinds, poison_messages
 from penstock.pipeline.jobs.poison_facts import (
@@ -18,7 +19,6 @@ from penstock.pipeline.jobs.poison_facts import (
     silent_workers,
 )
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NOON, at, computed, frame, midnight, pairs
 
 ClaimResult = tuple[dict[str, Any], ...]

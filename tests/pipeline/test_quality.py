@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, FACTS, HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.jobs.quality import QUALITY, QUARANTINE, quality, quarantine
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.edge.process import ROOT
 from tests.pipeline.rows import DT, NEXT_DT, NOON, at, computed, frame, pairs
 

@@ -44,7 +44,7 @@ def run(
     def session(args: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr("penstock.edge.cli.pipeline.restore.session", session)
+    monkeypatch.setattr("penstock.edge.cli.pipeline.shared.session", session)
 
     def run(*words: object, code: int = 0) -> list[Any]:
         capsys.readouterr()

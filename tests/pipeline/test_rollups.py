@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import BACKLOG, HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline import minute_sums
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.rollups import ROLLUPS, rollups
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NEXT_DT, at, computed, frame, midnight, pairs
 
 ENDED = {

@@ -7,13 +7,13 @@ import pytest
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.layout import HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline import registry
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.jobs.lifecycle import JOB, LIFECYCLE
 from penstock.pipeline.lake import TableFile
 from penstock.pipeline.runner import DaySpan
 from penstock.pipeline.runs import fingerprints, window
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 
 

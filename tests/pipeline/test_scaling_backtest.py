@@ -3,6 +3,7 @@
 from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.scaling_backtest import (
@@ -11,7 +12,6 @@ from penstock.pipeline.jobs.scaling_backtest import (
     scaling_backtest,
 )
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, NOON, at, computed, pairs
 
 FEW = PipelineSettings(backtest_goals_s=(60,), backtest_samples=(1,), backtest_most_up=(5,))

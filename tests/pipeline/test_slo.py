@@ -7,12 +7,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
-from penstock.domain.lake.slo_targets import read_targets
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.jobs.lifecycle import LIFECYCLE
 from penstock.pipeline.jobs.slo import OFFENDERS, SLO, offenders, slo
 from penstock.pipeline.jobs.slo_budget import BUDGET, budget
 from penstock.pipeline.schemas import conform
-from penstock.pipeline.settings import PipelineSettings
 from tests.pipeline.rows import DT, at, computed, day_after, pairs
 
 FAST = {
@@ -32,7 +31,7 @@ def tables(spark: Any, *ended: dict[str, Any]) -> dict[str, DataFrame]:
 
 
 def with_targets(targets: str) -> PipelineSettings:
-    return PipelineSettings(targets=read_targets(targets))
+    return PipelineSettings(targets=targets)
 
 
 def test_a_day_has_its_misses_the_burn_and_the_worst_hour(spark):

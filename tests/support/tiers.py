@@ -68,5 +68,5 @@ def is_quick(item: pytest.Item) -> bool:
         return False
     if not FIXTURES.keys().isdisjoint(getattr(item, "fixturenames", ())):
         return False
-    _, _, parameters = item.name.partition("[")
-    return not _POSTGRES.search(parameters)
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return not any(_POSTGRES.search(str(value)) for value in parameters.values())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from penstock.api.operation import AnswerRecord, Instant, ToInstant, about, get
-from penstock.domain.access.api_key import ApiKey, Role, Scope
+from penstock.api.operation import AnswerRecord, Instant, ToInstant, about, everywhere
+from penstock.domain.access.api_key import ApiKey, Role
 
 
 class Key(AnswerRecord, frozen=True, omit_defaults=True):
@@ -46,13 +46,10 @@ class Settings(AnswerRecord, frozen=True):
     settings: Annotated[list[Setting], about("The settings, in the order of the config file.")]
 
 
-LIST_KEYS = get(
-    "listKeys", "/v1/keys", "List API keys, without their secrets.", Keys, scope=Scope.ALL
-)
-GET_SETTINGS = get(
+LIST_KEYS = everywhere.get("listKeys", "/v1/keys", "List API keys, without their secrets.", Keys)
+GET_SETTINGS = everywhere.get(
     "getSettings",
     "/v1/settings",
     "List the settings in force on this node, without passwords.",
     Settings,
-    scope=Scope.ALL,
 )

@@ -9,13 +9,10 @@ from penstock.api.operation import (
     Instant,
     QueryRecord,
     about,
-    delete,
-    get,
-    patch,
-    post,
-    put,
+    everywhere,
+    filtered,
+    named,
 )
-from penstock.domain.access.api_key import Scope
 from penstock.domain.circuit.circuit import CircuitState
 from penstock.domain.circuit.overrides import BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings
@@ -105,133 +102,118 @@ class CircuitRoute(QueryRecord):
     ] = None
 
 
-LIST = get(
+LIST = filtered.get(
     "listCircuits",
     "/v1/circuits",
     "List circuits with their state, or only the circuit of one route.",
     Circuits,
-    scope=Scope.FILTERED,
     query=CircuitsOfRoute,
 )
-GET = get("getCircuit", "/v1/circuits/{circuit}", "Retrieve a circuit.", Circuit, scope=Scope.NAMED)
-SAMPLES = get(
+GET = named.get("getCircuit", "/v1/circuits/{circuit}", "Retrieve a circuit.", Circuit)
+SAMPLES = named.get(
     "getCircuitSamples",
     "/v1/circuits/{circuit}/samples",
     "Retrieve recent outcomes of a circuit, minute by minute.",
     Minutes,
-    scope=Scope.NAMED,
 )
-CLOSE_ALL = post(
+CLOSE_ALL = everywhere.post(
     "closeCircuits",
     "/v1/circuits/close",
     "Close all circuits that are open or half-open.",
     Closed,
-    scope=Scope.ALL,
     is_idempotent=True,
 )
-CLOSE = post(
+CLOSE = everywhere.post(
     "closeCircuit",
     "/v1/circuits/{circuit}/close",
     "Close a circuit and clear its outcomes. Its queues are released step by step.",
     Circuit,
-    scope=Scope.ALL,
     is_idempotent=True,
 )
-UNHOLD_ALL = post(
+UNHOLD_ALL = everywhere.post(
     "unholdQueues",
     "/v1/circuits/unhold",
     "Release all queues that circuits hold, at once.",
     Unheld,
-    scope=Scope.ALL,
     is_idempotent=True,
 )
-UNHOLD = post(
+UNHOLD = everywhere.post(
     "unholdCircuit",
     "/v1/circuits/{circuit}/unhold",
     "Release all queues that a circuit holds, at once; its state stays.",
     Unheld,
-    scope=Scope.ALL,
     is_idempotent=True,
 )
-OPEN = post(
+OPEN = everywhere.post(
     "openCircuit",
     "/v1/circuits/{circuit}/open",
     "Open a circuit. It stays open until an operator closes it.",
     Circuit,
-    scope=Scope.ALL,
     is_idempotent=True,
 )
 
-GET_BREAKER = get(
+GET_BREAKER = everywhere.get(
     "getBreaker",
     "/v1/breaker",
     "Retrieve the settings of the circuit breaker.",
     BreakerSettings,
-    scope=Scope.ALL,
 )
-CHANGE_BREAKER = patch(
+CHANGE_BREAKER = everywhere.patch(
     "changeBreaker",
     "/v1/breaker",
     "Update some settings of the circuit breaker; the others keep their values.",
     BreakerSettings,
-    scope=Scope.ALL,
     request=BreakerSettings,
     is_partial=True,
     example={"error_threshold_percentage": 80, "single_probe": True},
 )
-RESET_BREAKER = delete(
+RESET_BREAKER = everywhere.delete(
     "resetBreaker",
     "/v1/breaker",
     "Reset all settings of the circuit breaker to their defaults.",
     BreakerSettings,
-    scope=Scope.ALL,
     is_idempotent=True,
 )
 
-LIST_SETTINGS = get(
+LIST_SETTINGS = everywhere.get(
     "listCircuitSettings",
     "/v1/circuits/settings",
     "List the circuits that override settings of the breaker.",
     CircuitSettingsList,
-    scope=Scope.ALL,
 )
-GET_SETTINGS = get(
+GET_SETTINGS = everywhere.get(
     "getCircuitSettings",
     "/v1/circuits/{circuit}/settings",
     "Retrieve the settings of a circuit: its overrides and the values in force.",
     CircuitSettings,
-    scope=Scope.ALL,
     query=CircuitRoute,
 )
-PUT_SETTINGS = put(
+PUT_SETTINGS = everywhere.put(
     "putCircuitSettings",
     "/v1/circuits/{circuit}/settings",
     "Replace the overrides of a circuit.",
     CircuitSettings,
-    scope=Scope.ALL,
     request=BreakerOverrides,
     is_partial=True,
     example={"error_threshold_percentage": 50, "min_queue_sample_count": 20},
     query=CircuitRoute,
     errors=(CircuitNotFound,),
 )
-CHANGE_SETTINGS = patch(
+CHANGE_SETTINGS = everywhere.patch(
     "changeCircuitSettings",
     "/v1/circuits/{circuit}/settings",
     "Update some overrides of a circuit; the others keep their values.",
     CircuitSettings,
-    scope=Scope.ALL,
     request=BreakerOverrides,
     is_partial=True,
     example={"entries_max_age_ms": 300_000},
     query=CircuitRoute,
 )
-RESET_SETTINGS = delete(
+RESET_SETTINGS = everywhere.delete(
     "resetCircuitSettings",
     "/v1/circuits/{circuit}/settings",
     "Delete all overrides of a circuit.",
     CircuitSettings,
-    scope=Scope.ALL,
     query=CircuitRoute,
     is_idempotent=True,
 )

@@ -17,10 +17,11 @@ from penstock.api.operation import (
     QueryRecord,
     ToInstant,
     about,
+    everywhere,
+    filtered,
     get,
 )
 from penstock.api.queues import Counts, Totals
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import TooManyWaiting
 from penstock.domain.limits import MINUTE
 from penstock.domain.queue import minute_counters
@@ -141,12 +142,11 @@ class GetSamples(QueryRecord):
     ] = None
 
 
-SAMPLES = get(
+SAMPLES = everywhere.get(
     "getSamples",
     "/v1/samples",
     "Retrieve the counters of all queues together over time, for graphs.",
     Graph,
-    scope=Scope.ALL,
     query=GetSamples,
 )
 QUEUE_SAMPLES = get(
@@ -156,11 +156,10 @@ QUEUE_SAMPLES = get(
     Graph,
     query=GetSamples,
 )
-WATCH: Operation[None] = get(
+WATCH: Operation[None] = filtered.get(
     "watchLive",
     "/v1/live",
     "Stream changes once a second as server-sent events.",
-    scope=Scope.FILTERED,
     query=WatchLive,
     media="text/event-stream",
     errors=(TooManyWaiting,),

@@ -14,11 +14,10 @@ from penstock.api.operation import (
     QueryRecord,
     RequestRecord,
     about,
-    get,
-    post,
-    put,
+    everywhere,
+    named,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.delivery import route as domain
 from penstock.domain.errors import InvalidUri, NotForDeliveries, QueueFull, RouteNotFound
 
@@ -97,18 +96,13 @@ class Route(AnswerRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, route: domain.DeliveryRoute) -> Self:
-        return cls(
-            pattern=route.pattern,
-            url=route.url,
+        return cls.copy_of(
+            route,
             circuit=route.hash,
-            timeout_ms=route.timeout_ms,
             methods=tuple(sorted(route.methods)),
             header_names=tuple(rule.name for rule in route.headers),
-            concurrency=route.concurrency,
             retry_intervals_ms=tuple(route.retry_intervals_ms),
             is_signed=bool(route.signing_secrets),
-            metric_name=route.metric_name,
-            description=route.description,
         )
 
 
@@ -131,13 +125,12 @@ class MatchedUri(QueryRecord):
     ]
 
 
-SEND = post(
+SEND = named.post(
     "sendDelivery",
     "/v1/deliveries",
     "Store an HTTP request. It is pushed later, in the order of its queue.",
     Accepted,
     role=Role.PRODUCE,
-    scope=Scope.NAMED,
     request=Delivery,
     example={
         "queue": "orders",
@@ -149,28 +142,25 @@ SEND = post(
     status=202,
     errors=(InvalidUri, RouteNotFound, QueueFull, NotForDeliveries),
 )
-LIST_ROUTES = get(
+LIST_ROUTES = everywhere.get(
     "listRoutes",
     "/v1/routes",
     "List routes in their order. The first route that matches a delivery takes it.",
     Routes,
-    scope=Scope.ALL,
 )
-PUT_ROUTES = put(
+PUT_ROUTES = everywhere.put(
     "putRoutes",
     "/v1/routes",
     "Replace all routes. If one is invalid, none changes.",
     Routes,
-    scope=Scope.ALL,
     request=Rules,
     example={"rules": {"/shop/(.*)": {"url": "http://localhost:8080/$1", "timeout": 30}}},
 )
-MATCH_ROUTE = get(
+MATCH_ROUTE = everywhere.get(
     "matchRoute",
     "/v1/routes/match",
     "Find the route that a delivery would take, and its target URL.",
     Match,
-    scope=Scope.ALL,
     query=MatchedUri,
     errors=(RouteNotFound, InvalidUri),
 )

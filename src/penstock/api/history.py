@@ -38,10 +38,10 @@ from penstock.api.operation import (
     QueueName,
     ToInstant,
     about,
-    get,
+    everywhere,
+    named,
 )
 from penstock.domain import fact as domain_fact
-from penstock.domain.access.api_key import Scope
 from penstock.domain.message import history as domain
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
@@ -148,26 +148,23 @@ class SearchFacts(QueryRecord):
     cursor: Cursor = None
 
 
-SEARCH = get(
+SEARCH = named.get(
     "searchHistory",
     "/v1/history",
     "Search finished messages, newest first.",
     History,
-    scope=Scope.NAMED,
     query=SearchHistory,
 )
-GET = get(
+GET = named.get(
     "getHistory",
     "/v1/history/{id}",
     "Retrieve the endings and the attempts of a message.",
     Past,
-    scope=Scope.NAMED,
 )
-SEARCH_FACTS = get(
+SEARCH_FACTS = everywhere.get(
     "searchFacts",
     "/v1/facts",
     "Search facts about workers, circuits and other things than messages, newest first.",
     Facts,
-    scope=Scope.ALL,
     query=SearchFacts,
 )

@@ -13,9 +13,9 @@ from penstock.api.operation import (
     Operation,
     RequestRecord,
     about,
-    post,
+    named,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.circuit.circuit import (
     Permit,
     Permitted,
@@ -51,25 +51,11 @@ class RoutePermit(AnswerRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, permitted: Permitted) -> Self:
-        return cls(
-            route=permitted.pattern,
-            permit=permitted.permit,
-            generation=permitted.generation,
-            wait_ms=permitted.wait_ms,
-            retry_ms=permitted.retry_ms,
-        )
+        return cls.copy_of(permitted, route=permitted.pattern)
 
     @property
     def permitted(self) -> Permitted:
-        return Permitted(
-            permit=self.permit,
-            pattern=self.route,
-            hash=circuit_hash(self.route),
-            generation=self.generation,
-            is_of_table=False,
-            wait_ms=self.wait_ms,
-            retry_ms=self.retry_ms,
-        )
+        return _permitted(self, wait_ms=self.wait_ms, retry_ms=self.retry_ms)
 
 
 class RoutePermits(AnswerRecord, frozen=True):
@@ -103,15 +89,19 @@ class JobOutcome(RequestRecord, kw_only=True):
 
     @property
     def reported(self) -> Reported:
-        permitted = Permitted(
-            permit=self.permit,
-            pattern=self.route,
-            hash=circuit_hash(self.route),
-            generation=self.generation,
-            is_of_table=False,
-        )
         outcome = None if self.outcome is None else RequestOutcome(self.outcome)
-        return Reported(permitted, self.id, outcome, self.took_ms)
+        return Reported(_permitted(self), self.id, outcome, self.took_ms)
+
+
+def _permitted(of: RoutePermit | JobOutcome, **more: int) -> Permitted:
+    return Permitted(
+        permit=of.permit,
+        pattern=of.route,
+        hash=circuit_hash(of.route),
+        generation=of.generation,
+        is_of_table=False,
+        **more,
+    )
 
 
 class JobOutcomes(RequestRecord):
@@ -119,22 +109,20 @@ class JobOutcomes(RequestRecord):
 
 
 # Not repeated: a probe may have been granted with an answer that was lost.
-PERMITS = post(
+PERMITS = named.post(
     "askCircuits",
     "/v1/circuits/permits",
     "Ask whether jobs of some routes may run now. A probe permits one job.",
     RoutePermits,
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     request=RouteNames,
     example={"routes": ["stripe"]},
 )
-OUTCOMES: Operation[None] = post(
+OUTCOMES: Operation[None] = named.post(
     "tellCircuits",
     "/v1/circuits/outcomes",
     "Report the outcomes of jobs that were permitted to run.",
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     request=JobOutcomes,
     example={"outcomes": [{"route": "stripe", "id": "job-17", "outcome": "success"}]},
     status=204,

@@ -14,10 +14,11 @@ from penstock.api.operation import (
     Positive,
     RequestRecord,
     about,
+    named,
     one_of,
     post,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import ClaimNotRepeatable, PenstockError, TooManyWaiting
 from penstock.domain.message.lease import Verb
 
@@ -155,13 +156,12 @@ def _body_of(verb: Verb) -> type[msgspec.Struct]:
 
 def _act(verb: Verb, summary: str, example: object) -> Operation[Acted]:
     first, *others = verb.value.split("_")
-    return post(
+    return named.post(
         "".join([first, *(part.capitalize() for part in others), "Message"]),
         "/v1/leases/{receipt}/" + verb.value,
         summary,
         Acted,
         role=Role.CONSUME,
-        scope=Scope.NAMED,
         request=_body_of(verb),
         example=example,
     )
@@ -177,13 +177,12 @@ CLAIM = post(
     example={"limit": 10, "wait_ms": 1_000, "claimed_by": "worker-1"},
     errors=(ClaimNotRepeatable, TooManyWaiting),
 )
-ACT_BATCH = post(
+ACT_BATCH = named.post(
     "actOnLeases",
     "/v1/leases/batch",
     "Apply several acts to leases in one transaction. Each act has its own result.",
     ActResults,
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     request=Acts,
     example={"acts": [{"receipt": "$RECEIPT", "act": "complete"}]},
 )

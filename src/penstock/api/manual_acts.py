@@ -22,10 +22,9 @@ from penstock.api.operation import (
     Operation,
     RequestRecord,
     about,
-    patch,
+    named,
     post,
 )
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import WrongState
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
@@ -104,24 +103,22 @@ def _manual(
     act: str, summary: str, answer: type[Answer], example: object = None, **more: Any
 ) -> Operation[Answer]:
     """An act on one message by id; `example` is a request that works."""
-    return post(
+    return named.post(
         more.pop("name", f"{act}ByHand"),
         f"/v1/messages/{{id}}/{act}",
         summary,
         answer,
-        scope=Scope.NAMED,
         example=example,
         errors=(WrongState,),
         **more,
     )
 
 
-RESCHEDULE = patch(
+RESCHEDULE = named.patch(
     "rescheduleMessage",
     "/v1/messages/{id}",
     "Change when an unclaimed message is due.",
     Acted,
-    scope=Scope.NAMED,
     request=Reschedule,
     example={"due_at": "2031-12-24T18:00:00Z"},
     errors=(WrongState,),

@@ -27,10 +27,11 @@ from penstock.api.operation import (
     ToInstant,
     about,
     get,
+    named,
     one_of,
     post,
 )
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError, QueueFull
 from penstock.domain.message import lifecycle
 from penstock.domain.message.history import Ending
@@ -133,7 +134,15 @@ class Draft(MessageOptions, RequestRecord):
     ] = None
 
 
-class SendOptions(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
+    """The fields of a draft that kinds of jobs can set for all their jobs, as keyword arguments."""
+
+    priority: int  # smaller goes first
+    retries_timeouts: bool  # retry an attempt that timed out; otherwise the message is dead
+    route: str | None  # the route it calls, for circuits and statistics
+
+
+class SendOptions(RunOptions, total=False):
     """The fields of a draft except its body, as keyword arguments."""
 
     attributes: dict[str, str] | None
@@ -141,7 +150,6 @@ class SendOptions(TypedDict, total=False):
     entity_id: str | None
     tags: tuple[str, ...]
     group: str | None
-    priority: int
     due_at: datetime | None
     delay_ms: int | None
     dedup_key: str | None
@@ -150,9 +158,7 @@ class SendOptions(TypedDict, total=False):
     max_attempts: int | None
     trace: str | None
     timeout_ms: int | None
-    retries_timeouts: bool
     dedup_until: DedupUntil | None
-    route: str | None
     dedup_window_ms: int | None
 
 
@@ -242,8 +248,6 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
     ] = None
     route: Route = None
 
-    # By position, in the order of the fields: 38 keywords cost more than the rest of a claim.
-
     @classmethod
     def of(
         cls,
@@ -259,6 +263,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         is_leased = m.state is State.LEASED
         due_at = instant(m.due_at)
         end = deadline(m) if is_leased and m.timeout_ms else None
+        # By position, in the order of the fields: 38 keywords cost more than the rest of a claim.
         return cls(
             m.id,
             queue,
@@ -383,12 +388,11 @@ BROWSE = get(
     Page,
     query=Browse,
 )
-GET = get(
+GET = named.get(
     "getMessage",
     "/v1/messages/{id}",
     "Retrieve a message, live or from history.",
     Message,
-    scope=Scope.NAMED,
 )
 
 

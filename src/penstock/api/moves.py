@@ -15,9 +15,9 @@ from penstock.api.operation import (
     ToInstant,
     about,
     get,
+    named,
     post,
 )
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import MoveNotRunning, MoveRunning, TargetNotFound
 from penstock.domain.message.move_task import MoveState, MoveTask
 
@@ -80,14 +80,11 @@ LIST = get(
     Moves,
     query=LatestMoves,
 )
-GET = get(
-    "getMove", "/v1/moves/{move}", "Retrieve a move, running or ended.", Move, scope=Scope.NAMED
-)
-CANCEL = post(
+GET = named.get("getMove", "/v1/moves/{move}", "Retrieve a move, running or ended.", Move)
+CANCEL = named.post(
     "cancelMove",
     "/v1/moves/{move}/cancel",
     "Stop a running move; messages already moved stay where they are.",
     Move,
-    scope=Scope.NAMED,
     errors=(MoveNotRunning,),
 )

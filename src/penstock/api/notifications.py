@@ -43,13 +43,10 @@ from penstock.api.operation import (
     RequestRecord,
     ToInstant,
     about,
-    delete,
-    get,
-    patch,
-    post,
+    named,
 )
 from penstock.api.queues import Cancelled
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import QueueFull, QueueNotFound, WrongState
 from penstock.domain.message import notification
 from penstock.domain.message.history import Ending
@@ -204,13 +201,12 @@ class SearchPastNotifications(ByTags, rename={"from_at": "from", "to_at": "to"})
     cursor: Cursor = None
 
 
-RECORD = post(
+RECORD = named.post(
     "recordNotification",
     "/v1/notifications",
     "Record a notification: a message that is due at a set time.",
     Recorded,
     role=Role.PRODUCE,
-    scope=Scope.NAMED,
     request=NewNotification,
     example={
         "queue": "mail",
@@ -221,63 +217,56 @@ RECORD = post(
     status=201,
     errors=(QueueFull, QueueNotFound),
 )
-FIND = get(
+FIND = named.get(
     "findNotifications",
     "/v1/notifications",
     "Find live notifications by their tags, in the order they were recorded.",
     Notifications,
-    scope=Scope.NAMED,
     query=Find,
     errors=(QueueNotFound,),
 )
-REMOVE_ALL = delete(
+REMOVE_ALL = named.delete(
     "removeNotifications",
     "/v1/notifications",
     "Cancel all unclaimed notifications with these tags.",
     Cancelled,
-    scope=Scope.NAMED,
     query=ByTags,
     errors=(QueueNotFound,),
 )
-PAST = get(
+PAST = named.get(
     "pastNotifications",
     "/v1/notifications/history",
     "Find notifications that have ended by their tags, newest first.",
     Notifications,
-    scope=Scope.NAMED,
     query=SearchPastNotifications,
 )
-GET = get(
+GET = named.get(
     "getNotification",
     "/v1/notifications/{id}",
     "Retrieve a notification, live or from history.",
     Notification,
-    scope=Scope.NAMED,
 )
-CHANGE = patch(
+CHANGE = named.patch(
     "changeNotification",
     "/v1/notifications/{id}",
     "Change the date, body, kind or tags of an unclaimed notification.",
     Acted,
-    scope=Scope.NAMED,
     request=Change,
     example={"due_at": "2031-12-31T18:00:00Z"},
     errors=(WrongState,),
 )
-REMOVE = delete(
+REMOVE = named.delete(
     "removeNotification",
     "/v1/notifications/{id}",
     "Cancel an unclaimed notification.",
     Acted,
-    scope=Scope.NAMED,
     errors=(WrongState,),
 )
-FIND_MESSAGES = get(
+FIND_MESSAGES = named.get(
     "findMessages",
     "/v1/messages",
     "Find live messages by their tags, in the order they were sent.",
     Page,
-    scope=Scope.NAMED,
     query=Find,
     errors=(QueueNotFound,),
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from penstock.domain import errors
 from penstock.domain.access.api_key import Role, Scope
@@ -91,12 +92,18 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the server answers.  Clients ignore unknown fields."""
 
     @classmethod
-    def copy_of(cls, source: object, instant: ToInstant, **more: Any) -> Self:
-        """Copy the fields of the same name from a record of the domain; `more` has the others."""
+    def copy_of(cls, source: object, instant: ToInstant | None = None, **more: Any) -> Self:
+        """Copy the fields of the same name from a record of the domain; `more` has the others.
+
+        A record with instants needs `instant`, which renders them.
+        """
         for name, is_instant in _fields(cls):
             if name not in more and hasattr(source, name):
                 value = getattr(source, name)
-                more[name] = instant(value) if is_instant and value is not None else value
+                if is_instant and value is not None:
+                    assert instant is not None, f"{cls.__name__}.{name} is an instant"
+                    value = instant(value)
+                more[name] = value
         return cls(**more)
 
 
@@ -133,6 +140,7 @@ class _Method(msgspec.Struct, frozen=True):
     method: str
     role: Role
     is_idempotent: bool = False
+    scope: Scope = Scope.QUEUE
 
     def __call__(
         self,
@@ -151,6 +159,22 @@ post = _Method("POST", Role.OPERATE)
 put = _Method("PUT", Role.OPERATE, is_idempotent=True)
 patch = _Method("PATCH", Role.OPERATE, is_idempotent=True)
 delete = _Method("DELETE", Role.OPERATE)
+
+
+class _Methods:
+    """The same for operations whose path does not name the queue."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.get = replace(get, scope=scope)
+        self.post = replace(post, scope=scope)
+        self.put = replace(put, scope=scope)
+        self.patch = replace(patch, scope=scope)
+        self.delete = replace(delete, scope=scope)
+
+
+named = _Methods(Scope.NAMED)  # the request or the addressed object names the queue
+filtered = _Methods(Scope.FILTERED)  # the answer covers only the queues of the key
+everywhere = _Methods(Scope.ALL)  # only for keys that cover all queues
 
 
 _TEXT = {"type": "string"}

@@ -13,10 +13,10 @@ from penstock.api.operation import (
     QueryRecord,
     ToInstant,
     about,
+    filtered,
     get,
 )
 from penstock.api.queues import Counts, Totals
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import StoreUnavailable
 from penstock.domain.queue import problem
 from penstock.domain.queue.problem import Problem, QueueSnapshot, TransactionKind
@@ -48,12 +48,12 @@ class QueueProblems(AnswerRecord, frozen=True):
 
     @classmethod
     def of(cls, snapshot: QueueSnapshot, problems: Sequence[Problem], instant: ToInstant) -> Self:
-        oldest_at = snapshot.oldest_ready_at
-        return cls(
+        return cls.copy_of(
+            snapshot,
+            instant,
             queue=snapshot.queue.name,
             problems=list(problems),
-            counts=Counts.of(snapshot.counts),
-            oldest_ready_at=None if oldest_at is None else instant(oldest_at),
+            counts=Counts.copy_of(snapshot.counts),
             is_paused=snapshot.queue.is_paused,
             held_by=snapshot.queue.held_by,
         )
@@ -119,13 +119,7 @@ class Damage(AnswerRecord, frozen=True):
     @classmethod
     def of(cls, damage: domain_finding.Damage) -> Self:
         pages = [
-            DamagedPage(
-                page=page.page_no,
-                table=page.table,
-                index=page.index,
-                queues=list(page.queues),
-                text=page.text,
-            )
+            DamagedPage.copy_of(page, page=page.page_no, queues=list(page.queues))
             for page in damage.pages
         ]
         return cls(text=damage.text, pages=pages)
@@ -183,26 +177,23 @@ class Readiness(AnswerRecord, frozen=True, omit_defaults=True):
     reason: Annotated[str | None, about("Why it is degraded.")] = None
 
 
-STATS = get(
+STATS = filtered.get(
     "getStats",
     "/v1/stats",
     "Retrieve counts over all queues that the key is for.",
     Stats,
-    scope=Scope.FILTERED,
 )
-METRICS: Operation[None] = get(
+METRICS: Operation[None] = filtered.get(
     "getMetrics",
     "/metrics",
     "Retrieve metrics in Prometheus' text format.",
-    scope=Scope.FILTERED,
     media="text/plain; version=0.0.4",
 )
-PROBLEMS = get(
+PROBLEMS = filtered.get(
     "listProblems",
     "/v1/problems",
     "List queues with problems, the worst first, with hanging routes and old transactions.",
     Problems,
-    scope=Scope.FILTERED,
     query=ListProblems,
 )
 OPENAPI: Operation[None] = get(

@@ -19,12 +19,12 @@ from penstock.api.operation import (
     ToInstant,
     about,
     delete,
+    filtered,
     get,
     patch,
     post,
     put,
 )
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import QueueExists, QueueNotEmpty
 from penstock.domain.queue import queue as domain_queue
 from penstock.domain.queue.queue import QueueSettings
@@ -37,12 +37,6 @@ class Counts(AnswerRecord, frozen=True):
     ready: Annotated[int, about("The number of messages that can be claimed.")]
     leased: Annotated[int, about("The number of leased messages.")]
     dead: Annotated[int, about("The number of dead messages, which wait for a redrive.")]
-
-    @classmethod
-    def of(cls, counts: domain_queue.Counts) -> Self:
-        return cls(
-            waiting=counts.waiting, ready=counts.ready, leased=counts.leased, dead=counts.dead
-        )
 
 
 class Totals(AnswerRecord, frozen=True):
@@ -98,12 +92,10 @@ class Queue(AnswerRecord, frozen=True):
         oldest_ready_at: int | UnsetType | None = UNSET,
         note: str | UnsetType = UNSET,
     ) -> Self:
-        return cls(
-            name=queue.name,
-            settings=queue.settings,
-            is_paused=queue.is_paused,
-            created_at=instant(queue.created_at),
-            counts=Counts.of(counts),
+        return cls.copy_of(
+            queue,
+            instant,
+            counts=Counts.copy_of(counts),
             totals=Totals.of(counts),
             oldest_ready_at=(
                 instant(oldest_ready_at) if isinstance(oldest_ready_at, int) else oldest_ready_at
@@ -155,12 +147,11 @@ class Redriven(AnswerRecord, frozen=True):
     redriven: Annotated[int, about("How many messages were redriven.")]
 
 
-LIST = get(
+LIST = filtered.get(
     "listQueues",
     "/v1/queues",
     "List queues with their counts, by name.",
     Queues,
-    scope=Scope.FILTERED,
     query=ListQueues,
 )
 PUT = put(

@@ -22,10 +22,9 @@ from penstock.api.operation import (
     RequestRecord,
     ToInstant,
     about,
-    delete,
-    get,
+    filtered,
+    named,
     post,
-    put,
 )
 from penstock.domain.access.api_key import Role, Scope
 from penstock.domain.errors import InvalidRequest, QueueFull, QueueNotFound
@@ -169,12 +168,11 @@ class Count(QueryRecord):
     ] = 10
 
 
-LIST = get(
+LIST = filtered.get(
     "listRecurring",
     "/v1/recurring",
     "List recurring work by name.",
     RecurringPage,
-    scope=Scope.FILTERED,
     query=PageQuery,
 )
 PREVIEW_RHYTHM = post(
@@ -188,68 +186,60 @@ PREVIEW_RHYTHM = post(
     example={"cron": "30 2 * * *", "zone": "Europe/Berlin", "count": 3},
     is_idempotent=True,
 )
-RETIRE = post(
+RETIRE = filtered.post(
     "retireRecurring",
     "/v1/recurring/retire",
     "Delete recurring work that an application declared earlier and no longer declares.",
     Retired,
-    scope=Scope.FILTERED,
     request=Retire,
     example={"owner": "shop.jobs", "declared": ["nightly_report"]},
     is_idempotent=True,
 )
-PUT = put(
+PUT = named.put(
     "putRecurring",
     "/v1/recurring/{schedule}",
     "Create or replace recurring work. An identical request changes nothing.",
     Recurring,
-    scope=Scope.NAMED,
     request=NewRecurring,
     example={"queue": "mail", "cron": "30 2 * * *", "body": {"report": "nightly"}},
     errors=(QueueNotFound,),
 )
-GET = get(
+GET = named.get(
     "getRecurring",
     "/v1/recurring/{schedule}",
     "Retrieve recurring work with its next and its last firing.",
     Recurring,
-    scope=Scope.NAMED,
 )
-REMOVE: Operation[None] = delete(
+REMOVE: Operation[None] = named.delete(
     "removeRecurring",
     "/v1/recurring/{schedule}",
     "Delete recurring work; messages already sent stay.",
-    scope=Scope.NAMED,
     status=204,
 )
-PREVIEW = get(
+PREVIEW = named.get(
     "previewRecurring",
     "/v1/recurring/{schedule}/preview",
     "Preview the next firings of recurring work.",
     Instants,
-    scope=Scope.NAMED,
     query=Count,
 )
-PAUSE = post(
+PAUSE = named.post(
     "pauseRecurring",
     "/v1/recurring/{schedule}/pause",
     "Pause the firings of recurring work.",
     Recurring,
-    scope=Scope.NAMED,
 )
-RESUME = post(
+RESUME = named.post(
     "resumeRecurring",
     "/v1/recurring/{schedule}/resume",
     "Resume firings; those that fell into the pause are not caught up.",
     Recurring,
-    scope=Scope.NAMED,
 )
-RUN = post(
+RUN = named.post(
     "runRecurring",
     "/v1/recurring/{schedule}/run",
     "Send the message once now, in addition to its firings.",
     Run,
-    scope=Scope.NAMED,
     status=201,
     errors=(QueueFull, QueueNotFound),
 )

@@ -14,9 +14,9 @@ from penstock.api.operation import (
     PageQuery,
     ToInstant,
     about,
-    get,
+    filtered,
+    named,
 )
-from penstock.domain.access.api_key import Scope
 from penstock.domain.errors import FleetNotWatched
 from penstock.domain.fact import Fact
 from penstock.domain.scaling import fleet_status as domain
@@ -117,27 +117,24 @@ class Wanted(AnswerRecord, frozen=True):
     value: Annotated[int, about("How many workers there should be.")]
 
 
-LIST = get(
+LIST = filtered.get(
     "listFleets",
     "/v1/scaling",
     "List fleets with their last reading and the last decision.",
     Fleets,
-    scope=Scope.FILTERED,
 )
-GET = get("getFleet", "/v1/scaling/{fleet}", "Retrieve a fleet.", Fleet, scope=Scope.NAMED)
-DECISIONS = get(
+GET = named.get("getFleet", "/v1/scaling/{fleet}", "Retrieve a fleet.", Fleet)
+DECISIONS = named.get(
     "listDecisions",
     "/v1/scaling/{fleet}/decisions",
     "List the decisions about a fleet, newest first.",
     Decisions,
-    scope=Scope.NAMED,
     query=PageQuery,
 )
-WANTED = get(
+WANTED = named.get(
     "getWanted",
     "/v1/scaling/{fleet}/wanted",
     "Retrieve the wanted number of workers, as KEDA's metrics-api scaler reads it.",
     Wanted,
-    scope=Scope.NAMED,
     errors=(FleetNotWatched,),
 )

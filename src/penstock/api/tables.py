@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from msgspec import Meta
 
-from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, get
-from penstock.domain.access.api_key import Scope
-from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
+from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, everywhere
+from penstock.domain.lake.tables import GoldReadiness, GoldTable
 
 _DAY = {"format": "date"}
 
@@ -28,10 +27,6 @@ class InsightRows(AnswerRecord, frozen=True):
     ]
     is_cut: Annotated[bool, about("True if there are more rows.")]
 
-    @classmethod
-    def of(cls, found: TableRows) -> Self:
-        return cls(columns=found.columns, rows=found.rows, is_cut=found.is_cut)
-
 
 class Days(QueryRecord):
     from_day: Annotated[
@@ -43,18 +38,16 @@ class Days(QueryRecord):
     limit: Limit = 100
 
 
-LIST = get(
+LIST = everywhere.get(
     "listInsights",
     "/v1/insights",
     "List the tables that the pipeline has computed from history.",
     Insights,
-    scope=Scope.ALL,
 )
-GET = get(
+GET = everywhere.get(
     "getInsight",
     "/v1/insights/{table}",
     "Retrieve rows of a table, the newest days first.",
     InsightRows,
-    scope=Scope.ALL,
     query=Days,
 )

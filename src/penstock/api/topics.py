@@ -20,13 +20,11 @@ from penstock.api.operation import (
     RequestRecord,
     ToInstant,
     about,
-    delete,
-    get,
-    post,
-    put,
+    filtered,
+    named,
 )
 from penstock.domain import topic as domain
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import (
     QueueExists,
     QueueFull,
@@ -119,10 +117,6 @@ class Published(AnswerRecord, frozen=True):
         int, about("How many were not sent because their dedup key was already taken.")
     ]
 
-    @classmethod
-    def of(cls, published: domain.Published) -> Self:
-        return cls(id=published.id, messages=published.messages, duplicates=published.duplicates)
-
 
 class AllPublished(AnswerRecord, frozen=True):
     events: Annotated[list[Published], about("One result per event, in the same order.")]
@@ -149,85 +143,76 @@ class RemoveSubscription(QueryRecord):
     ] = False
 
 
-PUT = put(
+PUT = named.put(
     "putTopic",
     "/v1/topics/{topic}",
     "Create a topic. An existing topic stays as it is.",
     Topic,
-    scope=Scope.NAMED,
     status=201,
     also=(200,),
 )
-LIST = get(
+LIST = filtered.get(
     "listTopics",
     "/v1/topics",
     "List topics by name.",
     Topics,
-    scope=Scope.FILTERED,
     query=ListTopics,
 )
-GET = get(
+GET = named.get(
     "getTopic",
     "/v1/topics/{topic}",
     "Retrieve a topic with its subscriptions.",
     Topic,
-    scope=Scope.NAMED,
 )
-REMOVE: Operation[None] = delete(
+REMOVE: Operation[None] = named.delete(
     "removeTopic",
     "/v1/topics/{topic}",
     "Delete a topic; with `force=true` also its subscriptions, but not their queues.",
-    scope=Scope.NAMED,
     query=RemoveTopic,
     status=204,
     errors=(TopicNotEmpty,),
 )
-SUBSCRIBE = put(
+SUBSCRIBE = named.put(
     "putSubscription",
     "/v1/topics/{topic}/subscriptions/{subscription}",
     "Create or change a subscription. Creates its topic and its queue if needed.",
     Subscription,
-    scope=Scope.NAMED,
     request=Subscribe,
     example={"kinds": ["order.*"]},
     status=201,
     also=(200,),
     errors=(QueueExists,),
 )
-GET_SUBSCRIPTION = get(
+GET_SUBSCRIPTION = named.get(
     "getSubscription",
     "/v1/topics/{topic}/subscriptions/{subscription}",
     "Retrieve a subscription.",
     Subscription,
-    scope=Scope.NAMED,
 )
-UNSUBSCRIBE: Operation[None] = delete(
+UNSUBSCRIBE: Operation[None] = named.delete(
     "removeSubscription",
     "/v1/topics/{topic}/subscriptions/{subscription}",
     "Delete a subscription. Its queue stays unless `with_queue=true`.",
-    scope=Scope.NAMED,
     query=RemoveSubscription,
     status=204,
 )
-PUBLISH = post(
+PUBLISH = named.post(
     "publishEvent",
     "/v1/topics/{topic}/events",
     "Publish an event. Each matching subscription receives one message.",
     Published,
     role=Role.PRODUCE,
-    scope=Scope.NAMED,
     request=Event,
     example={"kind": "order.placed", "body": {"order": 7}},
     status=201,
     errors=(QueueFull,),
 )
-PUBLISH_BATCH = post(
+PUBLISH_BATCH = named.post(
     "publishEvents",
     "/v1/topics/{topic}/events/batch",
     "Publish several events: all of them or none.",
     AllPublished,
     role=Role.PRODUCE,
-    scope=Scope.NAMED,
     request=Events,
     example={"events": [{"kind": "order.placed", "body": 7}, {"body": 8}]},
     status=201,

@@ -20,12 +20,11 @@ from penstock.api.operation import (
     QueryRecord,
     ToInstant,
     about,
-    delete,
-    get,
-    post,
+    filtered,
+    named,
 )
 from penstock.domain import worker as domain
-from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.access.api_key import Role
 from penstock.domain.errors import WorkerGone, WorkerNotFound
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.worker import NewWorker, WorkerState
@@ -109,67 +108,60 @@ class ListWorkers(QueryRecord):
     cursor: Cursor = None
 
 
-REGISTER = post(
+REGISTER = named.post(
     "registerWorker",
     "/v1/workers",
     "Register a worker. It claims with its id as `claimed_by`.",
     Registered,
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     request=NewWorker,
     example={"name": "mailer", "host": "node-1", "pid": 4711, "queues": ["mail"], "slots": 4},
     status=201,
 )
-LIST = get(
+LIST = filtered.get(
     "listWorkers",
     "/v1/workers",
     "List registered workers with the number of leases each holds.",
     Workers,
-    scope=Scope.FILTERED,
     query=ListWorkers,
 )
-GET = get(
+GET = named.get(
     "getWorker",
     "/v1/workers/{worker}",
     "Retrieve a worker with its leases.",
     Worker,
-    scope=Scope.NAMED,
     errors=(WorkerNotFound,),
 )
-ALIVE = post(
+ALIVE = named.post(
     "isWorkerAlive",
     "/v1/workers/{worker}/alive",
     "Send a beat. False means that the worker must register again.",
     bool,
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     is_idempotent=True,
 )
-BEAT = post(
+BEAT = named.post(
     "beatWorker",
     "/v1/workers/{worker}/beat",
     "Send a beat. The response says whether the worker should drain.",
     Registered,
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     errors=(WorkerGone,),
     is_idempotent=True,
 )
-DRAIN = post(
+DRAIN = named.post(
     "drainWorker",
     "/v1/workers/{worker}/drain",
     "Ask a worker to finish its messages and to claim no more.",
     Worker,
-    scope=Scope.NAMED,
     errors=(WorkerNotFound, WorkerGone),
     is_idempotent=True,
 )
-LEAVE: Operation[None] = delete(
+LEAVE: Operation[None] = named.delete(
     "removeWorker",
     "/v1/workers/{worker}",
     "Deregister a worker. Messages it still holds are released.",
     role=Role.CONSUME,
-    scope=Scope.NAMED,
     status=204,
     errors=(WorkerNotFound,),
     is_idempotent=True,

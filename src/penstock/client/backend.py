@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from penstock.api.messages import SendResult
 from penstock.api.topics import Published
-from penstock.client.bus.subscription import DeclaredSubscription
+from penstock.client.bus.subscription import Publication
 from penstock.client.channel import Channel
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
@@ -42,30 +42,12 @@ class Backend(Protocol):
     ) -> list[SendResult]:
         return await asyncio.to_thread(self.send, queue, drafts, tx=tx, settings=settings)
 
-    def publish(
-        self,
-        topic: str,
-        drafts: Drafts,
-        *,
-        node: str | None,
-        tx: object = None,
-        subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]:
-        """Publish events; creates a missing topic, and in `tx` also these subscriptions."""
+    def publish(self, wanted: Publication, *, tx: object = None) -> list[Published]:
+        """Publish events; creates a missing topic, and in `tx` also the subscriptions."""
         ...
 
-    async def publish_async(
-        self,
-        topic: str,
-        drafts: Drafts,
-        *,
-        node: str | None,
-        tx: object = None,
-        subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]:
-        return await asyncio.to_thread(
-            self.publish, topic, drafts, node=node, tx=tx, subscriptions=subscriptions
-        )
+    async def publish_async(self, wanted: Publication, *, tx: object = None) -> list[Published]:
+        return await asyncio.to_thread(self.publish, wanted, tx=tx)
 
     def complete(self, receipt: str, *, tx: object) -> None:
         """Complete a claimed message in the caller's transaction; raises LeaseLost."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -18,10 +19,21 @@ from penstock.api.operation import Operation, QueryRecord
 from penstock.ports.unit_of_work import await_steps, run_steps
 
 Answer = TypeVar("Answer")
+T = TypeVar("T")
 Body = msgspec.Struct | Mapping[str, Any]
 
 
-class Channel(Protocol):
+class Ask(msgspec.Struct, frozen=True):
+    """One request to the broker."""
+
+    operation: Operation[Any]
+    path: Mapping[str, str] = {}
+    body: Body | None = None
+    query: QueryRecord | None = None
+    only_new: bool = False  # a PUT must not change what exists
+
+
+class Channel(ABC):
     """Safe to share between threads."""
 
     def request(
@@ -39,7 +51,8 @@ class Channel(Protocol):
         With `only_new` a PUT must not change what exists.  `tx` is the caller's own transaction, in
         which everything is read and written.
         """
-        ...
+        answer: Answer = self.ask(Ask(operation, path, body, query, only_new), tx)
+        return answer
 
     async def request_async(
         self,
@@ -52,22 +65,14 @@ class Channel(Protocol):
         **path: str,
     ) -> Answer:
         """The same without blocking the event loop."""
-        return await asyncio.to_thread(
-            lambda: self.request(operation, body, query, only_new=only_new, tx=tx, **path)
-        )
+        answer: Answer = await self.ask_async(Ask(operation, path, body, query, only_new), tx)
+        return answer
 
+    @abstractmethod
+    def ask(self, ask: Ask, tx: object = None) -> Any: ...
 
-T = TypeVar("T")
-
-
-class Ask(msgspec.Struct, frozen=True):
-    """One request to the broker."""
-
-    operation: Operation[Any]
-    path: Mapping[str, str] = {}
-    body: Body | None = None
-    query: QueryRecord | None = None
-    only_new: bool = False  # a PUT must not change what exists
+    async def ask_async(self, ask: Ask, tx: object = None) -> Any:
+        return await asyncio.to_thread(self.ask, ask, tx)
 
 
 class Pause(msgspec.Struct, frozen=True):
@@ -90,14 +95,10 @@ async def run_async(channel: Channel, flow: Flow[T]) -> T:
 def _take_step(channel: Channel, step: Ask | Pause) -> Any:
     if isinstance(step, Pause):
         return threading.Event().wait(step.seconds)
-    return channel.request(
-        step.operation, step.body, step.query, only_new=step.only_new, **step.path
-    )
+    return channel.ask(step)
 
 
 async def _take_step_async(channel: Channel, step: Ask | Pause) -> Any:
     if isinstance(step, Pause):
         return await asyncio.sleep(step.seconds)
-    return await channel.request_async(
-        step.operation, step.body, step.query, only_new=step.only_new, **step.path
-    )
+    return await channel.ask_async(step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from msgspec import Meta
@@ -12,6 +13,6 @@ def about(text: str, **bounds: Any) -> Meta:
     return Meta(description=text, **bounds)
 
 
-def within(low: int, high: int, text: str) -> Meta:
-    """Describe a number from `low` to `high`."""
-    return Meta(ge=low, le=high, description=text)
+def setting(default: object, text: str, low: int | None = None, high: int | None = None) -> Any:
+    """A field of a dataclass that operators can set: its default, description and range."""
+    return field(default=default, metadata={"setting": Meta(description=text, ge=low, le=high)})

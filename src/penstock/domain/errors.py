@@ -33,18 +33,23 @@ class NotFound(PenstockError):
     code = "not_found"
 
 
-class QueueNotFound(NotFound):
+class _Missing(NotFound):
+    """What does not exist is named in `text`."""
+
+    text: ClassVar[str]
+
+    def __init__(self, name: str | int) -> None:
+        super().__init__(self.text.format(name[:200] if isinstance(name, str) else name))
+
+
+class QueueNotFound(_Missing):
     code = "queue_not_found"
-
-    def __init__(self, queue: str | int) -> None:
-        super().__init__(f"queue {queue!r} does not exist")
+    text = "queue {!r} does not exist"
 
 
-class MessageNotFound(NotFound):
+class MessageNotFound(_Missing):
     code = "message_not_found"
-
-    def __init__(self, message_id: str) -> None:
-        super().__init__(f"message {message_id!r} does not exist")
+    text = "message {!r} does not exist"
 
 
 class TargetNotFound(QueueNotFound):
@@ -53,67 +58,49 @@ class TargetNotFound(QueueNotFound):
     code = "target_not_found"
 
 
-class MoveNotFound(NotFound):
+class MoveNotFound(_Missing):
     code = "move_not_found"
-
-    def __init__(self, task_id: str) -> None:
-        super().__init__(f"move {task_id!r} does not exist")
+    text = "move {!r} does not exist"
 
 
-class TopicNotFound(NotFound):
+class TopicNotFound(_Missing):
     code = "topic_not_found"
-
-    def __init__(self, topic: str) -> None:
-        super().__init__(f"topic {topic!r} does not exist")
+    text = "topic {!r} does not exist"
 
 
-class SubscriptionNotFound(NotFound):
+class SubscriptionNotFound(_Missing):
     code = "subscription_not_found"
-
-    def __init__(self, subscription: str) -> None:
-        super().__init__(f"subscription {subscription!r} does not exist")
+    text = "subscription {!r} does not exist"
 
 
-class WorkerNotFound(NotFound):
+class WorkerNotFound(_Missing):
     code = "worker_not_found"
-
-    def __init__(self, worker_id: str) -> None:
-        super().__init__(f"worker {worker_id!r} does not exist")
+    text = "worker {!r} does not exist"
 
 
-class ScheduleNotFound(NotFound):
+class ScheduleNotFound(_Missing):
     code = "schedule_not_found"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"recurring work {name!r} does not exist")
+    text = "recurring work {!r} does not exist"
 
 
-class RouteNotFound(NotFound):
+class RouteNotFound(_Missing):
     code = "route_not_found"
-
-    def __init__(self, uri: str) -> None:
-        super().__init__(f"no route matches {uri[:200]!r}")
+    text = "no route matches {!r}"
 
 
-class CircuitNotFound(NotFound):
+class CircuitNotFound(_Missing):
     code = "circuit_not_found"
-
-    def __init__(self, circuit_hash: str) -> None:
-        super().__init__(f"circuit {circuit_hash!r} does not exist")
+    text = "circuit {!r} does not exist"
 
 
-class TableNotFound(NotFound):
+class TableNotFound(_Missing):
     code = "table_not_found"
-
-    def __init__(self, table: str) -> None:
-        super().__init__(f"the pipeline has not computed a table {table!r}")
+    text = "the pipeline has not computed a table {!r}"
 
 
-class FleetNotFound(NotFound):
+class FleetNotFound(_Missing):
     code = "fleet_not_found"
-
-    def __init__(self, fleet: str) -> None:
-        super().__init__(f"no autoscaler manages a fleet {fleet!r}")
+    text = "no autoscaler manages a fleet {!r}"
 
 
 class QueueUnknown(NotFound):

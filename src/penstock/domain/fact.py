@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import check_range
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -29,6 +29,5 @@ class FactFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_filter(wanted: FactFilter, *, max_limit: int) -> FactFilter:
-    if not 1 <= wanted.limit <= max_limit:
-        raise InvalidRequest(f"limit must be from 1 to {max_limit}")
+    check_range("limit", wanted.limit, 1, max_limit)
     return wanted

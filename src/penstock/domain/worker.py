@@ -18,12 +18,12 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest, WorkerGone, WrongState
-from penstock.domain.limits import MINUTE, NUL, SECOND, Limits
+from penstock.domain.limits import MINUTE, NUL, SECOND, Limits, check_range
 from penstock.domain.message.draft import is_label
 from penstock.domain.queue.queue import check_name
 
@@ -94,13 +94,7 @@ def register(about: NewWorker, *, worker_id: str, now: int, valid_ms: int) -> Wo
     return Worker(
         id=worker_id,
         state=WorkerState.ACTIVE,
-        name=about.name,
-        host=about.host,
-        pid=about.pid,
-        queues=about.queues,
-        kinds=about.kinds,
-        slots=about.slots,
-        labels=about.labels,
+        **asdict(about),
         registered_at=now,
         beat_at=now,
         alive_until=now + valid_ms,
@@ -158,8 +152,7 @@ def check_about(about: NewWorker, limits: Limits) -> NewWorker:
         check_name(queue)
     if len(about.queues) > MAX_QUEUES or len(about.kinds) > MAX_KINDS:
         raise InvalidRequest(f"a worker names at most {MAX_QUEUES} queues and {MAX_KINDS} kinds")
-    if not 1 <= about.slots <= MAX_SLOTS:
-        raise InvalidRequest(f"slots must be from 1 to {MAX_SLOTS}")
+    check_range("slots", about.slots, 1, MAX_SLOTS)
     if about.pid is not None and not 0 <= about.pid < 2**31:
         raise InvalidRequest("pid must be a process id")
     _check_labels(about.labels, limits)

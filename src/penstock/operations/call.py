@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from penstock.api.operation import Operation, ToInstant
-from penstock.domain.access.api_key import ANYONE, Caller
+from penstock.domain.access.api_key import ANYONE, Caller, Role, allow, is_limited
+from penstock.domain.errors import InvalidRequest
 from penstock.ports.unit_of_work import Steps, Work
 
 Body = TypeVar("Body")
@@ -30,6 +31,19 @@ class StatusAnswer(msgspec.Struct, Generic[Body], frozen=True):
 
     answer: Body
     status: int
+
+
+def created(answer: Body, is_new: bool) -> Body | StatusAnswer[Body]:
+    """The answer of a PUT: 201 for what is new, otherwise 200."""
+    return answer if is_new else StatusAnswer(answer, 200)
+
+
+def allow_search(caller: Caller, queue: str | None, role: Role) -> None:
+    """Check access to a search in one queue or, without a name, in all of them."""
+    if is_limited(caller):
+        if queue is None:
+            raise InvalidRequest("this key is for some queues only: name one with ?queue=")
+        allow(caller, role, queue)
 
 
 # A handler returns work for the store, a sequence of steps, or the answer itself.

@@ -32,7 +32,7 @@ from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.domain.errors import CircuitNotFound
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.circuits.breaker import Breaker, ChangeOverrides, SettingsView
+from penstock.services.circuits.breaker import Breaker, ChangeOverrides
 from penstock.services.circuits.breaker import CircuitSettingsService as Settings
 from penstock.services.circuits.circuits import CircuitService, CircuitView
 from penstock.services.circuits.details import MAX_HELD, CircuitDetails
@@ -180,11 +180,15 @@ class CircuitSettingsOperations:
 
     def list(self, call: Call[None, None]) -> Work[CircuitSettingsList]:
         return self._settings.all().map(
-            lambda views: CircuitSettingsList(circuits=[_settings(view) for view in views])
+            lambda views: CircuitSettingsList(
+                circuits=[CircuitSettings.copy_of(view) for view in views]
+            )
         )
 
     def get(self, call: Call[None, CircuitRoute]) -> Work[CircuitSettings]:
-        return self._settings.get(call.path["circuit"], route=call.query.route).map(_settings)
+        return self._settings.get(call.path["circuit"], route=call.query.route).map(
+            CircuitSettings.copy_of
+        )
 
     def put(self, call: Call[Values, CircuitRoute]) -> Work[CircuitSettings]:
         wanted = overrides.read(call.body)
@@ -200,10 +204,5 @@ class CircuitSettingsOperations:
         self, call: Call[Any, CircuitRoute], change: ChangeOverrides
     ) -> Work[CircuitSettings]:
         circuit, route = call.path["circuit"], call.query.route
-        return self._settings.change(circuit, change, route=route).map(_settings)
-
-
-def _settings(view: SettingsView) -> CircuitSettings:
-    return CircuitSettings(
-        circuit=view.circuit, route=view.route, overrides=view.overrides, settings=view.settings
-    )
+        changed = self._settings.change(circuit, change, route=route)
+        return changed.map(CircuitSettings.copy_of)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.api import history
 from penstock.api.history import Attempt, Ending, Fact, Past, SearchFacts, SearchHistory
 from penstock.domain import fact as domain_fact
 from penstock.domain.access.api_key import Role, allow
-from penstock.domain.datetimes import read_instant
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.fact import FactFilter
 from penstock.domain.message import history as domain
 from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import check_name
-from penstock.operations.call import Call, Handlers
-from penstock.operations.paging import from_cursor, to_cursor
+from penstock.operations.call import Call, Handlers, allow_search
+from penstock.operations.paging import next_cursor, past_page
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.history import FactService, HistoryService
 
@@ -29,18 +26,13 @@ class HistoryOperations:
         return {history.SEARCH: self.search, history.GET: self.get}
 
     def search(self, call: Call[None, SearchHistory]) -> Work[history.History]:
-        if "*" not in call.caller.queues:
-            if call.query.queue is None:
-                raise InvalidRequest("this key is for some queues only: name one with ?queue=")
-            allow(call.caller, Role.READ, call.query.queue)
+        allow_search(call.caller, call.query.queue, Role.READ)
         wanted = _filter(call.query)
 
         def answer(endings: list[domain.Ending]) -> history.History:
-            following = None
-            if len(endings) == wanted.limit:
-                following = to_cursor(endings[-1].finished_at, endings[-1].history_no)
             return history.History(
-                endings=[Ending.of(ending, call.instant) for ending in endings], next=following
+                endings=[Ending.of(ending, call.instant) for ending in endings],
+                next=next_cursor(endings, wanted.limit, "finished_at", "history_no"),
             )
 
         return self._history.history(wanted).map(answer)
@@ -62,17 +54,13 @@ def _filter(query: SearchHistory) -> HistoryFilter:
         raise InvalidRequest(
             f"outcome is done, dead or cancelled, not {query.outcome!r:.40}"
         ) from None
-    before: Any = from_cursor(query.cursor, 2)
     return HistoryFilter(
         queue=None if query.queue is None else check_name(query.queue),
         kind=query.kind,
         tag=query.tag,
         entity_id=query.entity_id,
         outcome=outcome,
-        from_at=read_instant("from", query.from_, default=0),
-        to_at=read_instant("to", query.to, default=2**62),
-        before=before,
-        limit=query.limit,
+        **past_page(query, query.from_, query.to),
     )
 
 
@@ -85,22 +73,16 @@ class FactOperations:
 
     def search(self, call: Call[None, SearchFacts]) -> Work[history.Facts]:
         query = call.query
-        before: Any = from_cursor(query.cursor, 2)
         wanted = FactFilter(
             kind=query.kind,
             subject=query.subject,
-            from_at=read_instant("from", query.from_, default=0),
-            to_at=read_instant("to", query.to, default=2**62),
-            before=before,
-            limit=query.limit,
+            **past_page(query, query.from_, query.to),
         )
 
         def answer(found: list[domain_fact.Fact]) -> history.Facts:
-            following = None
-            if len(found) == wanted.limit:
-                following = to_cursor(found[-1].at, found[-1].fact_no)
             return history.Facts(
-                facts=[Fact.of(fact, call.instant) for fact in found], next=following
+                facts=[Fact.of(fact, call.instant) for fact in found],
+                next=next_cursor(found, wanted.limit, "at", "fact_no"),
             )
 
         return self._facts.search(wanted).map(answer)

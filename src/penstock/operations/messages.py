@@ -9,7 +9,7 @@ from penstock.api import manual_acts, messages
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Page
 from penstock.api.operation import ToInstant
-from penstock.domain.access.api_key import Role, allow
+from penstock.domain.access.api_key import Role, allow, is_limited
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, WrongState
 from penstock.domain.limits import MAX_INSTANT
@@ -41,18 +41,10 @@ class MessageOperations:
         }
 
     def browse(self, call: Call[None, Browse]) -> Work[Page]:
-        wanted = call.query
-        pick = Pick(
-            state=browsable_state(wanted.state),
-            kind=wanted.kind,
-            tag=wanted.tag,
-            group=wanted.group,
-            entity_id=wanted.entity_id,
-            sent_from=read_instant("sent_from", wanted.sent_from, default=0),
-            sent_before=read_instant("sent_before", wanted.sent_before, default=MAX_INSTANT + 1),
+        after: Any = from_cursor(call.query.cursor, 4)
+        found = self._selection.page(
+            call.path["queue"], _pick(call.query), limit=call.query.limit, after=after
         )
-        after: Any = from_cursor(wanted.cursor, 4)
-        found = self._selection.page(call.path["queue"], pick, limit=wanted.limit, after=after)
         return found.map(
             lambda page: Page(
                 [record_of(view, call.instant, call.json_value) for view in page.views],
@@ -61,8 +53,7 @@ class MessageOperations:
         )
 
     def get(self, call: Call[None, None]) -> Steps[messages.Message]:
-        view = yield from self._messages.get(call.path["id"])
-        allow(call.caller, Role.READ, view.queue)
+        view = yield from allowed_message(self._messages, call, Role.READ)
         return record_of(view, call.instant, call.json_value)
 
     def reschedule(self, call: Call[Reschedule, None]) -> Steps[Acted]:
@@ -70,24 +61,24 @@ class MessageOperations:
         instant = self._messages.due_at(
             None if due_at is None else parse_instant("due_at", due_at), delay_ms
         )
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         changed = yield from self._messages.reschedule(call.path["id"], due_at=instant)
         return acted_of(changed, call.instant)
 
     def complete(self, call: Call[Reason, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         done = yield from self._messages.complete(call.path["id"], reason=call.body.reason)
         return acted_of(done, call.instant)
 
     def cancel(self, call: Call[End, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         cancelled = yield from self._messages.cancel(
             call.path["id"], reason=call.body.reason, is_running_ok=call.body.is_running_ok
         )
         return acted_of(cancelled, call.instant)
 
     def bury(self, call: Call[End, None]) -> Steps[Buried]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         yield from self._messages.bury(
             call.path["id"], reason=call.body.reason, is_running_ok=call.body.is_running_ok
         )
@@ -95,22 +86,24 @@ class MessageOperations:
         return Buried(call.path["id"], State.DEAD)
 
     def redrive(self, call: Call[None, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         redriven = yield from self._messages.redrive(call.path["id"])
         return acted_of(redriven, call.instant)
 
-    def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """Raise Forbidden unless the caller has the role for the message's queue."""
-        if "*" not in call.caller.queues:
-            view = yield from self._messages.get(call.path["id"])
-            allow(call.caller, Role.OPERATE, view.queue)
+
+def allowed_message(
+    messages: MessageService, call: Call[Any, None], role: Role
+) -> Steps[MessageView]:
+    """The message; raises Forbidden unless the caller has the role for its queue."""
+    view = yield from messages.get(call.path["id"])
+    allow(call.caller, role, view.queue)
+    return view
 
 
-def browsable_state(state: str) -> State:
-    """Raise InvalidRequest for states of finished messages."""
-    if state not in SHOWN:
-        raise InvalidRequest("state is ready, waiting, leased or dead")
-    return State(state)
+def check_operator(messages: MessageService, call: Call[Any, None]) -> Steps[None]:
+    """Raise Forbidden unless the caller may operate the queue of the message."""
+    if is_limited(call.caller):
+        yield from allowed_message(messages, call, Role.OPERATE)
 
 
 def record_of(
@@ -197,9 +190,12 @@ class BulkOperations:
         return changed
 
 
-def _pick(where: Where) -> Pick:
+def _pick(where: Where | Browse) -> Pick:
+    """Raises InvalidRequest, also for states of finished messages."""
+    if where.state not in SHOWN:
+        raise InvalidRequest("state is ready, waiting, leased or dead")
     return Pick(
-        state=browsable_state(where.state),
+        state=State(where.state),
         kind=where.kind,
         tag=where.tag,
         group=where.group,

@@ -18,7 +18,7 @@ from penstock.api.notifications import (
     SearchPastNotifications,
 )
 from penstock.api.queues import Cancelled
-from penstock.domain.access.api_key import Caller, Role, allow
+from penstock.domain.access.api_key import Role, allow
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import MAX_INSTANT
@@ -26,10 +26,10 @@ from penstock.domain.message import notification
 from penstock.domain.message.history import HistoryFilter
 from penstock.domain.message.notification import FUTURE_TOKEN
 from penstock.domain.queue.queue import check_name
-from penstock.operations.call import Call, Handlers
+from penstock.operations.call import Call, Handlers, allow_search
 from penstock.operations.drafts import draft_of, text_of
-from penstock.operations.messages import acted_of, record_of
-from penstock.operations.paging import from_cursor, to_cursor
+from penstock.operations.messages import acted_of, allowed_message, check_operator, record_of
+from penstock.operations.paging import from_cursor, past_page, to_cursor
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.messages import MessageService, MessageView
 from penstock.services.notifications import (
@@ -93,19 +93,15 @@ class NotificationOperations:
 
     def past(self, call: Call[None, SearchPastNotifications]) -> Work[notifications.Notifications]:
         query = call.query
-        _allow_some(call.caller, query, Role.READ)
+        allow_search(call.caller, query.queue, Role.READ)
         if query.tag is None and query.tag1 is None and query.tag2 is None:
             raise InvalidRequest("notifications are found by their tags: name tag1, tag2 or tag")
-        before: Any = from_cursor(query.cursor, 2)
         wanted = HistoryFilter(
             queue=None if query.queue is None else check_name(query.queue),
             tag=query.tag,
             tag1=query.tag1,
             tag2=query.tag2,
-            from_at=read_instant("from", query.from_at, default=0),
-            to_at=read_instant("to", query.to_at, default=2**62),
-            before=before,
-            limit=query.limit,
+            **past_page(query, query.from_at, query.to_at),
         )
         return self._notifications.past(wanted).map(
             lambda page: notifications.Notifications(
@@ -115,9 +111,7 @@ class NotificationOperations:
         )
 
     def get(self, call: Call[None, None]) -> Steps[Notification]:
-        view = yield from self._messages.get(call.path["id"])
-        allow(call.caller, Role.READ, view.queue)
-        return _notification(call, view)
+        return _notification(call, (yield from allowed_message(self._messages, call, Role.READ)))
 
     def change(self, call: Call[Change, None]) -> Steps[Acted]:
         given = call.body
@@ -127,18 +121,18 @@ class NotificationOperations:
             tags=given.tags,
             kind=given.kind,
         )
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         changed = yield from self._notifications.change(call.path["id"], wanted)
         return acted_of(changed, call.instant)
 
     def remove(self, call: Call[None, None]) -> Steps[Acted]:
-        yield from self._check(call)
+        yield from check_operator(self._messages, call)
         removed = yield from self._notifications.remove(call.path["id"])
         return acted_of(removed, call.instant)
 
     def remove_all(self, call: Call[None, ByTags]) -> Steps[Cancelled]:
         """Cancel in several transactions, so that other requests do not have to wait."""
-        _allow_some(call.caller, call.query, Role.OPERATE)
+        allow_search(call.caller, call.query.queue, Role.OPERATE)
         wanted, total = _wanted(call.query), 0
         while not (removed := (yield from self._notifications.remove_some(wanted))).is_done:
             total += removed.cancelled
@@ -146,7 +140,7 @@ class NotificationOperations:
 
     def _find(self, call: Call[None, Find]) -> Work[NotificationPage]:
         query = call.query
-        _allow_some(call.caller, query, Role.READ)
+        allow_search(call.caller, query.queue, Role.READ)
         [after_no] = from_cursor(query.cursor, 1) or [0]
         return self._notifications.find(
             _wanted(
@@ -158,19 +152,6 @@ class NotificationOperations:
                 limit=query.limit,
             )
         )
-
-    def _check(self, call: Call[Any, None]) -> Steps[None]:
-        """Raise Forbidden unless the caller has the role for the notification's queue."""
-        if "*" not in call.caller.queues:
-            view = yield from self._messages.get(call.path["id"])
-            allow(call.caller, Role.OPERATE, view.queue)
-
-
-def _allow_some(caller: Caller, query: ByTags, role: Role) -> None:
-    if "*" not in caller.queues:
-        if query.queue is None:
-            raise InvalidRequest("this key is for some queues only: name one with ?queue=")
-        allow(caller, role, query.queue)
 
 
 def _wanted(query: ByTags, **more: Any) -> NotificationFilter:

@@ -71,13 +71,12 @@ class OverviewOperations:
             stats, waiting = self._history.stats_of(views), waiting_for(self._claims, views)
         else:
             stats, waiting = (yield from self._history.stats()), self._claims.waiting
-        return Stats(
+        return Stats.copy_of(
+            stats,
+            call.instant,
             version=self._version,
-            backend=stats.backend,
-            queues=stats.queues,
             waiting_claims=waiting,
-            now=call.instant(stats.now),
-            counts=Counts.of(stats.counts),
+            counts=Counts.copy_of(stats.counts),
             totals=Totals.of(stats.counts),
         )
 

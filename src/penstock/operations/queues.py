@@ -11,10 +11,10 @@ from penstock.api.queues import Cancelled, ListQueues, Queue, Redrive, Redriven,
 from penstock.domain.access.api_key import Caller, Role, allow, sees
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import QueueSettings, check_name
-from penstock.operations.call import Call, Handlers, StatusAnswer
+from penstock.operations.call import Call, Handlers, StatusAnswer, created
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.moves import MoveService
-from penstock.services.queues import PutQueue, QueueService, QueueView
+from penstock.services.queues import QueueService, QueueView
 
 
 class QueueOperations:
@@ -60,13 +60,8 @@ class QueueOperations:
 
     def put(self, call: Call[QueueSettings, None]) -> Work[Queue | StatusAnswer[Queue]]:
         allow_dead_letters(call.caller, call.body.dead_letter_queue)
-
-        def answer(put: PutQueue) -> Queue | StatusAnswer[Queue]:
-            queue = _queue(put.view, call)
-            return queue if put.is_new else StatusAnswer(queue, 200)
-
         put = self._queues.put(call.path["queue"], call.body, only_new=call.only_new)
-        return put.map(answer)
+        return put.map(lambda done: created(_queue(done.view, call), done.is_new))
 
     def change(self, call: Call[dict[str, Any], None]) -> Work[Queue]:
         allow_dead_letters(call.caller, call.body.get("dead_letter_queue"))

@@ -17,7 +17,7 @@ from penstock.domain.fact import FactFilter
 from penstock.domain.scaling.fleet_sources import OWN
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus
 from penstock.operations.call import Call, Handlers
-from penstock.operations.paging import from_cursor, to_cursor
+from penstock.operations.paging import from_cursor, next_cursor
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services.history import FactService
@@ -60,11 +60,8 @@ class ScalingOperations:
         limit = call.query.limit
         wanted = FactFilter(kind=DECISION, subject=status.name, before=before, limit=limit)
         found = yield from self._facts.search(wanted)
-        following = None
-        if len(found) == limit:
-            following = to_cursor(found[-1].at, found[-1].fact_no)
         decided = [Decided.of(fact, call.instant) for fact in found]
-        return Decisions(decisions=decided, next=following)
+        return Decisions(decisions=decided, next=next_cursor(found, limit, "at", "fact_no"))
 
     def wanted(self, call: Call[None, None]) -> Steps[Wanted]:
         status = yield from self._visible(call)

@@ -33,4 +33,4 @@ class TableOperations:
             to_day=_LAST_DAY if call.query.to_day is None else call.query.to_day,
             limit=call.query.limit,
         )
-        return InsightRows.of((yield from Computation(read)))
+        return InsightRows.copy_of((yield from Computation(read)))

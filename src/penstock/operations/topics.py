@@ -8,12 +8,13 @@ from typing import Any
 from penstock.api import topics
 from penstock.api.topics import AllPublished, Event, Events, Published, Subscribe, Subscription
 from penstock.domain.access.api_key import Role, allow, sees
-from penstock.domain.errors import InvalidRequest, TopicNotFound
+from penstock.domain.errors import TopicNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.domain.topic import check_topic, queue_name
-from penstock.operations.call import Call, Handlers, StatusAnswer
+from penstock.operations.call import Call, Handlers, StatusAnswer, created
 from penstock.operations.drafts import draft_of
+from penstock.operations.paging import check_batch
 from penstock.operations.queues import allow_dead_letters
 from penstock.ports.unit_of_work import Steps, Work
 from penstock.services import bus
@@ -46,11 +47,8 @@ class TopicOperations:
     # --- topics ---
 
     def put(self, call: Call[None, None]) -> Work[topics.Topic | StatusAnswer[topics.Topic]]:
-        def answer(put: bus.PutTopic) -> topics.Topic | StatusAnswer[topics.Topic]:
-            topic = _topic(call, put.view)
-            return topic if put.is_new else StatusAnswer(topic, 200)
-
-        return self._bus.put(_name(call, Role.OPERATE)).map(answer)
+        put = self._bus.put(_name(call, Role.OPERATE))
+        return put.map(lambda done: created(_topic(call, done.view), done.is_new))
 
     def page(self, call: Call[None, topics.ListTopics]) -> Work[topics.Topics]:
         limit = call.query.limit
@@ -79,14 +77,12 @@ class TopicOperations:
         topic, name = _subscription(call, Role.OPERATE)
         wanted = call.body
         allow_dead_letters(call.caller, wanted.settings and wanted.settings.dead_letter_queue)
-
-        def answer(made: bus.Subscribed) -> Subscription | StatusAnswer[Subscription]:
-            subscription = Subscription.copy_of(made.subscription, call.instant)
-            return subscription if made.is_new else StatusAnswer(subscription, 200)
-
-        return self._bus.subscribe(
+        subscribed = self._bus.subscribe(
             topic, name, kinds=wanted.kinds, dispatch=wanted.dispatch, settings=wanted.settings
-        ).map(answer)
+        )
+        return subscribed.map(
+            lambda done: created(Subscription.copy_of(done.subscription, call.instant), done.is_new)
+        )
 
     def subscription(self, call: Call[None, None]) -> Work[Subscription]:
         found = self._bus.subscription(*_subscription(call, Role.READ))
@@ -107,9 +103,8 @@ class TopicOperations:
         return published
 
     def publish_batch(self, call: Call[Events, None]) -> Steps[AllPublished]:
-        events, most = call.body.events, self._limits.max_batch
-        if not 1 <= len(events) <= most:
-            raise InvalidRequest(f"a batch has 1 to {most} entries, not {len(events)}")
+        events = call.body.events
+        check_batch(len(events), self._limits)
         drafts = [draft_of(event) for event in events]
         published = yield from self._publish(call, drafts, call.body.node)
         return AllPublished(events=published)
@@ -125,7 +120,7 @@ class TopicOperations:
                 raise
             yield from self._bus.put(topic)
             published = yield from self._bus.publish(topic, drafts, node=node)
-        return [Published.of(one) for one in published]
+        return [Published.copy_of(one) for one in published]
 
 
 def _name(call: Call[Any, Any], role: Role) -> str:

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 from pyspark.sql import DataFrame
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.schemas import ComputedTable
-from penstock.pipeline.settings import PipelineSettings
 
 Tables = Mapping[str, DataFrame]
 Transform = Callable[[Tables, PipelineSettings], DataFrame]

@@ -201,7 +201,7 @@ def _tries(attempts: DataFrame, endings: DataFrame, *, at: int) -> DataFrame:
         count("crashed").alias("crashed"),
         F.max("lease_no").alias("last_lease_no"),
         F.min("leased_at").alias("first_tried_at"),
-        F.max_by("error", F.struct("ended_at", "attempt_no")).alias("said"),
+        F.max_by("error", F.struct("ended_at", "attempt_no")).alias("latest_error"),
     )
 
 
@@ -233,7 +233,7 @@ def _columns(at: int) -> list[Column]:
             F.greatest("snap.lease_no", "next.lease_no", "last.lease_no", "last_lease_no"),
             F.lit(0),
         ),
-        "last_error": F.coalesce("said", "snap.last_error", "last.last_error"),
+        "last_error": F.coalesce("latest_error", "snap.last_error", "last.last_error"),
         "reason": F.when(is_dead, F.coalesce("last.reason", "snap.reason")),
         "dedup_key": F.coalesce("snap.dedup_key", "ending.held_key"),
         "dedup_until": F.coalesce(

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.runs import JobRun, RunLog, RunStatus, fingerprints, window
-from penstock.pipeline.settings import PipelineSettings
 
 Gate = Callable[[SparkLake, Collection[str]], dict[str, str]]  # days that are refused, and why
 

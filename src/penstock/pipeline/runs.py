@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from penstock.domain.lake.layout import dt_of, midnight_of
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake, TableFile, is_missing
-from penstock.pipeline.settings import PipelineSettings
 
 FOLDER = "runs"
 

@@ -17,15 +17,10 @@ from penstock.domain.lake import layout as lake
 
 DT = "dt"  # the day (UTC), by which every table is partitioned
 
-_LAKE_TYPES: dict[lake.Type, T.DataType] = {
-    lake.Type.TEXT: T.StringType(),
-    lake.Type.INT: T.IntegerType(),
-    lake.Type.LONG: T.LongType(),
-    lake.Type.BOOL: T.BooleanType(),
-}
-
 
 class ColumnKind(StrEnum):
+    """Includes the types of the lake's columns."""
+
     TEXT = "text"
     INT = "int"
     LONG = "long"
@@ -34,7 +29,7 @@ class ColumnKind(StrEnum):
     HISTOGRAM = "histogram"  # counts by bucket number: see pipeline/histogram.py
 
 
-_COLUMN_TYPES: dict[ColumnKind, T.DataType] = {
+_COLUMN_TYPES: dict[str, T.DataType] = {
     ColumnKind.TEXT: T.StringType(),
     ColumnKind.INT: T.IntegerType(),
     ColumnKind.LONG: T.LongType(),
@@ -73,7 +68,7 @@ class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
 
 def schema_of(table: lake.LakeTable) -> T.StructType:
     """The schema of a lake table, with its partition columns last."""
-    columns = [T.StructField(c.name, _LAKE_TYPES[c.type], c.is_nullable) for c in table.columns]
+    columns = [T.StructField(c.name, _COLUMN_TYPES[c.type], c.is_nullable) for c in table.columns]
     inner = [T.StructField(name, T.LongType()) for name in table.partitions if name != DT]
     return T.StructType([*columns, _DT_FIELD, *inner])
 

@@ -22,13 +22,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.domain.lake.layout import BACKLOG, HISTORY, LakeTable
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, backlog_samples, narrow, roll_up
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.minute_sums import PARTIAL, partials
 from penstock.pipeline.schemas import DT, schema_of
-from penstock.pipeline.settings import PipelineSettings
 
 FOLDER = "stream"  # in the tables folder: the checkpoint and the stored sums
 FOLD = 50  # batches after which the stored sums are added up

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
-
-import msgspec
+from dataclasses import dataclass
 
 from penstock.domain.delivery.addresses import networks
-from penstock.domain.described import about, within
+from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
@@ -16,58 +14,49 @@ _PATH = re.compile(r"(/[A-Za-z0-9_.~-]+)+/?")
 _RESERVED = ("v1", "docs", "healthz", "readyz", "metrics")
 
 
-class PushSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[bool, about("accept requests to push, and serve gateleen's resources")] = (
-        True
+@dataclass(frozen=True, kw_only=True)
+class PushSettings:
+    enabled: bool = setting(True, "accept requests to push, and serve gateleen's resources")
+    path: str = setting("/push", "path under which requests are queued as deliveries")
+    rules_path: str = setting("/admin/v1/routing/rules", "path of the routing rules")
+    breaker_path: str = setting(
+        "/admin/v1/circuitbreaker", "path of the circuit breaker's configuration"
     )
-    path: Annotated[str, about("path under which requests are queued as deliveries")] = "/push"
-    rules_path: Annotated[str, about("path of the routing rules")] = "/admin/v1/routing/rules"
-    breaker_path: Annotated[str, about("path of the circuit breaker's configuration")] = (
-        "/admin/v1/circuitbreaker"
+    logging_path: str = setting("/admin/v1/logging", "path of the configuration of payload logging")
+    circuits_path: str = setting(
+        "/queuecircuitbreaker/circuit/", "path prefix of gateleen's circuit API"
     )
-    logging_path: Annotated[str, about("path of the configuration of payload logging")] = (
-        "/admin/v1/logging"
+    log_changes: bool = setting(
+        False, "log the payloads of changes that the logging configuration selects"
     )
-    circuits_path: Annotated[str, about("path prefix of gateleen's circuit API")] = (
-        "/queuecircuitbreaker/circuit/"
+    deliver: bool = setting(
+        True, "push deliveries from this node; false: leave that to other nodes"
     )
-    log_changes: Annotated[
-        bool, about("log the payloads of changes that the logging configuration selects")
-    ] = False
-    deliver: Annotated[
-        bool, about("push deliveries from this node; false: leave that to other nodes")
-    ] = True
-    concurrency: Annotated[
-        int, within(1, 10_000, "maximum number of concurrent pushes of this node")
-    ] = 200
-    lease_ms: Annotated[
-        int,
-        within(
-            SECOND, HOUR, "time after which deliveries in flight on a killed node are pushed again"
-        ),
-    ] = MINUTE
-    retry_ms: Annotated[
-        int, within(1, DAY, "delay after a failure if the route has no retryIntervals")
-    ] = 10 * SECOND
-    honour_retry_after: Annotated[
-        bool, about("extend the delay after a failure to its Retry-After header")
-    ] = False
-    max_retry_after_ms: Annotated[int, within(0, DAY, "longest Retry-After that is honoured")] = (
-        HOUR
+    concurrency: int = setting(200, "maximum number of concurrent pushes of this node", 1, 10_000)
+    lease_ms: int = setting(
+        MINUTE,
+        "time after which deliveries in flight on a killed node are pushed again",
+        SECOND,
+        HOUR,
     )
-    scan_ms: Annotated[
-        int, within(100, HOUR, "interval between searches for deliveries without a hint")
-    ] = 5 * SECOND
-    keep_alive_ms: Annotated[
-        int, within(1, HOUR, "how long an idle connection to an endpoint is kept open")
-    ] = 1_500  # less than gunicorn's 2 s, the shortest among common servers
-    deny: Annotated[
-        str | None,
-        about(
-            "comma-separated networks that deliveries never reach; link-local and "
-            "metadata addresses are always denied"
-        ),
-    ] = None
+    retry_ms: int = setting(
+        10 * SECOND, "delay after a failure if the route has no retryIntervals", 1, DAY
+    )
+    honour_retry_after: bool = setting(
+        False, "extend the delay after a failure to its Retry-After header"
+    )
+    max_retry_after_ms: int = setting(HOUR, "longest Retry-After that is honoured", 0, DAY)
+    scan_ms: int = setting(
+        5 * SECOND, "interval between searches for deliveries without a hint", 100, HOUR
+    )
+    keep_alive_ms: int = setting(
+        1_500, "how long an idle connection to an endpoint is kept open", 1, HOUR
+    )  # less than gunicorn's 2 s, the shortest among common servers
+    deny: str | None = setting(
+        None,
+        "comma-separated networks that deliveries never reach; link-local and "
+        "metadata addresses are always denied",
+    )
 
     @property
     def paths(self) -> dict[str, str]:

@@ -7,20 +7,19 @@ template and the documentation are derived from it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
-
-import msgspec
+from typing import Literal
 
 from penstock.domain.delivery.addresses import networks
-from penstock.domain.described import about, within
+from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue.queue import check_name
 from penstock.settings.pipeline import (
     ArchiveSettings,
     InsightsSettings,
-    PipelineSection,
     SamplesSettings,
     check_pipeline,
 )
@@ -40,145 +39,140 @@ MAX_PROCESSES = 64
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    host: Annotated[str, about("address to listen on; any but loopback requires API keys")] = (
-        "127.0.0.1"
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    host: str = setting("127.0.0.1", "address to listen on; any but loopback requires API keys")
+    port: int = setting(7654, "TCP port; 0: any free port", 0, 65535)
+    processes: int = setting(
+        1,
+        "processes that serve HTTP; above 1 beside a writer process; 0: by the number of cores",
+        0,
+        MAX_PROCESSES,
     )
-    port: Annotated[int, within(0, 65535, "TCP port; 0: any free port")] = 7654
-    processes: Annotated[
-        int,
-        within(
-            0,
-            MAX_PROCESSES,
-            "processes that serve HTTP; above 1 beside a writer process; 0: by the number of cores",
-        ),
-    ] = 1
-    drain_ms: Annotated[
-        int, within(0, 10 * MINUTE, "how long a stopping server waits for open requests")
-    ] = 10 * SECOND
-    max_connections: Annotated[int, within(1, 1_000_000, "maximum number of open connections")] = (
-        1_000
+    drain_ms: int = setting(
+        10 * SECOND, "how long a stopping server waits for open requests", 0, 10 * MINUTE
     )
-    receive_timeout_ms: Annotated[
-        int, within(100, HOUR, "how long a client may take to transmit a request")
-    ] = 30 * SECOND
-    idle_timeout_ms: Annotated[int, within(100, DAY, "how long an idle connection stays open")] = (
-        75 * SECOND
+    max_connections: int = setting(1_000, "maximum number of open connections", 1, 1_000_000)
+    receive_timeout_ms: int = setting(
+        30 * SECOND, "how long a client may take to transmit a request", 100, HOUR
     )
-    tls_cert: Annotated[str | None, about("PEM file with the certificate chain; enables TLS")] = (
-        None
+    idle_timeout_ms: int = setting(75 * SECOND, "how long an idle connection stays open", 100, DAY)
+    tls_cert: str | None = setting(None, "PEM file with the certificate chain; enables TLS")
+    tls_key: str | None = setting(None, "PEM file with the private key of the certificate")
+    trusted_proxies: str | None = setting(
+        None, "comma-separated networks of proxies with trusted X-Forwarded-… headers"
     )
-    tls_key: Annotated[str | None, about("PEM file with the private key of the certificate")] = None
-    trusted_proxies: Annotated[
-        str | None, about("comma-separated networks of proxies with trusted X-Forwarded-… headers")
-    ] = None
 
 
-class StoreSettings(msgspec.Struct, frozen=True, kw_only=True):
-    url: Annotated[
-        str | None, about("sqlite:///path or postgresql://…; unset: penstock.db in the data folder")
-    ] = None
-    patience_ms: Annotated[
-        int, within(100, HOUR, "SQLite: how long a write waits for writes of other processes")
-    ] = 15 * SECOND
-    request_timeout_ms: Annotated[
-        int,
-        within(100, HOUR, "how long a request waits for the store before it fails with status 503"),
-    ] = 20 * SECOND
-
-
-class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    retention_days: Annotated[
-        int, within(1, 3660, "days for which finished messages stay in the history")
-    ] = 7
-
-
-class QueuesSettings(msgspec.Struct, frozen=True, kw_only=True):
-    auto_create: Annotated[
-        bool, about("create an unknown queue, with default settings, on the first send to it")
-    ] = False
-    reap_interval_ms: Annotated[
-        int, within(10, HOUR, "interval between searches for expired leases and messages")
-    ] = 2 * SECOND
-
-
-class AweqSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[bool, about("serve the AweQ protocol")] = True
-    queue: Annotated[str, about("queue behind the AweQ protocol")] = "aweq"
-    lease_ms: Annotated[int, within(1, 12 * HOUR, "lease of a message claimed through AweQ")] = (
-        2 * MINUTE
+@dataclass(frozen=True, kw_only=True)
+class StoreSettings:
+    url: str | None = setting(
+        None, "sqlite:///path or postgresql://…; unset: penstock.db in the data folder"
     )
-    allow_origin: Annotated[
-        str | None, about("origin whose pages may use AweQ: * or http://host; unset: none")
-    ] = None
-
-
-class SqsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[bool, about("serve the SQS protocol")] = True
-    account: Annotated[str, about("twelve-digit account id in queue URLs and ARNs")] = (
-        "000000000000"
+    patience_ms: int = setting(
+        15 * SECOND, "SQLite: how long a write waits for writes of other processes", 100, HOUR
     )
-    region: Annotated[str, about("region in ARNs")] = "us-east-1"
-    limits: Annotated[
-        Literal["relaxed", "strict"],
-        about("strict: also AWS's 60 s waits, minimum retention and in-flight limits"),
-    ] = "relaxed"
-    public_url: Annotated[
-        str | None, about("base of queue URLs; unset: the address that the client used")
-    ] = None
+    request_timeout_ms: int = setting(
+        20 * SECOND,
+        "how long a request waits for the store before it fails with status 503",
+        100,
+        HOUR,
+    )
 
 
-class AuthSettings(msgspec.Struct, frozen=True, kw_only=True):
-    required: Annotated[
-        Literal["auto", "always", "never"],
-        about("whether requests need an API key; auto: as soon as a key exists"),
-    ] = "auto"
-    secret_file: Annotated[
-        str | None, about("file with the secret from which new keys sign SQS requests")
-    ] = None
+@dataclass(frozen=True, kw_only=True)
+class HistorySettings:
+    retention_days: int = setting(
+        7, "days for which finished messages stay in the history", 1, 3660
+    )
 
 
-class WakingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    poll_ms: Annotated[
-        int, within(10, MINUTE, "interval between checks for wake-ups that waiting claims missed")
-    ] = 1 * SECOND
+@dataclass(frozen=True, kw_only=True)
+class QueuesSettings:
+    auto_create: bool = setting(
+        False, "create an unknown queue, with default settings, on the first send to it"
+    )
+    reap_interval_ms: int = setting(
+        2 * SECOND, "interval between searches for expired leases and messages", 10, HOUR
+    )
 
 
-class ConsoleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    enabled: Annotated[bool, about("serve the console at /console")] = True
-    session_ms: Annotated[int, within(MINUTE, 30 * DAY, "lifetime of a console login")] = 12 * HOUR
+@dataclass(frozen=True, kw_only=True)
+class AweqSettings:
+    enabled: bool = setting(True, "serve the AweQ protocol")
+    queue: str = setting("aweq", "queue behind the AweQ protocol")
+    lease_ms: int = setting(2 * MINUTE, "lease of a message claimed through AweQ", 1, 12 * HOUR)
+    allow_origin: str | None = setting(
+        None, "origin whose pages may use AweQ: * or http://host; unset: none"
+    )
 
 
-class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"], about("lowest severity to log")
-    ] = "info"
-    format: Annotated[
-        Literal["text", "json"], about("log format: text for people, json for programs")
-    ] = "text"
+@dataclass(frozen=True, kw_only=True)
+class SqsSettings:
+    enabled: bool = setting(True, "serve the SQS protocol")
+    account: str = setting("000000000000", "twelve-digit account id in queue URLs and ARNs")
+    region: str = setting("us-east-1", "region in ARNs")
+    limits: Literal["relaxed", "strict"] = setting(
+        "relaxed", "strict: also AWS's 60 s waits, minimum retention and in-flight limits"
+    )
+    public_url: str | None = setting(
+        None, "base of queue URLs; unset: the address that the client used"
+    )
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    data: Annotated[str, about("folder for all data of this node")] = "./data"
-    server: ServerSettings = ServerSettings()
-    store: StoreSettings = StoreSettings()
-    history: HistorySettings = HistorySettings()
-    archive: ArchiveSettings = ArchiveSettings()
-    pipeline: PipelineSection = PipelineSection()
-    queues: QueuesSettings = QueuesSettings()
-    aweq: AweqSettings = AweqSettings()
-    sqs: SqsSettings = SqsSettings()
-    workers: WorkersSettings = WorkersSettings()
-    tasks: TasksSettings = TasksSettings()
-    push: PushSettings = PushSettings()
-    scaling: ScalingSettings = ScalingSettings()
-    samples: SamplesSettings = SamplesSettings()
-    console: ConsoleSettings = ConsoleSettings()
-    insights: InsightsSettings = InsightsSettings()
-    auth: AuthSettings = AuthSettings()
-    waking: WakingSettings = WakingSettings()
-    log: LogSettings = LogSettings()
-    limits: Limits = Limits()
+@dataclass(frozen=True, kw_only=True)
+class AuthSettings:
+    required: Literal["auto", "always", "never"] = setting(
+        "auto", "whether requests need an API key; auto: as soon as a key exists"
+    )
+    secret_file: str | None = setting(
+        None, "file with the secret from which new keys sign SQS requests"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WakingSettings:
+    poll_ms: int = setting(
+        1 * SECOND, "interval between checks for wake-ups that waiting claims missed", 10, MINUTE
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsoleSettings:
+    enabled: bool = setting(True, "serve the console at /console")
+    session_ms: int = setting(12 * HOUR, "lifetime of a console login", MINUTE, 30 * DAY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogSettings:
+    level: Literal["debug", "info", "warning", "error"] = setting("info", "lowest severity to log")
+    format: Literal["text", "json"] = setting(
+        "text", "log format: text for people, json for programs"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    data: str = setting("./data", "folder for all data of this node")
+    server: ServerSettings = field(default_factory=ServerSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
+    pipeline: PipelineSettings = field(default_factory=PipelineSettings)
+    queues: QueuesSettings = field(default_factory=QueuesSettings)
+    aweq: AweqSettings = field(default_factory=AweqSettings)
+    sqs: SqsSettings = field(default_factory=SqsSettings)
+    workers: WorkersSettings = field(default_factory=WorkersSettings)
+    tasks: TasksSettings = field(default_factory=TasksSettings)
+    push: PushSettings = field(default_factory=PushSettings)
+    scaling: ScalingSettings = field(default_factory=ScalingSettings)
+    samples: SamplesSettings = field(default_factory=SamplesSettings)
+    console: ConsoleSettings = field(default_factory=ConsoleSettings)
+    insights: InsightsSettings = field(default_factory=InsightsSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    waking: WakingSettings = field(default_factory=WakingSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def store_url(self) -> str:

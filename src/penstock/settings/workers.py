@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
 
-import msgspec
-
-from penstock.domain.described import about, within
+from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, SECOND
 from penstock.domain.queue.queue import check_name
@@ -15,52 +13,37 @@ from penstock.domain.worker import BEAT_MS, VALID_MS
 _MIB = 1024 * 1024
 
 
-class WorkersSettings(msgspec.Struct, frozen=True, kw_only=True):
-    valid_ms: Annotated[
-        int, within(SECOND, HOUR, "how long a worker counts as alive after its last beat")
-    ] = VALID_MS
-    beat_ms: Annotated[int, within(100, HOUR, "interval between a worker's beats")] = BEAT_MS
-    reap_interval_ms: Annotated[
-        int, within(10, HOUR, "interval between searches for lost workers")
-    ] = 2 * SECOND
-    embedded: (
-        Annotated[
-            int,
-            within(
-                0,
-                1_000,
-                "number of workers inside the server; unset: one per four cores, at "
-                "least one; 0: none",
-            ),
-        ]
-        | None
-    ) = None
-    max_jobs: (
-        Annotated[
-            int,
-            within(
-                1,
-                1_000_000_000,
-                "replace an embedded worker's process after this many jobs; unset: never",
-            ),
-        ]
-        | None
-    ) = None
-    max_memory_bytes: (
-        Annotated[
-            int,
-            within(
-                16 * _MIB,
-                1024 * 1024 * _MIB,
-                "replace an embedded worker's process whose resident memory exceeds "
-                "this after a job; unset: never",
-            ),
-        ]
-        | None
-    ) = None
-    modules: Annotated[
-        str | None, about("applications that embedded workers run: comma-separated module:app")
-    ] = None
+@dataclass(frozen=True, kw_only=True)
+class WorkersSettings:
+    valid_ms: int = setting(
+        VALID_MS, "how long a worker counts as alive after its last beat", SECOND, HOUR
+    )
+    beat_ms: int = setting(BEAT_MS, "interval between a worker's beats", 100, HOUR)
+    reap_interval_ms: int = setting(
+        2 * SECOND, "interval between searches for lost workers", 10, HOUR
+    )
+    embedded: int | None = setting(
+        None,
+        "number of workers inside the server; unset: one per four cores, at least one; 0: none",
+        0,
+        1_000,
+    )
+    max_jobs: int | None = setting(
+        None,
+        "replace an embedded worker's process after this many jobs; unset: never",
+        1,
+        1_000_000_000,
+    )
+    max_memory_bytes: int | None = setting(
+        None,
+        "replace an embedded worker's process whose resident memory exceeds "
+        "this after a job; unset: never",
+        16 * _MIB,
+        1024 * 1024 * _MIB,
+    )
+    modules: str | None = setting(
+        None, "applications that embedded workers run: comma-separated module:app"
+    )
 
     @property
     def grace_ms(self) -> int:
@@ -71,17 +54,17 @@ class WorkersSettings(msgspec.Struct, frozen=True, kw_only=True):
         return 2 * self.reap_interval_ms + 10 * SECOND
 
 
-class TasksSettings(msgspec.Struct, frozen=True, kw_only=True):
-    queue: Annotated[str, about("queue behind /v1/tasks")] = "tasks"
-    timeout_ms: (
-        Annotated[int, within(1, 366 * DAY, "time limit of one task; unset: no limit")] | None
-    ) = None
+@dataclass(frozen=True, kw_only=True)
+class TasksSettings:
+    queue: str = setting("tasks", "queue behind /v1/tasks")
+    timeout_ms: int | None = setting(None, "time limit of one task; unset: no limit", 1, 366 * DAY)
 
 
-class ScalingSettings(msgspec.Struct, frozen=True, kw_only=True):
-    fleets_file: Annotated[
-        str | None, about("TOML file that declares fleets; if set, the server also scales them")
-    ] = None
+@dataclass(frozen=True, kw_only=True)
+class ScalingSettings:
+    fleets_file: str | None = setting(
+        None, "TOML file that declares fleets; if set, the server also scales them"
+    )
 
 
 def check_workers(workers: WorkersSettings, tasks: TasksSettings) -> None:

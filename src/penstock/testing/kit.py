@@ -118,38 +118,29 @@ class Kit:
         because jobs then seem to enqueue each other forever.
         """
         runs: list[Run] = []
-        self._is_running = True
-        try:
+        with self._running():
             while claimed := run_off_loop(self._claim):
                 run, act = run_off_loop(lambda job=claimed: self._run(job))  # type: ignore[misc]
                 self._note(runs, run, act, raises, at_most)
-        finally:
-            self._is_running = False
         return runs
 
     async def run_async(self, *, raises: bool = True, at_most: int = 1_000) -> list[Run]:
         """The same for async tests: async handlers run on the test's loop."""
         runs: list[Run] = []
-        self._is_running = True
-        try:
+        with self._running():
             while claimed := await asyncio.to_thread(self._claim):
                 run, act = await self._runner.run_async(claimed)
                 self._note(runs, run, act, raises, at_most)
-        finally:
-            self._is_running = False
         return runs
 
     def perform(self, job: Job[P, Any], *args: P.args, **kwargs: P.kwargs) -> Run:
         """Enqueue this job and run only this one; errors are in the run."""
-        self._is_running = True
-        try:
+        with self._running():
             enqueued = job.enqueue(*args, **kwargs)
             claimed = run_off_loop(lambda: self._claim_one(enqueued.id))
             assert claimed is not None, f"{job.kind} is not due, or its queue holds it back"
             run, act = run_off_loop(lambda: self._run(claimed))
             run_off_loop(lambda: self._act(act))
-        finally:
-            self._is_running = False
         return run
 
     def advance(self, by: Duration) -> None:
@@ -176,9 +167,7 @@ class Kit:
     ) -> list[JobView]:
         """Jobs that have not ended, due or not, and dead jobs."""
         wanted = _wanted(job, arguments, match)
-        return [
-            one for one in run_off_loop(lambda: views.live(self._inline.broker)) if wanted.fits(one)
-        ]
+        return list(filter(wanted.fits, run_off_loop(lambda: views.live(self._inline.broker))))
 
     def ended(
         self,
@@ -188,11 +177,7 @@ class Kit:
     ) -> list[JobView]:
         """Jobs that are done or cancelled."""
         wanted = _wanted(job, arguments, match)
-        return [
-            one
-            for one in run_off_loop(lambda: views.ended(self._inline.broker))
-            if wanted.fits(one)
-        ]
+        return list(filter(wanted.fits, run_off_loop(lambda: views.ended(self._inline.broker))))
 
     def assert_enqueued(
         self,
@@ -219,6 +204,14 @@ class Kit:
         self.assert_enqueued(job, arguments, count=0, **match)
 
     # --- private ---
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        self._is_running = True
+        try:
+            yield
+        finally:
+            self._is_running = False
 
     def _claim(self) -> ClaimedJob | None:
         queues = [view.queue for view in self._inline.broker.history.all_queues().result()]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue import fair_share as fairness
-from penstock.domain.queue.fair_share import FIRST_TURN, STEP
+from penstock.domain.queue.fair_share import FIRST_POSITION, STEP
 
 
 def line_of(sent: str, weights: dict[str, int] | None = None) -> str:
@@ -37,7 +37,7 @@ def test_a_group_that_sent_ahead_continues_after_its_last_message():
 
 
 def test_no_turn_is_as_early_as_none():
-    assert fairness.next_position(0, 0) == FIRST_TURN > fairness.NO_POSITION
+    assert fairness.next_position(0, 0) == FIRST_POSITION > fairness.NO_POSITION
 
 
 def test_messages_without_a_group_form_one_group():

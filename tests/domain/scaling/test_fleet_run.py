@@ -163,10 +163,10 @@ def test_what_lies_on_the_way_to_what_was_asked_for_is_expected() -> None:
 
 
 def test_no_worker_is_started_while_a_circuit_is_open() -> None:
-    loaded = FleetReading(replicas=there(1), sample=MANY, way=CircuitsState.OPEN)
+    loaded = FleetReading(replicas=there(1), sample=MANY, circuits=CircuitsState.OPEN)
 
     _, decision = once(loaded, of=fleet(max=50))
-    _, first = once(FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.OPEN))
+    _, first = once(FleetReading(replicas=there(0), sample=MANY, circuits=CircuitsState.OPEN))
 
     assert (decision.change, decision.reason) == (0, "circuit_open")
     assert (decision.recommended, decision.because) == (5, "backlog")
@@ -174,14 +174,16 @@ def test_no_worker_is_started_while_a_circuit_is_open() -> None:
 
 
 def test_an_open_circuit_does_not_prevent_scaling_down() -> None:
-    _, decision = once(FleetReading(replicas=there(2), sample=NONE_LEFT, way=CircuitsState.OPEN))
+    _, decision = once(
+        FleetReading(replicas=there(2), sample=NONE_LEFT, circuits=CircuitsState.OPEN)
+    )
 
     assert decision.change == -2
 
 
 def test_the_minimum_is_kept_even_then() -> None:
     _, decision = once(
-        FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.OPEN), of=fleet(min=1)
+        FleetReading(replicas=there(0), sample=MANY, circuits=CircuitsState.OPEN), of=fleet(min=1)
     )
 
     assert (decision.change, decision.reason) == (1, "below_minimum")
@@ -189,9 +191,11 @@ def test_the_minimum_is_kept_even_then() -> None:
 
 def test_a_half_open_circuit_needs_exactly_one_worker() -> None:
     _, without_workers = once(
-        FleetReading(replicas=there(0), sample=MANY, way=CircuitsState.HALF_OPEN)
+        FleetReading(replicas=there(0), sample=MANY, circuits=CircuitsState.HALF_OPEN)
     )
-    _, with_worker = once(FleetReading(replicas=there(1), sample=MANY, way=CircuitsState.HALF_OPEN))
+    _, with_worker = once(
+        FleetReading(replicas=there(1), sample=MANY, circuits=CircuitsState.HALF_OPEN)
+    )
 
     assert without_workers.change == 1
     assert (with_worker.change, with_worker.reason) == (0, "circuit_half_open")
@@ -221,7 +225,7 @@ readings = st.builds(
     sample=st.none() | st.builds(Sample, ready=st.integers(0, 500), consume_rate=st.floats(0, 9)),
     trouble=st.just("source_unavailable"),
     yields=st.booleans(),
-    way=st.sampled_from(CircuitsState),
+    circuits=st.sampled_from(CircuitsState),
 )
 
 

@@ -37,6 +37,7 @@ def documented() -> Iterator[tuple[str, int]]:
 
 def test_every_error_of_the_domain_has_a_status() -> None:
     assert set(STATUS) == set(all_errors())
+    assert [error for error in STATUS if STATUS[error] == 500] == [PenstockError]
 
 
 def test_the_page_lists_every_code_with_its_status() -> None:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError
 from penstock.edge.server.errors import error_response
-from penstock.edge.server.heads import Heads
 from penstock.edge.server.protocol import HttpConnection
-from penstock.edge.server.request import Request, Respond, Response
+from penstock.edge.server.request import Heads, Request, Respond, Response
 from penstock.edge.server.traffic import Traffic
 from tests.edge.live import LiveServer
 from tests.edge.native.wire import Wire

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.edge.sqs import errors
-from penstock.edge.sqs.wire import model, protocols
-from penstock.edge.sqs.wire.operations import OPERATIONS
+from penstock.edge.sqs.api import protocol_of
+from penstock.edge.sqs.wire import model
+from penstock.edge.sqs.wire.operations import JSON, OPERATIONS
 from tests.edge.sqs.requests import a_form_request
 
 ID = "0190a3b4-0000-7000-8000-000000000000"
@@ -22,7 +23,7 @@ ID = "0190a3b4-0000-7000-8000-000000000000"
 def test_json_answers_carry_the_media_type_and_the_request_id():
     output = model.GetQueueUrlResult("http://h/1/mail")
 
-    response = protocols.JSON.answer(OPERATIONS["GetQueueUrl"], output, ID)
+    response = JSON.answer(OPERATIONS["GetQueueUrl"], output, ID)
 
     assert response.status == 200
     assert response.content_type == b"application/x-amz-json-1.0"
@@ -31,14 +32,14 @@ def test_json_answers_carry_the_media_type_and_the_request_id():
 
 
 def test_an_operation_without_output_is_answered_with_no_body_in_json():
-    response = protocols.JSON.answer(OPERATIONS["DeleteMessage"], None, ID)
+    response = JSON.answer(OPERATIONS["DeleteMessage"], None, ID)
 
     assert (response.status, response.body) == (200, b"")
     assert response.content_type == b"application/x-amz-json-1.0"
 
 
 def test_a_json_refusal_has_its_type_and_its_old_code():
-    response = protocols.JSON.refuse(errors.queue_does_not_exist(), ID)
+    response = JSON.refuse(errors.queue_does_not_exist(), ID)
 
     assert response.status == 400
     assert response.content_type == b"application/x-amz-json-1.0"
@@ -53,13 +54,13 @@ def test_a_json_refusal_has_its_type_and_its_old_code():
 
 
 def test_trouble_of_ours_is_the_receivers_fault():
-    response = protocols.JSON.refuse(errors.internal_failure(), ID)
+    response = JSON.refuse(errors.internal_failure(), ID)
 
     assert dict(response.headers)[b"x-amzn-query-error"] == b"InternalFailure;Receiver"
 
 
 def xml_of(operation: str, output: model.SqsOutput | None) -> str:
-    response = protocols.of(a_form_request(Action=operation)).answer(
+    response = protocol_of(a_form_request(Action=operation)).answer(
         OPERATIONS[operation], output, ID
     )
     assert (response.status, response.content_type) == (200, b"text/xml")
@@ -159,7 +160,7 @@ def test_results_are_written_with_the_documents_elements(operation, output, text
 
 def test_a_refusal_in_xml_is_what_older_sdks_parse():
     error = errors.queue_does_not_exist()
-    response = protocols.of(a_form_request(Action="PurgeQueue")).refuse(error, ID)
+    response = protocol_of(a_form_request(Action="PurgeQueue")).refuse(error, ID)
 
     parsed = parsers.QueryParser().parse(
         {"body": response.body, "headers": {}, "status_code": response.status}, None
@@ -193,7 +194,7 @@ def test_a_form_request_that_accepts_json_gets_the_same_tree_as_json():
     request = a_form_request(Action="ReceiveMessage", accept="application/json")
     message = model.Message("i", "h", "m", msgspec.Raw(b'"hi"'), Attributes={"SenderId": "s"})
 
-    response = protocols.of(request).answer(
+    response = protocol_of(request).answer(
         OPERATIONS["ReceiveMessage"], model.ReceiveMessageResult([message]), ID
     )
 
@@ -221,7 +222,7 @@ def test_a_form_request_that_accepts_json_gets_the_same_tree_as_json():
 def test_a_refusal_for_those_who_accept_json_is_json():
     request = a_form_request(Action="X", accept="application/json")
 
-    response = protocols.of(request).refuse(errors.missing_parameter("QueueUrl"), ID)
+    response = protocol_of(request).refuse(errors.missing_parameter("QueueUrl"), ID)
 
     assert response.status == 400
     assert json.loads(response.body) == {

@@ -12,9 +12,9 @@ import pytest
 
 from penstock.edge.server.request import Response
 from penstock.edge.sqs import api
-from penstock.edge.sqs.wire import protocols
+from penstock.edge.sqs.call import PendingAnswer
 from penstock.edge.sqs.wire.model import ListQueuesResult
-from penstock.edge.sqs.wire.operations import OPERATIONS, PendingAnswer, SqsOperation
+from penstock.edge.sqs.wire.operations import JSON, OPERATIONS, SqsOperation
 from tests.edge.live import LiveServer
 
 
@@ -46,7 +46,7 @@ def answered(end: Callable[[Waiting], Any]) -> list[Response]:
     async def run() -> None:
         operation = OPERATIONS["ListQueues"]
         promise = PendingAnswer(None, look_up)  # type: ignore[arg-type]
-        api._finish(protocols.JSON, operation, promise, "an id", responses.append, "an answer")
+        api._finish(JSON, operation, promise, "an id", responses.append, "an answer")
         await asyncio.sleep(0)
         end(waiting)
         for _ in range(3):

@@ -11,19 +11,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.edge.server.request import Request
+from penstock.edge.sqs.api import protocol_of
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.wire import model, protocols
+from penstock.edge.sqs.wire import model
 from tests.edge.sqs.requests import HOST, a_form, a_form_request, a_get, a_json_request
 
 ID = "0190a3b4-0000-7000-8000-000000000000"
 
 
 def asked(request: Request) -> model.Input:
-    return protocols.of(request).read(request)[1]
+    return protocol_of(request).read(request)[1]
 
 
 def operation(request: Request) -> str:
-    return protocols.of(request).read(request)[0].name
+    return protocol_of(request).read(request)[0].name
 
 
 def refused(request: Request) -> SqsError:
@@ -67,7 +68,7 @@ def test_an_action_in_the_query_string_is_enough_for_get_and_for_post():
     ],
 )
 def test_a_request_that_names_no_operation_is_answered_404(request_):
-    protocol = protocols.of(request_)
+    protocol = protocol_of(request_)
     with pytest.raises(SqsError) as caught:
         protocol.read(request_)
 
@@ -111,7 +112,7 @@ def test_another_queue_may_be_looked_up_at_a_queues_path():
 def test_a_form_that_cannot_be_read_is_refused_in_xml():
     request = a_form_request(Action="ListQueues")
     request.body += b"&QueueNamePrefix=%ff"
-    protocol = protocols.of(request)
+    protocol = protocol_of(request)
 
     response = protocol.refuse(refused(request), ID)
 

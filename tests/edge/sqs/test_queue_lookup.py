@@ -6,10 +6,9 @@ import pytest
 
 from penstock.domain.queue.queue import Queue
 from penstock.edge.server.request import Request
+from penstock.edge.sqs.call import QueueLookup, SqsCall
 from penstock.edge.sqs.errors import SqsError
-from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.wire.model import PurgeQueueRequest
-from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.settings.values import SqsSettings
 from tests.edge.sqs.aws import ACCOUNT
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.store.commit.session import RequestKind
+from penstock.store.commit.requests import RequestKind
 from tests.edge.live import LiveServer
 from tests.edge.sqs.aws import Aws
 

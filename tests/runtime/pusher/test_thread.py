@@ -120,9 +120,9 @@ def test_a_stop_finishes_answered_requests_and_releases_the_rest(
 
 
 def test_a_node_with_pushing_disabled_pushes_nothing(settings: Settings, shop: HttpBackend):
-    import msgspec
+    import dataclasses
 
-    node = Node(msgspec.structs.replace(settings, push=PushSettings(deliver=False)), shop)
+    node = Node(dataclasses.replace(settings, push=PushSettings(deliver=False)), shop)
     try:
         node.broker.start_pushing()
         node.deliver("out", "/a")

@@ -14,7 +14,7 @@ from penstock.api.topics import Published
 from penstock.client.backend import Backend
 from penstock.client.bus.listener import ListenerSettings, QueueListener
 from penstock.client.bus.sticky_source import StickySource
-from penstock.client.bus.subscription import DeclaredSubscription, are_subscribed
+from penstock.client.bus.subscription import DeclaredSubscription, Publication, are_subscribed
 from penstock.client.channel import run, run_async
 from penstock.client.declared_queues import QueueOptions
 from penstock.client.jobs import tracing
@@ -53,6 +53,13 @@ class SubscribeSettings(ListenerSettings, total=False):
     kinds: str | Sequence[str]  # patterns of the event kinds to receive; empty: all events
     dispatch: Dispatch | str
     queue: QueueOptions  # settings of the subscription's queue
+
+
+class PublishOptions(JobOptions, total=False):
+    """The keyword arguments of `publish` and `publish_many`."""
+
+    kind: str | None
+    node: str | None  # the worker that publishes, for sticky subscriptions; default: this process
 
 
 class BusMixin(ABC):
@@ -96,34 +103,21 @@ class BusMixin(ABC):
 
         return decorate
 
-    def publish(
-        self,
-        topic: str,
-        event: object,
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
-    ) -> Published:
+    def publish(self, topic: str, event: object, **options: Unpack[PublishOptions]) -> Published:
         """Send a message to every matching subscription, or to none on failure.
 
         `tx`: the caller's own transaction.  `node`: the worker that publishes, for sticky
         subscriptions; by default the worker that runs in this process, if there is one.
         """
-        [published] = self.publish_many(topic, [event], kind=kind, node=node, **options)
+        [published] = self.publish_many(topic, [event], **options)
         return published
 
     def publish_many(
-        self,
-        topic: str,
-        events: Sequence[object],
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
+        self, topic: str, events: Sequence[object], **options: Unpack[PublishOptions]
     ) -> list[Published]:
         """Publish all of the events or none."""
-        resolved, drafts = self._event_drafts(events, kind, options)
+        node = options.pop("node", None)
+        resolved, drafts = _event_drafts(events, options)
         backend = self.backend_for(resolved.tx)
         if resolved.tx is None:
             self._subscribe_all(backend)
@@ -131,37 +125,21 @@ class BusMixin(ABC):
             flow = are_subscribed(self._subscriptions.values())
             self._note_found(backend, run(backend.channel, flow))
         with tracing.producing(topic, drafts) as span:
-            published = backend.publish(
-                topic,
-                with_trace(drafts, span.trace),
-                node=node or self._node,
-                tx=resolved.tx,
-                subscriptions=self._missing_in(backend),
-            )
+            wanted = self._publication(topic, with_trace(drafts, span.trace), node, backend)
+            published = backend.publish(wanted, tx=resolved.tx)
         return self._note_published(published)
 
     async def publish_async(
-        self,
-        topic: str,
-        event: object,
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
+        self, topic: str, event: object, **options: Unpack[PublishOptions]
     ) -> Published:
-        [published] = await self.publish_many_async(topic, [event], kind=kind, node=node, **options)
+        [published] = await self.publish_many_async(topic, [event], **options)
         return published
 
     async def publish_many_async(
-        self,
-        topic: str,
-        events: Sequence[object],
-        *,
-        kind: str | None = None,
-        node: str | None = None,
-        **options: Unpack[JobOptions],
+        self, topic: str, events: Sequence[object], **options: Unpack[PublishOptions]
     ) -> list[Published]:
-        resolved, drafts = self._event_drafts(events, kind, options)
+        node = options.pop("node", None)
+        resolved, drafts = _event_drafts(events, options)
         backend = await self.backend_for_async(resolved.tx)
         if resolved.tx is None:
             if self._subscribed_at is not backend:
@@ -170,13 +148,8 @@ class BusMixin(ABC):
             flow = are_subscribed(self._subscriptions.values())
             self._note_found(backend, await run_async(backend.channel, flow))
         with tracing.producing(topic, drafts) as span:
-            published = await backend.publish_async(
-                topic,
-                with_trace(drafts, span.trace),
-                node=node or self._node,
-                tx=resolved.tx,
-                subscriptions=self._missing_in(backend),
-            )
+            wanted = self._publication(topic, with_trace(drafts, span.trace), node, backend)
+            published = await backend.publish_async(wanted, tx=resolved.tx)
         return self._note_published(published)
 
     # --- provided by the application ---
@@ -247,34 +220,41 @@ class BusMixin(ABC):
             self._sticky = StickySource(source, queues)
         return self._sticky
 
-    def _event_drafts(
-        self, events: Sequence[object], kind: str | None, options: JobOptions
-    ) -> tuple[ResolvedOptions, list[Draft]]:
-        resolved = ResolvedOptions().merged(options)
-        drafts = [
-            msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(event))
-            for event in events
-        ]
-        return resolved, drafts
-
     @property
     def _node(self) -> str | None:
         """The worker that runs in this process."""
         return None if self._sticky is None else self._sticky.worker_id
 
-    def _missing_in(self, backend: Backend) -> list[DeclaredSubscription]:
-        """Subscriptions to create in the caller's transaction: a separate one would wait for it."""
-        if self._has_subscriptions(backend):
-            return []
-        return [
-            msgspec.structs.replace(declared, settings=self.declared(backend, queue))
-            for queue, declared in self._subscriptions.items()
-        ]
+    def _publication(
+        self, topic: str, drafts: Sequence[Draft], node: str | None, backend: Backend
+    ) -> Publication:
+        missing = {} if self._has_subscriptions(backend) else self._subscriptions
+        return Publication(
+            topic=topic,
+            drafts=drafts,
+            node=node or self._node,
+            # Created in the caller's transaction: a separate one would wait for it.
+            subscriptions=[
+                msgspec.structs.replace(declared, settings=self.declared(backend, queue))
+                for queue, declared in missing.items()
+            ],
+        )
 
     def _note_published(self, published: list[Published]) -> list[Published]:
         if self._sticky is not None:
             self._sticky.published()
         return published
+
+
+def _event_drafts(
+    events: Sequence[object], options: PublishOptions
+) -> tuple[ResolvedOptions, list[Draft]]:
+    kind = options.pop("kind", None)
+    resolved = ResolvedOptions().merged(options)
+    drafts = [
+        msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(event)) for event in events
+    ]
+    return resolved, drafts
 
 
 def _dispatch(given: Dispatch | str) -> Dispatch:

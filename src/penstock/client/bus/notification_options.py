@@ -7,6 +7,12 @@ from datetime import datetime
 from typing import TypedDict
 
 from penstock.api.notifications import Which
+from penstock.client.jobs.options import JobOptions
+
+
+class RecordOptions(JobOptions, total=False):
+    kind: str | None
+    user_token: str | None  # passed to the handler
 
 
 class TagOptions(TypedDict, total=False):

@@ -30,12 +30,13 @@ from penstock.client.bus.notification_options import (
     ChangeOptions,
     FindOptions,
     PastOptions,
+    RecordOptions,
     TagOptions,
 )
 from penstock.client.channel import Channel
 from penstock.client.jobs.current import Current
 from penstock.client.jobs.json_values import json_of
-from penstock.client.jobs.options import JobOptions, ResolvedOptions, instant, texts
+from penstock.client.jobs.options import ResolvedOptions, instant, texts
 from penstock.client.resources.resource import items_of
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, QueueNotFound
@@ -76,30 +77,16 @@ class NotificationQueue:
         self._app = app
         self.queue = queue
 
-    def record(
-        self,
-        body: object,
-        *,
-        kind: str | None = None,
-        user_token: str | None = None,
-        **options: Unpack[JobOptions],
-    ) -> Recorded:
+    def record(self, body: object, **options: Unpack[RecordOptions]) -> Recorded:
         """Record a notification for `due_at`, or after a `delay`; `tags` find it again."""
         self._app.backend_for(options.get("tx"))
-        resolved, draft = self._draft(body, kind, user_token, options)
+        resolved, draft = self._draft(body, options)
         [sent] = self._app.put(resolved, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
 
-    async def record_async(
-        self,
-        body: object,
-        *,
-        kind: str | None = None,
-        user_token: str | None = None,
-        **options: Unpack[JobOptions],
-    ) -> Recorded:
+    async def record_async(self, body: object, **options: Unpack[RecordOptions]) -> Recorded:
         await self._app.backend_for_async(options.get("tx"))
-        resolved, draft = self._draft(body, kind, user_token, options)
+        resolved, draft = self._draft(body, options)
         [sent] = await self._app.put_async(resolved, [draft])
         return _recorded(sent.id, sent.is_duplicate, draft)
 
@@ -196,13 +183,8 @@ class NotificationQueue:
 
         return decorate
 
-    def _draft(
-        self,
-        body: object,
-        kind: str | None,
-        user_token: str | None,
-        options: JobOptions,
-    ) -> tuple[ResolvedOptions, Draft]:
+    def _draft(self, body: object, options: RecordOptions) -> tuple[ResolvedOptions, Draft]:
+        kind, user_token = options.pop("kind", None), options.pop("user_token", None)
         resolved = ResolvedOptions(queue=self.queue).merged(options)
         now = self._app.clock.now()
         draft = msgspec.structs.replace(resolved.draft, kind=kind, body=json_of(body))

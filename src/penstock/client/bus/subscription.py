@@ -1,8 +1,8 @@
-"""Subscriptions that an application declares."""
+"""Subscriptions that an application declares, and events that it publishes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from penstock.api import topics
 from penstock.client.channel import Ask, Flow
 from penstock.domain.errors import SubscriptionNotFound, TopicNotFound
+from penstock.domain.message.draft import Draft
 from penstock.domain.topic import Dispatch, queue_name
 
 
@@ -23,6 +24,15 @@ class DeclaredSubscription(msgspec.Struct, frozen=True):
     @property
     def queue(self) -> str:
         return queue_name(self.topic, self.name)
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """Events to publish together."""
+
+    topic: str
+    drafts: Sequence[Draft]
+    node: str | None  # the worker that publishes, for sticky subscriptions
+    subscriptions: Sequence[DeclaredSubscription] = ()  # to create in the caller's transaction
 
 
 def are_subscribed(declared: Iterable[DeclaredSubscription]) -> Flow[bool]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from penstock.api.messages import RunOptions
 from penstock.client.jobs.arguments import Arguments
 from penstock.client.jobs.options import (
     BackoffLike,
@@ -26,7 +27,7 @@ from penstock.domain.message.retry import Backoff
 from penstock.domain.queue.queue import check_name
 
 
-class JobSettings(TypedDict, total=False):
+class JobSettings(RunOptions, total=False):
     """The keyword arguments of `@app.job(…)`."""
 
     kind: str  # default: the function's name
@@ -34,14 +35,12 @@ class JobSettings(TypedDict, total=False):
     attempts: int | None  # how many attempts; None: the limit of the queue
     backoff: BackoffLike | None  # how long to wait after a failure; None: the queue's back-off
     timeout: Duration | None  # how long one attempt may take
-    retries_timeouts: bool  # retry an attempt that timed out; otherwise the job is dead
     unique: bool | Unique
-    priority: int  # smaller goes first
-    route: str | None  # the route it calls, for circuits and statistics
     expires_in: Duration | None  # cancel it if it is unclaimed by then
     ignores: Sequence[str]  # removed parameters that queued jobs may still have
 
 
+_RUN = RunOptions.__annotations__.keys()
 _OPTIONS = JobSettings.__annotations__.keys() & JobOptions.__annotations__.keys()
 
 
@@ -85,10 +84,8 @@ def resolve(about: JobSettings) -> ResolvedOptions:
     if given.get("expires_in") is None:
         given.pop("expires_in", None)
     options: JobOptions = given  # type: ignore[assignment]
-    plain = ResolvedOptions(
-        draft=Draft(body="", retries_timeouts=about.get("retries_timeouts", False))
-    )
-    return plain.merged(options)
+    fields: dict[str, Any] = {name: about[name] for name in _RUN & about.keys()}  # type: ignore[literal-required]
+    return ResolvedOptions(draft=Draft(body="", **fields)).merged(options)
 
 
 def _check_function(function: Callable[..., object], kind: str) -> None:

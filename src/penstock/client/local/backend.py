@@ -10,7 +10,7 @@ from penstock.api.messages import SendResult, Sent
 from penstock.api.topics import Published
 from penstock.client.backend import Backend, Drafts, Values
 from penstock.client.blocking import run_off_loop
-from penstock.client.bus.subscription import DeclaredSubscription
+from penstock.client.bus.subscription import DeclaredSubscription, Publication
 from penstock.client.local.channel import LocalChannel
 from penstock.client.local.source import LocalSource
 from penstock.domain.errors import PenstockError, QueueNotFound
@@ -67,30 +67,14 @@ class LocalBackend(Backend):
             found = await self.broker.store.write_in_async(tx, creation)
         return self._results(queue, await messages.send_in_async(tx, self._new(found, drafts)))
 
-    def publish(
-        self,
-        topic: str,
-        drafts: Drafts,
-        *,
-        node: str | None,
-        tx: object = None,
-        subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]:
+    def publish(self, wanted: Publication, *, tx: object = None) -> list[Published]:
         if tx is None:
             self.broker.store.refuse_deadlock()
-        work = self._publication(topic, drafts, node, subscriptions)
+        work = self._publication(wanted)
         return run_off_loop(work.result) if tx is None else work.result_in(tx)
 
-    async def publish_async(
-        self,
-        topic: str,
-        drafts: Drafts,
-        *,
-        node: str | None,
-        tx: object = None,
-        subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]:
-        work = self._publication(topic, drafts, node, subscriptions)
+    async def publish_async(self, wanted: Publication, *, tx: object = None) -> list[Published]:
+        work = self._publication(wanted)
         return await work if tx is None else await work.result_in_async(tx)
 
     def complete(self, receipt: str, *, tx: object) -> None:
@@ -122,18 +106,12 @@ class LocalBackend(Backend):
             session.queues.find(name) or session.queues.add(name, wanted, now=now)
         )
 
-    def _publication(
-        self,
-        topic: str,
-        drafts: Drafts,
-        node: str | None,
-        subscriptions: Sequence[DeclaredSubscription],
-    ) -> Work[list[Published]]:
+    def _publication(self, wanted: Publication) -> Work[list[Published]]:
         bus = self.broker.bus
-        publish = bus.publish(topic, drafts, node=node, makes_topic=True)
+        publish = bus.publish(wanted.topic, wanted.drafts, node=wanted.node, makes_topic=True)
 
         def do(session: Session) -> list[Published]:
-            for declared in subscriptions:
+            for declared in wanted.subscriptions:
                 if not _is_subscribed(session, declared):
                     self._creation(declared.queue, declared.settings)(session)
                     bus.subscribe(
@@ -142,7 +120,7 @@ class LocalBackend(Backend):
                         kinds=declared.kinds,
                         dispatch=declared.dispatch,
                     ).within(session)
-            return [Published.of(one) for one in publish.within(session)]
+            return [Published.copy_of(one) for one in publish.within(session)]
 
         return write(self.broker.store, do)
 

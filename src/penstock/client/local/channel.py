@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord
 from penstock.client.blocking import run_off_loop
-from penstock.client.channel import Body
+from penstock.client.channel import Ask, Body, Channel
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.operations.call import Call, Handlers, StatusAnswer
 from penstock.operations.paging import check_limit, limits_of
 from penstock.ports.unit_of_work import Step, Work, await_steps, run_steps
 
-Answer = TypeVar("Answer")
 
-
-class LocalChannel:
+class LocalChannel(Channel):
     """`refuse_deadlock` raises if a write would wait for a transaction of the calling thread."""
 
     def __init__(
@@ -29,18 +27,9 @@ class LocalChannel:
         self._handlers = handlers
         self._refuse_deadlock = refuse_deadlock
 
-    def request(
-        self,
-        operation: Operation[Answer],
-        body: Body | None = None,
-        query: QueryRecord | None = None,
-        *,
-        only_new: bool = False,
-        tx: object = None,
-        **path: str,
-    ) -> Answer:
-        call = _call(operation, body, query, path, only_new=only_new)
-        handler = self._handlers[operation]
+    def ask(self, ask: Ask, tx: object = None) -> Any:
+        call = _call(ask)
+        handler = self._handlers[ask.operation]
 
         def run() -> Any:
             work = handler(call)
@@ -49,41 +38,24 @@ class LocalChannel:
             return _result(work, tx) if isinstance(work, Work) else work
 
         if tx is not None:  # a transaction belongs to the calling thread
-            return cast(Answer, _answer(run()))
-        if operation.method != "GET":
+            return _answer(run())
+        if ask.operation.method != "GET":
             self._refuse_deadlock()
-        return cast(Answer, _answer(run_off_loop(run)))
+        return _answer(run_off_loop(run))
 
-    async def request_async(
-        self,
-        operation: Operation[Answer],
-        body: Body | None = None,
-        query: QueryRecord | None = None,
-        *,
-        only_new: bool = False,
-        tx: object = None,
-        **path: str,
-    ) -> Answer:
-        work = self._handlers[operation](_call(operation, body, query, path, only_new=only_new))
+    async def ask_async(self, ask: Ask, tx: object = None) -> Any:
+        work = self._handlers[ask.operation](_call(ask))
         if isinstance(work, Generator):
-            return cast(Answer, _answer(await await_steps(work, partial(_result_async, tx=tx))))
-        answer = await _result_async(work, tx) if isinstance(work, Work) else work
-        return cast(Answer, _answer(answer))
+            return _answer(await await_steps(work, partial(_result_async, tx=tx)))
+        return _answer(await _result_async(work, tx) if isinstance(work, Work) else work)
 
 
-def _call(
-    operation: Operation[Any],
-    body: Body | None,
-    query: QueryRecord | None,
-    path: Mapping[str, str],
-    *,
-    only_new: bool,
-) -> Call[Any, Any]:
+def _call(ask: Ask) -> Call[Any, Any]:
     return Call(
-        path=path,
-        body=_record(operation, body),
-        query=_checked(operation, query),
-        only_new=only_new,
+        path=ask.path,
+        body=_record(ask.operation, ask.body),
+        query=_checked(ask.operation, ask.query),
+        only_new=ask.only_new,
         instant=moment_of,
         json_value=msgspec.json.decode,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.client.claim_errors import DamagedQueues, log_failed_claim
+from penstock.api.messages import tags_of
+from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.lease import LeaseAct
@@ -132,26 +133,16 @@ class LocalSource:
         )
 
     def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:
-        return ClaimedJob(
-            id=message.id,
+        return job_of(
+            message,
             queue=queue,
             receipt=self._broker.messages.receipt(message),
             body=content.body,
             sent_at=message.sent_at,
             leased_until=message.due_at,
-            attempts=message.attempts,
-            failures=message.failures,
-            crashes=message.crashes,
-            timeout_ms=message.timeout_ms,
-            max_attempts=message.max_attempts,
-            kind=message.kind,
-            entity_id=message.entity_id,
-            tags=tuple(tag for tag in (message.tag1, message.tag2) if tag is not None),
-            group=message.group,
-            priority=message.priority,
+            tags=tags_of(message),
             attributes=content.attributes,
             trace=content.trace,
-            route=message.route,
         )
 
 

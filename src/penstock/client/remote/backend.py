@@ -10,7 +10,7 @@ from penstock.api import messages
 from penstock.api.messages import SendResult
 from penstock.api.topics import Published
 from penstock.client.backend import Backend, Drafts, Values
-from penstock.client.bus.subscription import DeclaredSubscription
+from penstock.client.bus.subscription import Publication
 from penstock.client.errors import no_transaction
 from penstock.client.remote.server import Remote
 from penstock.client.remote.source import RemoteSource
@@ -47,23 +47,15 @@ class RemoteBackend(Backend):
             self._create(queue)
             return self._send(queue, wanted)
 
-    def publish(
-        self,
-        topic: str,
-        drafts: Drafts,
-        *,
-        node: str | None,
-        tx: object = None,
-        subscriptions: Sequence[DeclaredSubscription] = (),
-    ) -> list[Published]:
+    def publish(self, wanted: Publication, *, tx: object = None) -> list[Published]:
         _reject(tx)
-        check_topic(topic)
-        wanted, topics = [_record(draft) for draft in drafts], self.remote.topics
+        topic, topics = check_topic(wanted.topic), self.remote.topics
+        drafts = [_record(draft) for draft in wanted.drafts]
         try:
-            return topics.publish_batch(topic, wanted, node=node)
+            return topics.publish_batch(topic, drafts, node=wanted.node)
         except TopicNotFound:
             topics.put(topic)
-            return topics.publish_batch(topic, wanted, node=node)
+            return topics.publish_batch(topic, drafts, node=wanted.node)
 
     def complete(self, receipt: str, *, tx: object) -> None:
         raise no_transaction()

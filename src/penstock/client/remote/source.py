@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from penstock.api.leases import ActResult, BatchAct
-from penstock.client.claim_errors import DamagedQueues, log_failed_claim
+from penstock.api.leases import FIELDS_OF, ActResult, BatchAct
+from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.remote.server import RawMessage, Remote
 from penstock.client.remote.waiting import IdleWorker, LongPolls
 from penstock.domain.circuit.circuit import Permitted, Reported
@@ -121,26 +122,16 @@ class RemoteSource:
 
 
 def _work(message: RawMessage) -> ClaimedJob:
-    return ClaimedJob(
-        id=message.id,
+    return job_of(
+        message,
         queue=message.queue,
         receipt=message.receipt,
         body=bytes(message.body).decode(),
         sent_at=instant_of(message.sent_at),
         leased_until=instant_of(message.leased_until or message.sent_at),
-        attempts=message.attempts,
-        failures=message.failures,
-        crashes=message.crashes,
-        timeout_ms=message.timeout_ms,
-        max_attempts=message.max_attempts,
-        kind=message.kind,
-        entity_id=message.entity_id,
         tags=message.tags,
-        group=message.group,
-        priority=message.priority,
         attributes=message.attributes or None,
         trace=message.trace,
-        route=message.route,
     )
 
 
@@ -200,24 +191,15 @@ class RemoteActs:
 
 
 def _record(act: JobAct) -> BatchAct:
-    match act.verb:
-        case Verb.FAIL | Verb.TIME_OUT:
-            return BatchAct(act.receipt, act.verb, error=act.text, retry_in_ms=act.delay_ms)
-        case Verb.CRASH:
-            return BatchAct(act.receipt, act.verb, error=act.text)
-        case Verb.EXTEND:
-            return BatchAct(
-                act.receipt,
-                act.verb,
-                lease_ms=act.delay_ms,
-                is_start=act.is_start or None,
-                progress=None if act.progress is None else msgspec.Raw(act.progress.encode()),
-            )
-        case Verb.BURY | Verb.CANCEL:
-            return BatchAct(act.receipt, act.verb, reason=act.text)
-        case Verb.SNOOZE:
-            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms, reason=act.text)
-        case Verb.RELEASE:
-            return BatchAct(act.receipt, act.verb, delay_ms=act.delay_ms)
-        case Verb.COMPLETE:
-            return BatchAct(act.receipt, act.verb)
+    progress = None if act.progress is None else msgspec.Raw(act.progress.encode())
+    values: dict[str, Any] = {
+        "error": act.text,
+        "reason": act.text,
+        "retry_in_ms": act.delay_ms,
+        "delay_ms": act.delay_ms,
+        "lease_ms": act.delay_ms,
+        "is_start": act.is_start or None,
+        "progress": progress,
+    }
+    fields = {name: values.get(name) for name in FIELDS_OF[act.verb]}
+    return BatchAct(act.receipt, act.verb, **fields)

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
-from penstock.client.channel import Body, Channel
+from penstock.client.channel import Ask, Body, Channel
 from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.settings.store_url import quoted_url
@@ -69,19 +69,10 @@ class Transport(Channel):
             self._headers["Authorization"] = f"Bearer {key}"
         self._idle: deque[http.client.HTTPConnection] = deque()
 
-    def request(
-        self,
-        operation: Operation[A],
-        body: Body | None = None,
-        query: QueryRecord | None = None,
-        *,
-        only_new: bool = False,
-        tx: object = None,
-        **path: str,
-    ) -> A:
+    def ask(self, ask: Ask, tx: object = None) -> Any:
         if tx is not None:
             raise no_transaction()
-        return self.exchange(operation, path, body, query, only_new=only_new)
+        return self.exchange(ask.operation, ask.path, ask.body, ask.query, only_new=ask.only_new)
 
     def exchange(
         self,

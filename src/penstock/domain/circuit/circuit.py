@@ -296,8 +296,8 @@ def outcome_of(
         return RequestOutcome.FAILURE, False
     if is_success(status):
         return _unless_slow(took_ms, settings), True
-    said = retries.get(str(status), retries.get(f"{status // 100}xx"))
-    if said is not None and _is_zero(said):
+    configured = retries.get(str(status), retries.get(f"{status // 100}xx"))
+    if configured is not None and _is_zero(configured):
         return RequestOutcome.SUCCESS, True
     return RequestOutcome.FAILURE, False
 

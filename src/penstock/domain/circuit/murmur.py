@@ -29,8 +29,8 @@ def murmur3_128(data: bytes) -> str:
     return (h1.to_bytes(8, "little") + h2.to_bytes(8, "little")).hex()
 
 
-def _mix(k: int, before: int, turn: int, after: int) -> int:
-    return _rotate(k * before & _MASK, turn) * after & _MASK
+def _mix(k: int, before: int, rotation: int, after: int) -> int:
+    return _rotate(k * before & _MASK, rotation) * after & _MASK
 
 
 def _rotate(value: int, by: int) -> int:

@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
+from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, check_range
 
 MAX_INT = 2**31 - 1  # gateleen's numbers have 32 bits
 
@@ -85,21 +85,15 @@ def change(changes: Mapping[str, Any], before: BreakerSettings) -> BreakerSettin
 
 def check(settings: BreakerSettings) -> BreakerSettings:
     """Return the settings, or raise InvalidRequest for the first value out of range."""
-    _within("error_threshold_percentage", settings.error_threshold_percentage, 0, 100)
+    check_range("error_threshold_percentage", settings.error_threshold_percentage, 0, 100)
     for name in ("entries_max_age_ms", "min_queue_sample_count", "max_queue_sample_count"):
-        _within(name, getattr(settings, name), 0, MAX_INT)
+        check_range(name, getattr(settings, name), 0, MAX_INT)
     for name in ("open_to_half_open", "unlock_queues", "unlock_probes"):
-        _within(f"{name}.interval_ms", getattr(settings, name).interval_ms, 1, MAX_INT)
+        check_range(f"{name}.interval_ms", getattr(settings, name).interval_ms, 1, MAX_INT)
     for name in ("unlock_growth", "open_growth"):
-        _within(name, getattr(settings, name), 1, 100)
-    _within("max_unlocks", settings.max_unlocks, 1, 1_000_000)
-    _within("min_open_ms", settings.min_open_ms, 0, MAX_INT)
-    _within("max_open_ms", settings.max_open_ms, 1, MAX_INT)
-    if settings.slow_call_ms is not None:
-        _within("slow_call_ms", settings.slow_call_ms, 1, MAX_INT)
+        check_range(name, getattr(settings, name), 1, 100)
+    check_range("max_unlocks", settings.max_unlocks, 1, 1_000_000)
+    check_range("min_open_ms", settings.min_open_ms, 0, MAX_INT)
+    check_range("max_open_ms", settings.max_open_ms, 1, MAX_INT)
+    check_range("slow_call_ms", settings.slow_call_ms, 1, MAX_INT)
     return settings
-
-
-def _within(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise InvalidRequest(f"{name} must be from {low} to {high}, not {value}")

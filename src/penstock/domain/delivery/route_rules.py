@@ -34,7 +34,7 @@ MAX_ROUTES = 10_000
 MAX_PATTERN_CHARS = 1_000
 METHODS = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"})
 
-_PASSED_OVER = {
+_IGNORED = {
     "doc": str,
     "logExpiry": int,
     "keepAlive": bool,
@@ -43,7 +43,7 @@ _PASSED_OVER = {
     "storageExpand": bool,
     "deltaOnBackend": bool,
 }
-_NOT_DONE = {
+_UNSUPPORTED = {
     "storage": "resource storage is not supported",
     "profile": "user profiles are not supported",
     "proxyOptions": "requests are sent without a proxy",
@@ -61,7 +61,7 @@ _KNOWN = {
 def parse_rules(text: str) -> RouteTable:
     """Return the table, or raise InvalidRequest with the rule and the reason."""
     try:
-        rules = json.loads(text, object_pairs_hook=_without_twins)
+        rules = json.loads(text, object_pairs_hook=_reject_duplicates)
         json.dumps(rules, ensure_ascii=False).encode()  # an escape may be a lone surrogate
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"rules are not valid JSON: {error}") from None
@@ -69,7 +69,7 @@ def parse_rules(text: str) -> RouteTable:
         raise InvalidRequest("rules must be one JSON object: pattern → rule")
     if len(rules) > MAX_ROUTES:
         raise InvalidRequest(f"at most {MAX_ROUTES} rules, not {len(rules)}")
-    routes = [_named(pattern, rule) for pattern, rule in rules.items()]
+    routes = [_parse_rule(pattern, rule) for pattern, rule in rules.items()]
     _check_metric_names(routes)
     return RouteTable(routes)
 
@@ -83,16 +83,16 @@ def check_endpoints(table: RouteTable, guard: Guard) -> None:
             raise InvalidRequest(f"rule {route.pattern[:200]!r}: {error}") from None
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        twin = next(name for name in names if names.count(name) > 1)
-        raise InvalidRequest(f"{twin[:200]!r} occurs twice")
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise InvalidRequest(f"{duplicate[:200]!r} occurs twice")
     return found
 
 
-def _named(pattern: str, rule: Any) -> DeliveryRoute:
+def _parse_rule(pattern: str, rule: Any) -> DeliveryRoute:
     try:
         return _route(pattern, rule)
     except InvalidRequest as error:
@@ -123,11 +123,11 @@ def _route(pattern: str, rule: Any) -> DeliveryRoute:
 
 def _refuse_others(rule: Mapping[str, Any]) -> None:
     for name, value in rule.items():
-        if name in _NOT_DONE:
+        if name in _UNSUPPORTED:
             if value not in (None, [], "", {}):
-                raise InvalidRequest(f"{name}: {_NOT_DONE[name]}")
-        elif name in _PASSED_OVER:
-            if not isinstance(value, _PASSED_OVER[name]):
+                raise InvalidRequest(f"{name}: {_UNSUPPORTED[name]}")
+        elif name in _IGNORED:
+            if not isinstance(value, _IGNORED[name]):
                 raise InvalidRequest(f"{name} has the wrong type")
         elif name not in _KNOWN:
             raise InvalidRequest(f"{name[:100]!r} is not a known property")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 import msgspec
 
@@ -33,9 +34,9 @@ class Type(StrEnum):
 
 
 class LakeColumn(msgspec.Struct, frozen=True):
-    name: str
     type: Type
     is_nullable: bool
+    name: str
     meaning: str
     repeats: bool = False  # few distinct values: stored as a dictionary
 
@@ -54,33 +55,13 @@ class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
         return ("dt", "snapshot_no") if self.of_snapshots else ("dt",)
 
 
-def _text(name: str, meaning: str, *, repeats: bool = False) -> LakeColumn:
-    return LakeColumn(name, Type.TEXT, False, meaning, repeats)
-
-
-def _text_or_null(name: str, meaning: str, *, repeats: bool = False) -> LakeColumn:
-    return LakeColumn(name, Type.TEXT, True, meaning, repeats)
-
-
-def _int(name: str, meaning: str) -> LakeColumn:
-    return LakeColumn(name, Type.INT, False, meaning)
-
-
-def _int_or_null(name: str, meaning: str) -> LakeColumn:
-    return LakeColumn(name, Type.INT, True, meaning)
-
-
-def _long(name: str, meaning: str) -> LakeColumn:
-    return LakeColumn(name, Type.LONG, False, meaning)
-
-
-def _long_or_null(name: str, meaning: str) -> LakeColumn:
-    return LakeColumn(name, Type.LONG, True, meaning)
-
-
-def _bool(name: str, meaning: str) -> LakeColumn:
-    return LakeColumn(name, Type.BOOL, False, meaning)
-
+_text = partial(LakeColumn, Type.TEXT, False)
+_text_or_null = partial(LakeColumn, Type.TEXT, True)
+_int = partial(LakeColumn, Type.INT, False)
+_int_or_null = partial(LakeColumn, Type.INT, True)
+_long = partial(LakeColumn, Type.LONG, False)
+_long_or_null = partial(LakeColumn, Type.LONG, True)
+_bool = partial(LakeColumn, Type.BOOL, False)
 
 _MESSAGE_NO = _long("message_no", "number of the message: dense, never reused; group by this one")
 _ID = _text("id", "id of the message (UUIDv7)")

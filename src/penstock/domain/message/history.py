@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.limits import check_range
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import (
     LEASE_EXPIRED,
@@ -37,7 +38,7 @@ OUTCOME_OF = {
 }
 
 
-_SAID_BY_US = {
+_DEFAULT_ERRORS = {
     AttemptOutcome.EXPIRED: LEASE_EXPIRED,
     AttemptOutcome.TIMED_OUT: TOOK_TOO_LONG,
     AttemptOutcome.CRASHED: WORKER_DIED,
@@ -114,13 +115,12 @@ def attempt(
         leased_at=message.leased_at,
         ended_at=now,
         leased_by=message.leased_by,
-        error=error or _SAID_BY_US.get(outcome),
+        error=error or _DEFAULT_ERRORS.get(outcome),
     )
 
 
 def check_filter(wanted: HistoryFilter, *, max_limit: int) -> HistoryFilter:
-    if not 1 <= wanted.limit <= max_limit:
-        raise InvalidRequest(f"limit must be from 1 to {max_limit}")
+    check_range("limit", wanted.limit, 1, max_limit)
     if wanted.outcome is not None and wanted.outcome not in (
         State.DONE,
         State.DEAD,

@@ -17,9 +17,9 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from penstock.domain.errors import InvalidRequest, MoveNotRunning
-from penstock.domain.limits import SECOND
-from penstock.domain.queue import rate as pace
+from penstock.domain.errors import MoveNotRunning
+from penstock.domain.limits import SECOND, check_range
+from penstock.domain.queue import rate as rates
 from penstock.domain.queue.rate import Bucket, Rate
 
 CHUNK = 250  # messages per step: short transactions do not block others
@@ -67,8 +67,7 @@ class MoveTask(msgspec.Struct, frozen=True):
 
 
 def check_rate(max_per_second: int | None) -> int | None:
-    if max_per_second is not None and not 1 <= max_per_second <= MAX_PER_SECOND:
-        raise InvalidRequest(f"max_per_second must be from 1 to {MAX_PER_SECOND}")
+    check_range("max_per_second", max_per_second, 1, MAX_PER_SECOND)
     return max_per_second
 
 
@@ -78,7 +77,7 @@ def allowance(task: MoveTask, *, now: int) -> int:
         return 0
     if task.max_per_second is None:
         return CHUNK
-    return min(pace.available(_bucket(task), _rate(task.max_per_second), now=now), CHUNK)
+    return min(rates.available(_bucket(task), _rate(task.max_per_second), now=now), CHUNK)
 
 
 def next_at(task: MoveTask, *, now: int) -> int:
@@ -86,14 +85,14 @@ def next_at(task: MoveTask, *, now: int) -> int:
     rate = task.max_per_second
     if not task.is_active or rate is None:
         return now
-    return pace.available_at(_bucket(task), _rate(rate), max(1, rate // 10), now=now)
+    return rates.available_at(_bucket(task), _rate(rate), max(1, rate // 10), now=now)
 
 
 def advance(task: MoveTask, *, now: int, moved: int) -> MoveTask:
     """Account for a step that moved this many messages."""
     bucket = Bucket(0, max(task.paced_at, now))
     if task.max_per_second is not None:
-        bucket = pace.spend(_bucket(task), _rate(task.max_per_second), moved, now=now)
+        bucket = rates.spend(_bucket(task), _rate(task.max_per_second), moved, now=now)
     return replace(task, moved=task.moved + moved, credit=bucket.credit, paced_at=bucket.paced_at)
 
 

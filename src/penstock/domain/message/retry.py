@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import DAY, HOUR, SECOND
+from penstock.domain.limits import DAY, HOUR, SECOND, check_range
 
 
 class Fixed(msgspec.Struct, frozen=True, tag="fixed", tag_field="type", forbid_unknown_fields=True):
@@ -57,21 +57,19 @@ def check(backoff: Backoff) -> Backoff:
     """Return it, or raise InvalidRequest for values out of range."""
     match backoff:
         case Fixed():
-            _check_delay("delay_ms", backoff.delay_ms)
+            check_range("backoff.delay_ms", backoff.delay_ms, 0, MAX_DELAY_MS)
         case Listed():
             if not backoff.delays_ms:
                 raise InvalidRequest("backoff.delays_ms needs at least one delay")
             if len(backoff.delays_ms) > 100:
                 raise InvalidRequest("backoff.delays_ms takes at most 100 delays")
             for delay in backoff.delays_ms:
-                _check_delay("delays_ms", delay)
+                check_range("backoff.delays_ms", delay, 0, MAX_DELAY_MS)
         case Exponential():
-            _check_delay("first_ms", backoff.first_ms)
-            _check_delay("max_ms", backoff.max_ms)
-            if not 1 <= backoff.factor <= 100:
-                raise InvalidRequest("backoff.factor must be from 1 to 100")
-            if not 0 <= backoff.jitter <= 1:
-                raise InvalidRequest("backoff.jitter must be from 0 to 1")
+            check_range("backoff.first_ms", backoff.first_ms, 0, MAX_DELAY_MS)
+            check_range("backoff.max_ms", backoff.max_ms, 0, MAX_DELAY_MS)
+            check_range("backoff.factor", backoff.factor, 1, 100)
+            check_range("backoff.jitter", backoff.jitter, 0, 1)
     return backoff
 
 
@@ -80,8 +78,3 @@ def _grown(backoff: Exponential, failures: int) -> float:
         return backoff.first_ms * backoff.factor ** (failures - 1)
     except OverflowError:  # hundreds of failures: more than a float holds, and than any maximum
         return backoff.max_ms if backoff.first_ms else 0
-
-
-def _check_delay(name: str, value: int) -> None:
-    if not 0 <= value <= MAX_DELAY_MS:
-        raise InvalidRequest(f"backoff.{name} must be from 0 to {MAX_DELAY_MS}")

@@ -15,7 +15,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import NUL
 
 NO_POSITION = 0  # the queue is not fair, or the message has not joined it yet
-FIRST_TURN = 1
+FIRST_POSITION = 1
 STEP = 1_000_000  # distance between positions of a group of weight 1
 MAX_WEIGHT = 1_000
 MAX_WEIGHTS = 1_000
@@ -28,7 +28,7 @@ def next_position(passed: int, finish: int) -> int:
     `passed`: the greatest position that was claimed.  `finish`: where the group's last
     message ends.
     """
-    return max(passed, finish, FIRST_TURN)
+    return max(passed, finish, FIRST_POSITION)
 
 
 def finish(position: int, weight: int) -> int:

@@ -13,21 +13,14 @@ import msgspec
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE
+from penstock.domain.queue.queue import Counts
 
 ALL = 0  # stands for all queues together
 MAX_POINTS = 500
 MAX_STEP_MS = 366 * DAY
 MINUTES_KEPT_MS = 3 * DAY  # after that the last sample of each hour is enough
 _STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY)
-TOTALS = (
-    "sent_total",
-    "done_total",
-    "dead_total",
-    "cancelled_total",
-    "failed_total",
-    "expired_total",
-    "claimed_total",
-)
+TOTALS = tuple(name for name in Counts.__struct_fields__ if name.endswith("_total"))
 
 
 class Latency(msgspec.Struct, frozen=True):

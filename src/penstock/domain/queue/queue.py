@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.domain.described import about
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND
+from penstock.domain.limits import DAY, HOUR, MINUTE, NUL, SECOND, check_range
 from penstock.domain.message import retry
 from penstock.domain.queue.fair_share import check_weights
 from penstock.domain.queue.group_limit import MAX_ADMITTED
@@ -188,15 +188,15 @@ def check_name(name: str, *, what: str = "a queue name") -> str:
 
 def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
     """Return them, or raise InvalidRequest for the first value out of range."""
-    _within("lease_ms", settings.lease_ms, 0, 12 * HOUR)
-    _within("delay_ms", settings.delay_ms, 0, 366 * DAY)
-    _within("retention_ms", settings.retention_ms, SECOND, 3660 * DAY)
-    _within("max_attempts", settings.max_attempts, 1, 1_000_000)
-    _within("max_crashes", settings.max_crashes, 1, 1_000_000)
-    _within("max_body_bytes", settings.max_body_bytes, 1, 64 * 1024 * 1024)
-    _within("max_messages", settings.max_messages, 1, 10**12)
-    _within("dedup_window_ms", settings.dedup_window_ms, 0, 366 * DAY)
-    _within("wait_ms", settings.wait_ms, 0, MAX_WAIT_MS)
+    check_range("lease_ms", settings.lease_ms, 0, 12 * HOUR)
+    check_range("delay_ms", settings.delay_ms, 0, 366 * DAY)
+    check_range("retention_ms", settings.retention_ms, SECOND, 3660 * DAY)
+    check_range("max_attempts", settings.max_attempts, 1, 1_000_000)
+    check_range("max_crashes", settings.max_crashes, 1, 1_000_000)
+    check_range("max_body_bytes", settings.max_body_bytes, 1, 64 * 1024 * 1024)
+    check_range("max_messages", settings.max_messages, 1, 10**12)
+    check_range("dedup_window_ms", settings.dedup_window_ms, 0, 366 * DAY)
+    check_range("wait_ms", settings.wait_ms, 0, MAX_WAIT_MS)
     _check_texts("labels", settings.labels, most_chars=256)
     _check_texts("annotations", settings.annotations, most_chars=10_000)
     _check_together(settings.annotations)
@@ -212,8 +212,8 @@ def check_settings(settings: QueueSettings, *, name: str) -> QueueSettings:
 
 
 def _check_limits(settings: QueueSettings) -> None:
-    _within("max_leased", settings.max_leased, 1, 1_000_000)
-    _within("max_leased_per_group", settings.max_leased_per_group, 1, MAX_ADMITTED)
+    check_range("max_leased", settings.max_leased, 1, 1_000_000)
+    check_range("max_leased_per_group", settings.max_leased_per_group, 1, MAX_ADMITTED)
     check_rate("rate", settings.rate, most_burst=1_000_000)
     check_rate("rate_per_group", settings.rate_per_group, most_burst=MAX_ADMITTED)
     check_weights(settings.weights)
@@ -222,11 +222,6 @@ def _check_limits(settings: QueueSettings) -> None:
             "a queue ordered by group handles one message of a group at a time: it takes neither "
             "max_leased_per_group nor rate_per_group"
         )
-
-
-def _within(name: str, value: int | None, low: int, high: int) -> None:
-    if value is not None and not low <= value <= high:
-        raise InvalidRequest(f"{name} must be from {low} to {high}, not {value}")
 
 
 def _check_texts(name: str, texts: dict[str, str], *, most_chars: int) -> None:

@@ -13,8 +13,7 @@ from typing import Annotated
 import msgspec
 
 from penstock.domain.described import about
-from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import DAY, SECOND
+from penstock.domain.limits import DAY, SECOND, check_range
 
 MAX_LIMIT = 1_000_000
 MAX_PER_MS = 366 * DAY
@@ -35,9 +34,9 @@ def check_rate(name: str, rate: Rate | None, *, most_burst: int) -> None:
     """Raises InvalidRequest for the first value out of range."""
     if rate is None:
         return
-    _within(f"{name}.limit", rate.limit, MAX_LIMIT)
-    _within(f"{name}.per_ms", rate.per_ms, MAX_PER_MS)
-    _within(f"{name}.burst", rate.burst, most_burst)
+    check_range(f"{name}.limit", rate.limit, 1, MAX_LIMIT)
+    check_range(f"{name}.per_ms", rate.per_ms, 1, MAX_PER_MS)
+    check_range(f"{name}.burst", rate.burst, 1, most_burst)
 
 
 def full(rate: Rate, *, now: int) -> Bucket:
@@ -68,8 +67,3 @@ def spend(bucket: Bucket, rate: Rate, count: int, *, now: int) -> Bucket:
 def full_at(bucket: Bucket, rate: Rate) -> int:
     """When the bucket is full."""
     return available_at(bucket, rate, rate.burst, now=bucket.paced_at)
-
-
-def _within(name: str, value: int, most: int) -> None:
-    if not 1 <= value <= most:
-        raise InvalidRequest(f"{name} must be from 1 to {most}, not {value}")

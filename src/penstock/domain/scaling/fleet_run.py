@@ -57,7 +57,7 @@ class FleetReading(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str | None = None  # error code, if there is no reading
     level: int = 0  # of pressure
     yields: bool = False
-    way: CircuitsState = CircuitsState.FREE
+    circuits: CircuitsState = CircuitsState.FREE
 
 
 class FleetState(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,7 +186,7 @@ def _analyse(
             memory=remember(state.memory, recommended, fleet, now=now),
             desired=_desired(recommended, replicas, state),
         )
-        change, why = _limit_by_circuits(recommended, reading.way, replicas)
+        change, why = _limit_by_circuits(recommended, reading.circuits, replicas)
         if change < 0:
             least = least_needed(state.memory, recommended, fleet, now=now)
             change, why = _steady(change, why, replicas, least)
@@ -197,14 +197,14 @@ def _analyse(
 
 
 def _limit_by_circuits(
-    recommended: Recommendation, way: CircuitsState, replicas: Replicas
+    recommended: Recommendation, circuits: CircuitsState, replicas: Replicas
 ) -> tuple[int, str]:
     """No more workers while a circuit is open; one while it is half-open."""
-    if recommended.change > 0 and way is CircuitsState.OPEN:
+    if recommended.change > 0 and circuits is CircuitsState.OPEN:
         return 0, Cause.CIRCUIT_OPEN
-    if recommended.change > 0 and way is CircuitsState.HALF_OPEN and replicas.total:
+    if recommended.change > 0 and circuits is CircuitsState.HALF_OPEN and replicas.total:
         return 0, Cause.CIRCUIT_HALF_OPEN
-    if way is CircuitsState.HALF_OPEN and recommended.change > 1:
+    if circuits is CircuitsState.HALF_OPEN and recommended.change > 1:
         return 1, Cause.CIRCUIT_HALF_OPEN
     return recommended.change, recommended.reason
 

@@ -28,20 +28,24 @@ class Memory(msgspec.Struct, frozen=True):
     full_rate: float = 0.0  # of one worker while there was a backlog
 
 
-def remember(memory: Memory, said: Recommendation, fleet: Fleet, *, now: int) -> Memory:
-    if not said.change and said.inputs.needed is None:
+def remember(memory: Memory, recommended: Recommendation, fleet: Fleet, *, now: int) -> Memory:
+    if not recommended.change and recommended.inputs.needed is None:
         return memory  # no decision
-    return Memory(_peaks(memory, said.wanted, fleet, now), _full_rate(memory, said.inputs))
+    return Memory(
+        _peaks(memory, recommended.wanted, fleet, now), _full_rate(memory, recommended.inputs)
+    )
 
 
-def least_needed(memory: Memory, said: Recommendation, fleet: Fleet, *, now: int) -> int:
+def least_needed(memory: Memory, recommended: Recommendation, fleet: Fleet, *, now: int) -> int:
     """The smallest number of workers to keep."""
     recent = [number for at, number in memory.peaks if now - at < fleet.steady_ms]
-    return max(recent, default=0) if not fleet.keep_up else max(*recent, 0, _kept_up(memory, said))
+    if fleet.keep_up:
+        recent.append(_kept_up(memory, recommended))
+    return max(recent, default=0)
 
 
-def _kept_up(memory: Memory, said: Recommendation) -> int:
-    arriving = said.inputs.publish_rate
+def _kept_up(memory: Memory, recommended: Recommendation) -> int:
+    arriving = recommended.inputs.publish_rate
     if not arriving or not memory.full_rate:
         return 0
     return math.ceil(min(arriving / memory.full_rate, 1e6) - 1e-9)

@@ -89,14 +89,21 @@ def alerts_due(
     """For memory and disk, each at most once in `every_ms`; `last`: when they were raised."""
     if pressure is None:
         return []
-    found = (
-        _memory_alert(source, pressure, limits, now),
-        _disk_alert(source, pressure, limits, now),
-    )
+    found: list[Alert] = []
+    used, from_ = pressure.memory_percent, limits.alert_memory_percent or limits.memory_percent[0]
+    if used is not None and used >= from_:
+        level = _memory_level(pressure, limits)
+        text = f"{used:.2f} % of the memory is used; alerts begin at {from_:g} %"
+        found.append(_alert(source, MEMORY, level, used, text, now))
+    free, below = pressure.disk_free_mb, limits.alert_disk_free_mb
+    below = limits.disk_free_mb[0] if below is None else below
+    if free is not None and free <= below:
+        level = _disk_level(pressure, limits)
+        text = f"{free:.2f} MB of disk are free; alerts begin at {below} MB"
+        found.append(_alert(source, DISK, level, free, text, now))
     return [
         alert
         for alert in found
-        if alert is not None
         if alert.what not in last or abs(now - last[alert.what]) >= every_ms
     ]
 
@@ -111,32 +118,6 @@ def _disk_level(pressure: Pressure, limits: PressureLimits) -> int:
     return 0 if free is None else sum(free <= limit for limit in limits.disk_free_mb)
 
 
-def _memory_alert(
-    source: str, pressure: Pressure, limits: PressureLimits, now: int
-) -> Alert | None:
-    used, from_ = pressure.memory_percent, limits.alert_memory_percent or limits.memory_percent[0]
-    if used is None or used < from_:
-        return None
-    return Alert(
-        source=source,
-        what=MEMORY,
-        level=_memory_level(pressure, limits),
-        value=used,
-        text=f"source {source}: {used:.2f} % of the memory is used; alerts begin at {from_:g} %",
-        at=now,
-    )
-
-
-def _disk_alert(source: str, pressure: Pressure, limits: PressureLimits, now: int) -> Alert | None:
-    free, below = pressure.disk_free_mb, limits.alert_disk_free_mb
-    from_ = limits.disk_free_mb[0] if below is None else below
-    if free is None or free > from_:
-        return None
-    return Alert(
-        source=source,
-        what=DISK,
-        level=_disk_level(pressure, limits),
-        value=free,
-        text=f"source {source}: {free:.2f} MB of disk are free; alerts begin at {from_} MB",
-        at=now,
-    )
+def _alert(source: str, what: str, level: int, value: float, text: str, now: int) -> Alert:
+    text = f"source {source}: {text}"
+    return Alert(source=source, what=what, level=level, value=value, text=text, at=now)

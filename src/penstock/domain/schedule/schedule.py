@@ -25,7 +25,7 @@ from msgspec.structs import asdict, replace
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.limits import DAY, MAX_INSTANT, MINUTE, SECOND
+from penstock.domain.limits import DAY, MAX_INSTANT, MINUTE, SECOND, check_range
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import DedupUntil, check_name
 from penstock.domain.schedule import cron
@@ -141,8 +141,7 @@ def check_rhythm(rhythm: Rhythm) -> None:
     """Raises InvalidRequest."""
     match rhythm:
         case FixedInterval(every_ms):
-            if not SECOND <= every_ms <= 366 * DAY:
-                raise InvalidRequest(f"every_ms must be from {SECOND} to {366 * DAY}")
+            check_range("every_ms", every_ms, SECOND, 366 * DAY)
         case Cron():
             if next_after(rhythm, 0) is None:
                 raise InvalidRequest(f"{rhythm.expression!r} never fires")

@@ -11,9 +11,8 @@ from penstock.domain.access.api_key import ANYONE, Caller, Role
 from penstock.domain.errors import InvalidRequest, NotFound, Unauthenticated
 from penstock.edge.console.files import Files, StaticFile
 from penstock.edge.instants import to_text
-from penstock.edge.native.wire import decode
 from penstock.edge.server.app import cookie
-from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.request import Request, Respond, Response, decode, json_response
 from penstock.edge.server.router import HttpRoute
 from penstock.services.access import Keyring, LoggedIn, LoginService
 from penstock.version import __version__

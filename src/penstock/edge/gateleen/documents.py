@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from penstock.domain.circuit.settings import MAX_INT, BreakerSettings, BreakerTask
 from penstock.domain.delivery.pattern import InvalidPattern, Pattern, compile_pattern
 from penstock.domain.errors import InvalidRequest
-from penstock.edge.native.wire import decode
+from penstock.edge.server.request import decode
 
 MAX_FILTERS = 1_000
 _Text = Annotated[str, Meta(max_length=1_000)]

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from penstock.domain.access.api_key import Role, Scope
+from penstock.domain.document import Document
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.domain.limits import NUL
 from penstock.edge.gateleen.api import refuse
@@ -71,9 +72,8 @@ def _texts(headers: dict[bytes, bytes]) -> dict[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
 
 
-Do = Callable[[Request], Awaitable[Response]]
-
-_EMPTY = b"{}"
+Read = Callable[[], Awaitable[Response]]
+Change = Callable[[Request], Awaitable[None]]
 
 
 class ResourceApi:
@@ -102,15 +102,15 @@ class ResourceApi:
             ),
         ]
 
-    def _resource(self, path: str, get: Do, put: Do, remove: Do) -> list[HttpRoute]:
+    def _resource(self, path: str, get: Read, put: Change, remove: Change) -> list[HttpRoute]:
         async def read(request: Request, respond: Respond) -> Response:
-            return await get(request)
+            return await get()
 
-        def changing(do: Do) -> Callable[[Request, Respond], Awaitable[Response]]:
+        def changing(do: Change) -> Callable[[Request, Respond], Awaitable[Response]]:
             async def change(request: Request, respond: Respond) -> Response:
-                response = await do(request)
+                await do(request)
                 await self._log.changed(request)
-                return response
+                return Response(200)
 
             return change
 
@@ -130,46 +130,42 @@ class ResourceApi:
 
     # --- routing rules ---
 
-    async def get_rules(self, request: Request) -> Response:
-        found = await self._routes.get()
-        return Response(200, _EMPTY if found is None else found.text.encode())
+    async def get_rules(self) -> Response:
+        return _document(await self._routes.get())
 
-    async def put_rules(self, request: Request) -> Response:
+    async def put_rules(self, request: Request) -> None:
         rules = await asyncio.to_thread(self._routes.parse, text_of(request))
         await self._routes.keep(rules)
-        return Response(200)
 
-    async def remove_rules(self, request: Request) -> Response:
+    async def remove_rules(self, request: Request) -> None:
         await self._routes.remove()
-        return Response(200)
 
     # --- breaker configuration ---
 
-    async def get_breaker(self, request: Request) -> Response:
+    async def get_breaker(self) -> Response:
         return json_response(render_breaker(await self._circuits.breaker.get()))
 
-    async def put_breaker(self, request: Request) -> Response:
+    async def put_breaker(self, request: Request) -> None:
         await self._circuits.breaker.change(partial(read_breaker, request.body))
-        return Response(200)
 
-    async def reset_breaker(self, request: Request) -> Response:
+    async def reset_breaker(self, request: Request) -> None:
         await self._circuits.breaker.reset()
-        return Response(200)
 
     # --- logging ---
 
-    async def get_logging(self, request: Request) -> Response:
-        found = await self._documents.get(LOGGING)
-        return Response(200, _EMPTY if found is None else found.text.encode())
+    async def get_logging(self) -> Response:
+        return _document(await self._documents.get(LOGGING))
 
-    async def put_logging(self, request: Request) -> Response:
+    async def put_logging(self, request: Request) -> None:
         read_logging(request.body)
         await self._documents.put(LOGGING, text_of(request))
-        return Response(200)
 
-    async def remove_logging(self, request: Request) -> Response:
+    async def remove_logging(self, request: Request) -> None:
         await self._documents.remove(LOGGING)
-        return Response(200)
+
+
+def _document(found: Document | None) -> Response:
+    return Response(200, b"{}" if found is None else found.text.encode())
 
 
 def text_of(request: Request) -> str:

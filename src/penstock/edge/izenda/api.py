@@ -28,8 +28,7 @@ from penstock.domain.queue.queue import Queue
 from penstock.domain.worker import Worker
 from penstock.edge.izenda import wire
 from penstock.edge.native.bind import route_of
-from penstock.edge.native.wire import decode
-from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.request import Request, Respond, Response, decode, json_response
 from penstock.edge.server.router import HttpRoute
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimed

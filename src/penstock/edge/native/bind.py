@@ -15,10 +15,16 @@ from msgspec import inspect
 from penstock.api.operation import Operation
 from penstock.domain.errors import InvalidRequest, PenstockError
 from penstock.edge.instants import to_text
-from penstock.edge.native.wire import decode, raw_json
 from penstock.edge.server import request as http
 from penstock.edge.server.errors import error_response, unexpected
-from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.request import (
+    Request,
+    Respond,
+    Response,
+    decode,
+    json_response,
+    raw_json,
+)
 from penstock.edge.server.router import HttpRoute
 from penstock.operations.call import Call, Handler, Handlers, StatusAnswer
 from penstock.operations.paging import check_limit, limits_of

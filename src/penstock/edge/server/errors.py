@@ -16,56 +16,34 @@ _log = logging.getLogger("penstock.http")
 
 RETRY_AFTER_S = b"1"
 
-STATUS: dict[type[PenstockError], int] = {
+# By class; the nearest base class counts.
+_STATUS: dict[type, int] = {
     errors.PenstockError: 500,
     errors.InvalidRequest: 400,
-    errors.InvalidUri: 400,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
-    errors.QueueNotFound: 404,
-    errors.MessageNotFound: 404,
-    errors.TargetNotFound: 404,
-    errors.MoveNotFound: 404,
-    errors.TopicNotFound: 404,
-    errors.SubscriptionNotFound: 404,
-    errors.WorkerNotFound: 404,
-    errors.ScheduleNotFound: 404,
-    errors.RouteNotFound: 404,
-    errors.CircuitNotFound: 404,
-    errors.TableNotFound: 404,
-    errors.FleetNotFound: 404,
-    errors.QueueUnknown: 404,
     errors.MethodNotAllowed: 405,
     errors.Conflict: 409,
-    errors.LeaseLost: 409,
-    errors.ClaimNotRepeatable: 409,
-    errors.WrongState: 409,
-    errors.QueueExists: 409,
-    errors.QueueNotEmpty: 409,
-    errors.QueueFull: 409,
-    errors.TopicNotEmpty: 409,
-    errors.NotForDeliveries: 409,
-    errors.MoveRunning: 409,
-    errors.MoveNotRunning: 409,
-    errors.WorkerGone: 409,
     errors.TooLarge: 413,
     errors.UnsupportedMediaType: 415,
     errors.TooManyWaiting: 429,
     errors.TooManyConnections: 503,
     errors.StoreUnavailable: 503,
-    errors.TransactionBusy: 503,
-    errors.ShuttingDown: 503,
     errors.StoreRefused: 503,
-    errors.StoreDamaged: 503,
     errors.SourceUnavailable: 503,
     errors.ReplicasUnavailable: 503,
     errors.FleetNotWatched: 503,
     errors.FleetsRefused: 503,
-    errors.DefaultProfileMissing: 503,
-    errors.SourceUnknown: 503,
     errors.LakeRefused: 503,
 }
+
+
+def _status_of(error: type[PenstockError]) -> int:
+    return next(_STATUS[kind] for kind in error.__mro__ if kind in _STATUS)
+
+
+STATUS = {error: _status_of(error) for error in errors.all_errors()}
 
 
 class ErrorBody(msgspec.Struct, frozen=True):

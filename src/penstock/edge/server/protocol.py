@@ -25,10 +25,9 @@ from penstock.domain.errors import (
     TooManyConnections,
 )
 from penstock.edge.server import bounds
-from penstock.edge.server.encode import encode
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.reader import RequestReader
-from penstock.edge.server.request import Request, Response, split_target
+from penstock.edge.server.request import Request, Response, encode, split_target
 from penstock.edge.server.stream import Stream, stream_head
 from penstock.edge.server.traffic import Traffic
 

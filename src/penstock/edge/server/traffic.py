@@ -9,8 +9,7 @@ from typing import Protocol
 import msgspec
 
 from penstock.domain.errors import PenstockError
-from penstock.edge.server.heads import Heads
-from penstock.edge.server.request import Handler, Request, Response
+from penstock.edge.server.request import Handler, Heads, Request, Response
 
 MAX_BUFFERED_BYTES = 128 * 1024 * 1024
 

@@ -15,22 +15,22 @@ from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.errors import error_response, unexpected
 from penstock.edge.server.request import Handler, Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
+from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
 from penstock.edge.sqs.errors import SqsError, from_core, method_not_allowed
 from penstock.edge.sqs.move_tasks import MoveTaskActions
-from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.queues import QueueActions
 from penstock.edge.sqs.receiving import ReceiveActions
 from penstock.edge.sqs.sending import SendActions
 from penstock.edge.sqs.visibility import VisibilityActions
-from penstock.edge.sqs.wire import protocols, sigv4
-from penstock.edge.sqs.wire.model import SqsOutput
-from penstock.edge.sqs.wire.operations import (
-    OPERATIONS,
-    AnyAnswer,
-    PendingAnswer,
-    SqsCall,
-    SqsOperation,
-    WireProtocol,
+from penstock.edge.sqs.wire import sigv4
+from penstock.edge.sqs.wire.model import Input, SqsOutput
+from penstock.edge.sqs.wire.operations import JSON, OPERATIONS, TARGET, SqsOperation, WireProtocol
+from penstock.edge.sqs.wire.query_protocol import (
+    Nameless,
+    QueryProtocol,
+    may_name,
+    nameless,
+    names_in_query,
 )
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.wiring.broker import Broker
@@ -65,9 +65,9 @@ class SqsApi:
         ]
 
     def handle(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
-        protocol, request_id = protocols.of(request), next(self._ids)
+        protocol, request_id = protocol_of(request), next(self._ids)
         is_post = request.method == "POST"
-        if protocol is protocols.NEITHER and not is_post and _is_for_the_page(request):
+        if protocol is NEITHER and not is_post and _is_for_the_page(request):
             return self._home(request, respond)
         try:
             if not is_post:
@@ -91,7 +91,7 @@ class SqsApi:
 
     def refuse(self, request: Request, error: PenstockError) -> Response:
         """Render an error of the HTTP server in the protocol of the request."""
-        return protocols.of(request).refuse(from_core(error), next(self._ids))
+        return protocol_of(request).refuse(from_core(error), next(self._ids))
 
     def _signer(self, request: Request) -> Caller:
         signer_of = self._keyring.signer
@@ -108,6 +108,44 @@ def request_ids(digits: str) -> Iterator[str]:
     start = f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-"
     for count in itertools.count(10**11):  # twelve digits; faster than formatting hexadecimal
         yield f"{start}{count}"
+
+
+class NeitherProtocol:
+    """For requests that name no operation; the response is always the same."""
+
+    most_bytes = 0
+
+    def read(self, request: Request) -> tuple[SqsOperation, Input]:
+        raise Nameless
+
+    def answer(
+        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
+    ) -> Response:
+        return nameless(request_id)
+
+    def refuse(self, error: SqsError, request_id: str) -> Response:
+        return nameless(request_id)
+
+
+NEITHER = NeitherProtocol()
+
+
+def protocol_of(request: Request) -> WireProtocol:
+    """Select the protocol of a request: both use the same port and the same paths.
+
+    Never raises, so that every error can be rendered in the right protocol; reads no body.
+    """
+    headers = request.headers
+    # Only the target header is always signed: the content type must not decide how to read a body.
+    if TARGET in headers and not (request.query_bytes and _is_presigned_for_query(request)):
+        return JSON
+    wants_json = b"application/json" in headers.get(b"accept", b"")
+    return QueryProtocol(wants_json=wants_json) if may_name(request) else NEITHER
+
+
+def _is_presigned_for_query(request: Request) -> bool:
+    """Whether a presigned URL names the operation in its query string."""
+    return sigv4.is_in_query(request) and names_in_query(request)
 
 
 Operate = Callable[[SqsCall], AnyAnswer]

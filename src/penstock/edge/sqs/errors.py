@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from penstock.domain import errors as core
+from penstock.edge.server.errors import STATUS
 
 T = TypeVar("T")
 
@@ -310,17 +311,4 @@ _FROM_CORE: dict[type, Callable[[str], SqsError]] = {
     ),
     core.UnsupportedMediaType: serialization,
     core.TooManyWaiting: request_throttled,
-    **dict.fromkeys(
-        (
-            core.TooManyConnections,
-            core.StoreUnavailable,
-            core.StoreRefused,
-            core.SourceUnavailable,
-            core.ReplicasUnavailable,
-            core.FleetNotWatched,
-            core.FleetsRefused,
-            core.LakeRefused,
-        ),
-        lambda text: service_unavailable(),
-    ),
-}
+} | {error: lambda text: service_unavailable() for error, status in STATUS.items() if status == 503}

@@ -18,6 +18,7 @@ from penstock.domain.errors import (
 )
 from penstock.domain.message.move_task import HOME_UNKNOWN, QUEUE_NOT_FOUND, MoveState, MoveTask
 from penstock.edge.chunks import make_due_claimable
+from penstock.edge.sqs.call import SqsCall, allow
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
@@ -26,7 +27,6 @@ from penstock.edge.sqs.errors import (
     queue_does_not_exist,
     resource_not_found,
 )
-from penstock.edge.sqs.queue_lookup import allow
 from penstock.edge.sqs.rules import content, names
 from penstock.edge.sqs.wire.model import (
     CancelMessageMoveTaskResult,
@@ -36,7 +36,6 @@ from penstock.edge.sqs.wire.model import (
     StartMessageMoveTaskRequest,
     StartMessageMoveTaskResult,
 )
-from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.services.moves import MoveService
 from penstock.services.queues import QueueService
 

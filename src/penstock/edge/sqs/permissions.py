@@ -13,6 +13,7 @@ import msgspec
 
 from penstock.edge.sqs.errors import invalid_value, missing_parameter, over_limit
 from penstock.edge.sqs.rules.policies import MAX_POLICY_BYTES
+from penstock.edge.sqs.wire.operations import OPERATIONS
 
 MAX_ACTIONS = 7
 _LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -31,22 +32,8 @@ _ACTIONS = frozenset(
         "SendMessage",
     }
 )
-_OF_THE_OWNER = frozenset(
-    {
-        "AddPermission",
-        "CancelMessageMoveTask",
-        "CreateQueue",
-        "DeleteQueue",
-        "ListMessageMoveTasks",
-        "ListQueueTags",
-        "ListQueues",
-        "RemovePermission",
-        "SetQueueAttributes",
-        "StartMessageMoveTask",
-        "TagQueue",
-        "UntagQueue",
-    }
-)
+# A permission for one message includes batches, which are not actions of their own.
+_OF_THE_OWNER = {name for name in OPERATIONS if not name.endswith("Batch")} - _ACTIONS
 _OWNERS_ONLY = "Only the queue owner is allowed to invoke this action."
 _NO_ACTION = "Please refer to the appropriate WSDL for a list of valid actions."
 

@@ -12,6 +12,7 @@ from penstock.domain.limits import NUL
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs import permissions
+from penstock.edge.sqs.call import QueueLookup, SqsCall, allow
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
@@ -23,7 +24,6 @@ from penstock.edge.sqs.errors import (
     queue_does_not_exist,
     queue_name_exists,
 )
-from penstock.edge.sqs.queue_lookup import QueueLookup, allow
 from penstock.edge.sqs.rules import attributes, names, pages, policies
 from penstock.edge.sqs.rules import stored_attributes as kept
 from penstock.edge.sqs.rules.attributes import Figures, QueueAttributes
@@ -41,7 +41,6 @@ from penstock.edge.sqs.wire.model import (
     ListQueuesResult,
     ListQueueTagsResult,
 )
-from penstock.edge.sqs.wire.operations import SqsCall
 from penstock.ports.clock import Clock
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.queues import QueueService, QueueView
@@ -51,6 +50,9 @@ PATIENCE_MS = (
     60_000  # with strict limits: between two purges, and before a deleted name can be used again
 )
 _COUNTERS = frozenset(name for name in attributes.READ_ONLY if name.startswith("Approximate"))
+
+
+Urls = list[str]  # inside the class `list` is a method
 
 
 class QueueActions:
@@ -113,26 +115,22 @@ class QueueActions:
         pages.check(given.MaxResults, given.NextToken)
         if prefix and not names.is_possible(prefix):
             return ListQueuesResult()
-        found, token = await pages.page(
-            lambda after, limit: self._queues.page(prefix=prefix, after=after, limit=limit),
-            call.caller,
-            size=given.MaxResults,
-            token=given.NextToken,
-        )
-        return ListQueuesResult([call.url(name) for name in found], token)
+        return ListQueuesResult(*await self._page(call, prefix=prefix))
 
     async def list_sources(self, call: SqsCall) -> ListDeadLetterSourceQueuesResult:
-        given: ListDeadLetterSourceQueuesRequest = call.input
         target = (await self._lookup.queue(call)).name
+        return ListDeadLetterSourceQueuesResult(*await self._page(call, dead_letter_queue=target))
+
+    async def _page(self, call: SqsCall, **wanted: str) -> tuple[Urls, str | None]:
+        """The URLs of some queues, and the token of the next page."""
+        given: ListQueuesRequest | ListDeadLetterSourceQueuesRequest = call.input
         found, token = await pages.page(
-            lambda after, limit: self._queues.page(
-                dead_letter_queue=target, after=after, limit=limit
-            ),
+            lambda after, limit: self._queues.page(after=after, limit=limit, **wanted),
             call.caller,
             size=given.MaxResults,
             token=given.NextToken,
         )
-        return ListDeadLetterSourceQueuesResult([call.url(name) for name in found], token)
+        return [call.url(name) for name in found], token
 
     # --- attributes ---
 

@@ -11,11 +11,10 @@ from penstock.domain.message.lifecycle import Content
 from penstock.domain.message.lifecycle import Message as Claimable
 from penstock.domain.queue.queue import Queue
 from penstock.edge.server.errors import unexpected
+from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
 from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit
-from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
-from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.messages import MessageService

@@ -10,13 +10,13 @@ from penstock.domain.errors import PenstockError
 from penstock.domain.limits import SECOND
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.queue import Queue
+from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
 from penstock.edge.sqs.errors import (
     SqsError,
     from_core,
     invalid_parameter,
     missing_parameter,
 )
-from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.rules import body, content, message_attributes
 from penstock.edge.sqs.rules.body import Body
 from penstock.edge.sqs.wire.model import (
@@ -27,7 +27,6 @@ from penstock.edge.sqs.wire.model import (
     SendMessageRequest,
     SendMessageResult,
 )
-from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.store import Sent
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import MessageService

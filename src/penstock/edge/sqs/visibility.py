@@ -18,6 +18,7 @@ from penstock.domain.limits import SECOND
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.queue.queue import Queue
+from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
 from penstock.edge.sqs.errors import (
     SqsError,
     from_core,
@@ -26,7 +27,6 @@ from penstock.edge.sqs.errors import (
     receipt_handle_is_invalid,
     receipt_handle_of_another_queue,
 )
-from penstock.edge.sqs.queue_lookup import QueueLookup
 from penstock.edge.sqs.rules import content
 from penstock.edge.sqs.wire.model import (
     ChangeMessageVisibilityBatchRequestEntry,
@@ -36,7 +36,6 @@ from penstock.edge.sqs.wire.model import (
     DeleteMessageBatchResult,
     DeleteMessageBatchResultEntry,
 )
-from penstock.edge.sqs.wire.operations import AnyAnswer, PendingAnswer, SqsCall
 from penstock.ports.clock import Clock
 from penstock.services.messages import MessageService
 

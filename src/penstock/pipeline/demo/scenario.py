@@ -70,7 +70,6 @@ QUEUES = (
     DemoQueue("audit", 0.03, 20, 300, ("audit_line",)),
 )
 KINDS = tuple(kind for queue in QUEUES for kind in queue.kinds)
-ROUTES = tuple(queue.route for queue in QUEUES if queue.route)
 POISON = KINDS.index("refund")
 KILLER = KINDS.index("resize_raw")
 _FIRST_KIND = np.cumsum([0] + [len(queue.kinds) for queue in QUEUES])

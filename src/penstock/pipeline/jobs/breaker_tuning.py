@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY, midnight_of
+from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import history
 from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
@@ -24,7 +25,6 @@ from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.replays.breaker import Interval, RouteCall, evaluate, outages, replay
 from penstock.pipeline.replays.tuning import USUAL_THRESHOLD, candidates, survival
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 ALL_ROUTES = "*"
 _FAILED = sorted(outcome.value for outcome in history.FAILURES)
@@ -218,9 +218,9 @@ def _replaying(settings: PipelineSettings) -> Any:
 
 
 def _played(
-    calls: list[RouteCall], said: dict[str, Any], settings: PipelineSettings
+    calls: list[RouteCall], candidate: dict[str, Any], settings: PipelineSettings
 ) -> dict[str, Any]:
-    from_at = midnight_of(said[DT])
+    from_at = midnight_of(candidate[DT])
     day = Interval(from_at, from_at + DAY)
     # The same result whichever neighbouring days were loaded.
     calls = [call for call in calls if from_at - DAY <= call.at < day.to_at]
@@ -228,11 +228,11 @@ def _played(
         circuit_check_enabled=True,
         statistics_update_enabled=True,
         open_to_half_open=BreakerTask(True, settings.breaker_half_open_ms),
-        **{name: said[name] for name in _SET},
+        **{name: candidate[name] for name in _SET},
     )
     replayed = replay(calls, tried, day)
     real = outages(calls, least_ms=settings.breaker_outage_ms)
-    verdict = evaluate(replayed, real, day, survival_ms=said["survival_ms"])
+    verdict = evaluate(replayed, real, day, survival_ms=candidate["survival_ms"])
     own = [call for call in calls if call.at >= from_at]
     return {
         "calls": len(own),
@@ -288,14 +288,5 @@ JOB = PipelineJob(
     after=("quality",),
     outputs=(JobOutput(BREAKER_TUNING, breaker_tuning),),
     lookback_days=1,
-    settings=(
-        "breaker_capacity",
-        "breaker_load",
-        "breaker_max_age_ms",
-        "breaker_max_samples",
-        "breaker_min_samples",
-        "breaker_threshold_percent",
-        "breaker_half_open_ms",
-        "breaker_outage_ms",
-    ),
+    settings=settings_named("breaker_"),
 )

@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import DT, ComputedTable, double, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 ALL = "*"  # the row for all queues together
 TREND_DAYS = 28
@@ -52,30 +52,29 @@ CAPACITY = ComputedTable(
 
 def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
     days = _days(tables["rollups"]).join(_samples(tables["backlog"]), on=[DT, "queue"], how="left")
-    with_trend = days.withColumn("day", F.unix_date(F.to_date(DT))).select(
-        "*",
-        F.try_divide(_slope("messages") * 7, F.avg("messages").over(_weeks())).alias(
-            "growth_per_week"
-        ),
-        _slope("backlog_end").alias("backlog_growth"),
+    average = F.avg("messages").over(_weeks())
+    with_trend = days.withColumn("day", F.unix_date(F.to_date(DT))).withColumns(
+        {
+            "growth_per_week": F.try_divide(_slope("messages") * 7, average),
+            "backlog_growth": _slope("backlog_end"),
+        }
     )
     room = F.lit(settings.storage_bytes).cast("double")
     growth = F.col("backlog_growth") * F.col("payload")
     arriving = F.coalesce("arrived", "messages") * F.col("payload")
-    return with_trend.select(
-        "*",
-        (F.col("moved") / _DAY_S).alias("bandwidth"),
-        (F.col("messages") / _DAY_S).alias("per_second"),
-        F.try_divide(F.col("per_second_peak") * _DAY_S, "messages").alias("peak_to_average"),
-        (F.col("moved") / _GIB * settings.cost_per_gib).alias("cost"),
-        (F.col("backlog_peak") * F.col("payload")).alias("stored_peak"),
-        _positive(room / _more_than_0(arriving)).alias("days_offline"),
-        _positive(room / _more_than_0(F.col("per_second_peak") * _DAY_S * F.col("payload"))).alias(
-            "days_offline_at_peak"
-        ),
-        _positive((room - F.col("backlog_end") * F.col("payload")) / _more_than_0(growth)).alias(
-            "days_until_full"
-        ),
+    at_peak = F.col("per_second_peak") * _DAY_S
+    left = room - F.col("backlog_end") * F.col("payload")
+    return with_trend.withColumns(
+        {
+            "bandwidth": F.col("moved") / _DAY_S,
+            "per_second": F.col("messages") / _DAY_S,
+            "peak_to_average": F.try_divide(at_peak, "messages"),
+            "cost": F.col("moved") / _GIB * settings.price_per_gib,
+            "stored_peak": F.col("backlog_peak") * F.col("payload"),
+            "days_offline": _positive(room / _more_than_0(arriving)),
+            "days_offline_at_peak": _positive(room / _more_than_0(at_peak * F.col("payload"))),
+            "days_until_full": _positive(left / _more_than_0(growth)),
+        }
     )
 
 
@@ -150,5 +149,5 @@ JOB = PipelineJob(
     inputs=("rollups", "backlog"),
     outputs=(JobOutput(CAPACITY, capacity),),
     lookback_days=TREND_DAYS - 1,
-    settings=("cost_per_gib", "storage_bytes"),
+    settings=("price_per_gib", "storage_bytes"),
 )

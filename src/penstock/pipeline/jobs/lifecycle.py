@@ -9,11 +9,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import ComputedTable, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 LIFECYCLE = ComputedTable(
     name="lifecycle",
@@ -42,28 +42,15 @@ LIFECYCLE = ComputedTable(
 
 
 def lifecycle(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    return sound_rows(tables["history"], HISTORY).select(
-        "message_no",
-        "history_no",
-        "id",
-        "queue",
-        "kind",
-        "route",
-        F.col("leased_by").alias("worker"),
-        "outcome",
-        "sent_at",
-        "finished_at",
-        _between("sent_at", "first_leased_at").alias("wait_ms"),
-        # Other endings may not come from a lease holder, and the last claim may be long ago.
-        F.when(F.col("outcome") == State.DONE.value, _between("leased_at", "finished_at")).alias(
-            "service_ms"
-        ),
-        _between("sent_at", "finished_at").alias("total_ms"),
-        "attempts",
-        "failures",
-        "crashes",
-        "size",
-        "dt",
+    is_done = F.col("outcome") == State.DONE.value
+    return sound_rows(tables["history"], HISTORY).withColumns(
+        {
+            "worker": F.col("leased_by"),
+            "wait_ms": _between("sent_at", "first_leased_at"),
+            # Other endings may not come from a lease holder, and the last claim may be long ago.
+            "service_ms": F.when(is_done, _between("leased_at", "finished_at")),
+            "total_ms": _between("sent_at", "finished_at"),
+        }
     )
 
 

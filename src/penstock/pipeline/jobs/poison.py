@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY
+from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.message.history import AttemptOutcome
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import sound_rows
@@ -24,7 +25,6 @@ from penstock.pipeline.jobs.poison_facts import (
     silent_workers,
 )
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 _FAILED = (AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT)
 _RETURNED = (AttemptOutcome.EXPIRED, AttemptOutcome.RELEASED, AttemptOutcome.SNOOZED)
@@ -66,6 +66,9 @@ KINDS = ComputedTable(
         boolean("is_poison", "more of them fail than is tolerable, or workers crashed"),
     ),
 )
+
+
+_TROUBLE = (DT, "message_no", "id", "queue", "outcome")
 
 
 def poison_messages(tables: Tables, settings: PipelineSettings) -> DataFrame:
@@ -114,11 +117,7 @@ def poison_kinds(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 def _attempts(attempts: DataFrame) -> DataFrame:
     return sound_rows(attempts, ATTEMPTS).select(
-        DT,
-        "message_no",
-        "id",
-        "queue",
-        "outcome",
+        *_TROUBLE,
         F.col("ended_at").alias("at"),
         F.col("leased_by").alias("worker"),
         "error",
@@ -127,19 +126,12 @@ def _attempts(attempts: DataFrame) -> DataFrame:
 
 def _deaths(history: DataFrame) -> DataFrame:
     """Deaths, without their last attempts, which are already counted among the attempts."""
-    return (
-        sound_rows(history, HISTORY)
-        .where(F.col("outcome") == State.DEAD.value)
-        .select(
-            DT,
-            "message_no",
-            "id",
-            "queue",
-            "outcome",
-            F.col("finished_at").alias("at"),
-            F.lit(None).cast("string").alias("worker"),
-            F.col("last_error").alias("error"),
-        )
+    dead = sound_rows(history, HISTORY).where(F.col("outcome") == State.DEAD.value)
+    return dead.select(
+        *_TROUBLE,
+        F.col("finished_at").alias("at"),
+        F.lit(None).cast("string").alias("worker"),
+        F.col("last_error").alias("error"),
     )
 
 
@@ -177,11 +169,5 @@ JOB = PipelineJob(
         JobOutput(SILENT_WORKERS, silent_workers),
     ),
     after=("quality",),
-    settings=(
-        "poison_failures",
-        "poison_crashes",
-        "poison_returns",
-        "poison_ratio_percent",
-        "flapping_changes",
-    ),
+    settings=(*settings_named("poison_"), "flapping_changes"),
 )

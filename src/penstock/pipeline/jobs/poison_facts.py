@@ -8,12 +8,12 @@ from pyspark.sql import functions as F
 from penstock.domain import worker as workers
 from penstock.domain.circuit.circuit import CircuitState
 from penstock.domain.lake.layout import ATTEMPTS, FACTS
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY
 from penstock.domain.message.history import AttemptOutcome
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import Tables
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 OPENED, REOPENED, HALF_OPENED, CLOSED = (
     "circuit_opened",

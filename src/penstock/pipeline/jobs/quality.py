@@ -16,12 +16,12 @@ from pyspark.sql import functions as F
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import duplicates, problems_of, with_problems
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 CHECKED = (lake.HISTORY, lake.ATTEMPTS, lake.FACTS, lake.BACKLOG)
 ALWAYS_STOPS = ("out_of_balance",)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import MINUTE, NUL
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.minute_sums import (
@@ -24,7 +25,6 @@ from penstock.pipeline.minute_sums import (
     partials,
 )
 from penstock.pipeline.schemas import ComputedTable, double, histogram, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 ROLLUPS = ComputedTable(
     name="rollups",

@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.lake.layout import midnight_of
+from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
@@ -26,7 +27,6 @@ from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.replays.fleet import Arrival, backtest
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 NOW = "now"  # the profile in force
 
@@ -164,15 +164,5 @@ JOB = PipelineJob(
     summary="replays arrivals through the autoscaler under candidate profiles",
     inputs=("lifecycle",),
     outputs=(JobOutput(SCALING_BACKTEST, scaling_backtest),),
-    settings=(
-        "backtest_goals_s",
-        "backtest_samples",
-        "backtest_most_up",
-        "backtest_min",
-        "backtest_max",
-        "backtest_slots",
-        "backtest_start_ms",
-        "backtest_interval_ms",
-        "backtest_age_goal_ms",
-    ),
+    settings=settings_named("backtest_"),
 )

@@ -11,11 +11,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.lake.slo_targets import Objective, Target
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 WORST = 10  # offenders listed per queue, objective and dimension
 DIMENSIONS = ("kind", "route", "worker")
@@ -65,17 +65,15 @@ def slo(tables: Tables, settings: PipelineSettings) -> DataFrame:
     days = counted.groupBy(DT, *_names()).agg(
         F.sum("messages").alias("messages"), F.sum("bad").alias("bad"), F.max(worst).alias("worst")
     )
-    return days.select(
-        *_names(),
-        "messages",
-        "bad",
-        (100 * (F.col("messages") - F.col("bad")) / F.col("messages")).alias("good_percent"),
-        burn(F.col("bad"), F.col("messages")).alias("burn"),
-        F.when(F.col("bad") > 0, -F.col("worst.earlier")).alias("worst_hour_at"),
-        F.when(F.col("bad") > 0, burn(F.col("worst.bad"), F.col("worst.messages"))).alias(
-            "worst_hour_burn"
-        ),
-        DT,
+    bad, messages, is_missed = F.col("bad"), F.col("messages"), F.col("bad") > 0
+    worst_burn = burn(F.col("worst.bad"), F.col("worst.messages"))
+    return days.withColumns(
+        {
+            "good_percent": 100 * (messages - bad) / messages,
+            "burn": burn(bad, messages),
+            "worst_hour_at": F.when(is_missed, -F.col("worst.earlier")),
+            "worst_hour_burn": F.when(is_missed, worst_burn),
+        }
     )
 
 
@@ -114,7 +112,7 @@ def _judged(lifecycle: DataFrame, settings: PipelineSettings) -> DataFrame:
     """A row for each message and objective that applies to it, and whether it missed it."""
     parts = [
         _of_objective(
-            lifecycle, objective, [t for t in settings.targets if t.objective is objective]
+            lifecycle, objective, [t for t in settings.service_levels if t.objective is objective]
         )
         for objective in Objective
     ]
@@ -173,5 +171,5 @@ JOB = PipelineJob(
     summary="service-level targets: how many messages met them, burn, worst offenders",
     inputs=("lifecycle",),
     outputs=(JobOutput(SLO, slo), JobOutput(OFFENDERS, offenders)),
-    settings=("targets",),
+    settings=("service_levels",),
 )

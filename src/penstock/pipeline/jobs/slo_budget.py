@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.jobs.slo import burn
 from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
-from penstock.pipeline.settings import PipelineSettings
 
 WINDOW_DAYS = 30
 
@@ -30,25 +30,15 @@ BUDGET = ComputedTable(
 
 def budget(tables: Tables, settings: PipelineSettings) -> DataFrame:
     """Uses the latest target; earlier days keep the counts by the target of their time."""
-    day = F.unix_date(F.to_date(DT)).alias("day")
+    day = F.unix_date(F.to_date(DT))
     window = (
         Window.partitionBy("queue", "objective")
         .orderBy("day")
         .rangeBetween(1 - WINDOW_DAYS, Window.currentRow)
     )
-    summed = (
-        tables["slo"]
-        .select("*", day)
-        .select(
-            DT,
-            "queue",
-            "objective",
-            "percent",
-            F.count(F.lit(1)).over(window).alias("days"),
-            F.sum("messages").over(window).alias("messages"),
-            F.sum("bad").over(window).alias("bad"),
-        )
-    )
+    sums = {name: F.sum(name).over(window) for name in ("messages", "bad")}
+    summed = tables["slo"].withColumn("day", day)
+    summed = summed.withColumns({"days": F.count(F.lit(1)).over(window), **sums})
     used = burn(F.col("bad"), F.col("messages"))
     return summed.withColumn("burn", used).withColumn("left", 1 - F.col("burn"))
 

@@ -84,19 +84,19 @@ class ReplayWindow:
         kept.pop(call.message_no, None)
         kept[call.message_no] = call.at
         since = call.at - self._age_ms
-        for line in self._kept.values():
-            while line and next(iter(line.values())) < since:
-                line.popitem(last=False)
+        for outcomes in self._kept.values():
+            while outcomes and next(iter(outcomes.values())) < since:
+                outcomes.popitem(last=False)
         return OutcomeCounts(len(self._kept[False]), len(self._kept[True]))
 
     def trim(self) -> None:
-        for line in self._kept.values():
-            while len(line) > self._most:
-                line.popitem(last=False)
+        for outcomes in self._kept.values():
+            while len(outcomes) > self._most:
+                outcomes.popitem(last=False)
 
     def clear(self) -> None:
-        for line in self._kept.values():
-            line.clear()
+        for outcomes in self._kept.values():
+            outcomes.clear()
 
 
 def replay(calls: Iterable[RouteCall], settings: BreakerSettings, within: Interval) -> Replay:

@@ -35,7 +35,7 @@ def report(lake: SparkLake, span: DaySpan) -> str:
     days = readings.days
     return page(
         title="Penstock: what the queues did",
-        says=f"{days[0]} to {days[-1]}" if days else "No data for these days.",
+        text=f"{days[0]} to {days[-1]}" if days else "No data for these days.",
         tiles=_tiles(queues, days),
         sections=[
             _latency(rolled, top, times, step_ms, readings.grain),
@@ -86,7 +86,7 @@ def _latency(rows: Rows, top: list[str], span: tuple[int, int], step: int, grain
                 figures.append(figure(f"{name}: {meaning}", drawn))
     return Section(
         title="Latency",
-        says="The line is the median; the bands reach to the 95th and 99th percentiles. "
+        text="The line is the median; the bands reach to the 95th and 99th percentiles. "
         f"Per {grain}, the {TOP} busiest queues; the scale is logarithmic.",
         figures=figures,
         keys=[("s1", "p50"), ("near", "to p95"), ("far", "to p99")],
@@ -108,7 +108,7 @@ def _backlog(rows: Rows, top: list[str], span: tuple[int, int], step_ms: int) ->
     )
     return Section(
         title="Backlog",
-        says="The most messages that were ready and unclaimed, over time.",
+        text="The most messages that were ready and unclaimed, over time.",
         figures=[figure("Ready messages", drawn)] if known else [],
         keys=[(f"s{number}", name) for number, name in enumerate(known, start=1)],
         is_wide=True,
@@ -132,7 +132,7 @@ def _targets(rows: Rows) -> Section:
     ]
     return Section(
         title="Targets",
-        says="On the last day. A burn of 1 uses the budget up exactly; more is too much.",
+        text="On the last day. A burn of 1 uses the budget up exactly; more is too much.",
         figures=[figure("Service-level targets", table(heads, cells))] if cells else [],
         is_wide=True,
     )
@@ -143,7 +143,7 @@ def _circuits(facts: Rows, span: tuple[int, int]) -> Section:
     drawn = plots.timeline(lanes, span, label="when circuits were open")
     return Section(
         title="Circuits",
-        says="When requests of a route were held, and when single probes were let through.",
+        text="When requests of a route were held, and when single probes were let through.",
         figures=[figure("Open and half-open times", drawn)] if lanes else [],
         keys=[("closed", "closed"), ("open", "open"), ("half_open", "half-open")],
         is_wide=True,
@@ -197,7 +197,7 @@ def _tuning(rows: Rows) -> Section:
     best = [n for n, row in enumerate(chosen) if row["is_recommended"]]
     return Section(
         title="Circuit breaker settings",
-        says="The last day, replayed under the settings in force and under the recommended ones.",
+        text="The last day, replayed under the settings in force and under the recommended ones.",
         figures=[figure("Replays", table(heads, cells, best=best))] if cells else [],
         is_wide=True,
     )
@@ -219,7 +219,7 @@ def _frontiers(rows: Rows, top: list[str]) -> Section:
             figures.append(figure(name, drawn))
     return Section(
         title="Autoscaler profiles",
-        says="The last day's arrivals, replayed under each profile: further left is cheaper, "
+        text="The last day's arrivals, replayed under each profile: further left is cheaper, "
         "further down is faster. The dashed line joins the profiles that no other beats.",
         figures=figures,
         keys=[("bar", "on the frontier"), ("s2", "in force"), ("s3", "recommended (ring)")],
@@ -262,7 +262,7 @@ def _capacity(rows: Rows) -> Section:
         figures.append(figure(f"Queues on {rows[-1]['dt']}", inner, is_wide=True))
     return Section(
         title="Capacity",
-        says="Load and peak, bytes moved, and how long the storage lasts.",
+        text="Load and peak, bytes moved, and how long the storage lasts.",
         figures=figures,
     )
 

@@ -233,7 +233,7 @@ class Autoscaler:
             trouble=answer.trouble_of(SOURCE),
             level=level,
             yields=watch.is_yielding,
-            way=self._ways(watch.fleet.routes) if watch.fleet.routes else CircuitsState.FREE,
+            circuits=self._ways(watch.fleet.routes) if watch.fleet.routes else CircuitsState.FREE,
         )
         others = [each.standing for each in self._fleet_list if each is not watch]
         state, decision = fleet_run.run(

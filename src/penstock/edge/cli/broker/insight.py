@@ -25,6 +25,7 @@ from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output, cut, display, fields_of
 from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
@@ -34,17 +35,10 @@ def _stats(server: Remote, args: Namespace, out: Output) -> None:
     if args.queue is not None:
         return show(server.queues.get(args.queue), out)
     stats = server.stats()
-    facts = [
-        ("store", stats.backend),
-        ("version", stats.version),
-        ("time", stats.now),
-        ("queues", stats.queues),
-        ("waiting claims", stats.waiting_claims),
-    ]
+    facts = View("backend:store version now:time queues waiting_claims").lines(stats)
     return out.show(stats, facts, fields_of(stats.counts), fields_of(stats.totals, "total "))
 
 
-COLUMNS = ("finished", "queue", "id", "kind", "outcome", "attempts", "took", "reason or error")
 OUTCOMES = [str(state) for state in (State.DONE, State.DEAD, State.CANCELLED)]
 PAGE = 500
 _FILTERS = RecordFlags(SearchHistory, "queue kind tag entity_id from_:from to")
@@ -66,20 +60,7 @@ def _history(server: Remote, args: Namespace, out: Output) -> None:
         to_at=end,
         **filters,
     )
-    out.records(islice(found, args.limit), COLUMNS, _row)
-
-
-def _row(ending: Ending) -> tuple[object, ...]:
-    return (
-        ending.finished_at,
-        ending.queue,
-        ending.id,
-        ending.kind,
-        ending.outcome,
-        ending.attempts,
-        _took(ending),
-        cut(ending.reason or ending.last_error or ""),
-    )
+    out.records(islice(found, args.limit), _ENDING)
 
 
 def _took(ending: Ending) -> str:
@@ -88,6 +69,11 @@ def _took(ending: Ending) -> str:
     return duration_text(took if took < 10_000 else took // 1000 * 1000)
 
 
+_ENDING = View(
+    "finished_at queue id kind outcome attempts took why:reason_or_error",
+    took=_took,
+    why=lambda ending: cut(ending.reason or ending.last_error or ""),
+)
 OVERLAP = timedelta(seconds=5)
 
 

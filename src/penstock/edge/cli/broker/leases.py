@@ -14,11 +14,17 @@ from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.record_flags import Form, RecordFlags
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
-    from penstock.client.remote.server import ClaimedMessage, Remote
+    from penstock.client.remote.server import Remote
 
 _OPTIONS = RecordFlags(Claim, "wait_ms lease_ms kinds:kind in_a_row claim_key claimed_by:by")
+_CLAIMED = View(
+    "id receipt body attempts:attempt leased_until deadline_at kind entity_id:entity_id tags group "
+    "attributes dead_from:died_in",
+    body=lambda message: "null" if message.body is None else message.body,
+)
 
 
 def _claim(server: Remote, args: Namespace, out: Output) -> int | None:
@@ -27,57 +33,38 @@ def _claim(server: Remote, args: Namespace, out: Output) -> int | None:
         _show_message(message, out)
     if not messages:
         return exits.NOTHING
-    return _complete(server, messages) if args.complete else None
+    if not args.complete:
+        return None
+    return _act(server, [message.receipt for message in messages], Verb.COMPLETE, None)
 
 
 def _show_message(message: Message, out: Output) -> None:
-    out.show(
-        message,
-        [
-            ("id", message.id),
-            ("receipt", message.receipt),
-            ("body", message.body if message.body is not None else "null"),
-            ("attempt", message.attempts),
-            ("leased until", message.leased_until),
-            ("deadline", message.deadline_at),
-            ("kind", message.kind),
-            ("entity_id", message.entity_id),
-            ("tags", message.tags),
-            ("group", message.group),
-            ("attributes", message.attributes),
-            ("died in", message.dead_from),
-        ],
-    )
+    out.show(message, _CLAIMED.lines(message))
     if not out.json:
         out.line()
 
 
-def _complete(server: Remote, messages: list[ClaimedMessage]) -> int:
-    results = server.act_batch([BatchAct(m.receipt, Verb.COMPLETE) for m in messages])
-    refused = [result for result in results if not isinstance(result, Acted)]
-    for error in refused:
-        exits.report(error, error.code)
-    return exits.REFUSED if refused else exits.OK
+def _act(server: Remote, receipts: list[str], verb: Verb, out: Output | None, **fields: Any) -> int:
+    """Act on each lease; reports the refused ones, and shows the others if there is an output."""
+    code = exits.OK
+    for result in server.act_batch([BatchAct(receipt, verb, **fields) for receipt in receipts]):
+        if not isinstance(result, Acted):
+            exits.report(result, result.code)
+            code = exits.REFUSED
+        elif out is not None:
+            out.result(result, f"{result.id} {result.state}")
+    return code
 
 
 def _command(verb: Verb, fields: str, more: str, *examples: str) -> ServerCommand:
-    forms = {"progress": Form("JSON", body_of)}
-    flags = RecordFlags(ActFields, fields, forms=forms)
-
-    def run(server: Remote, args: Namespace, out: Output) -> int:
-        options: dict[str, Any] = flags.values(args)
-        results = server.act_batch([BatchAct(r, verb, **options) for r in args.receipt])
-        code = exits.OK
-        for result in results:
-            if isinstance(result, Acted):
-                out.result(result, f"{result.id} {result.state}")
-            else:
-                exits.report(result, result.code)
-                code = exits.REFUSED
-        return code
-
-    receipts = argument("RECEIPT", "receipt that the claim printed", nargs="+")
-    return ServerCommand(run, receipts, flags.add, more=more, examples=examples)
+    flags = RecordFlags(ActFields, fields, forms={"progress": Form("JSON", body_of)})
+    return ServerCommand(
+        lambda server, args, out: _act(server, args.receipt, verb, out, **flags.values(args)),
+        argument("RECEIPT", "receipt that the claim printed", nargs="+"),
+        flags.add,
+        more=more,
+        examples=examples,
+    )
 
 
 COMMANDS = {

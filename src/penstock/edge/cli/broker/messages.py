@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from penstock.api.manual_acts import Bulk, Buried, End, Where
-from penstock.api.messages import Acted, Message
+from penstock.api.manual_acts import Bulk, End, Where
+from penstock.api.messages import Acted
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.selection import BulkAct
-from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
-from penstock.edge.cli.kit.command import Part, ServerCommand, argument, flag, limit_flag
-from penstock.edge.cli.kit.output import Output, Table, cut, display, fields_of
+from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
+from penstock.edge.cli.kit.output import Output, cut, display, fields_of
 from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
@@ -24,6 +25,12 @@ _BULK = RecordFlags(Bulk, "reason due_at delay_ms is_running_ok:running is_dry_r
 _END = RecordFlags(End, "reason is_running_ok:running")
 
 
+_MESSAGE = View(
+    "id kind sent_at due attempts body",
+    due=lambda message: message.leased_until or message.due_at,
+    body=lambda message: cut(display(message.body)),
+)
+_ATTEMPT = View("lease_no:lease outcome leased_at:from ended_at:to leased_by:by error")
 _QUEUE = argument("QUEUE", "name of the queue")
 
 
@@ -38,27 +45,18 @@ def _list(server: Remote, args: Namespace, out: Output) -> None:
             args.queue, state=state, limit=left, cursor=page.next, **where
         )
         messages += page.messages
-    out.records(messages, ("id", "kind", "sent", "due", "attempts", "body"), _row)
+    out.records(messages, _MESSAGE)
     if page.next is not None and not out.json:
         out.line("more messages match; raise --limit to see them")
-
-
-def _row(message: Message) -> tuple[object, ...]:
-    due, body = message.leased_until or message.due_at, cut(display(message.body))
-    return message.id, message.kind, message.sent_at, due, message.attempts, body
 
 
 def _show(server: Remote, args: Namespace, out: Output) -> None:
     message = server.messages.get(args.id)
     past = server.history.of(args.id)
-    attempts = [
-        (a.lease_no, a.outcome, a.leased_at, a.ended_at, a.leased_by, a.error)
-        for a in past.attempts
-    ]
     out.show(
         {"message": message, "endings": past.endings, "attempts": past.attempts},
         fields_of(message),
-        Table(("lease", "outcome", "from", "to", "by", "error"), attempts),
+        _ATTEMPT.table(past.attempts),
     )
 
 
@@ -75,20 +73,12 @@ def _bulk(server: Remote, args: Namespace, out: Output) -> None:
         out.line("more messages match; run the command again for the rest")
 
 
-def _act_command(
-    act: Callable[[Remote, str, Namespace], Acted | Buried], example: str, *flags: Part
-) -> ServerCommand:
-    def run(server: Remote, args: Namespace, out: Output) -> int:
-        return act_on_each(args.id, lambda one: act(server, one, args), out)
-
-    ids = argument("ID", "ids of the messages", nargs="+")
-    return ServerCommand(run, ids, *flags, examples=(example,))
-
-
 def _reschedule(server: Remote, message_id: str, args: Namespace) -> Acted:
     check_due(args)
     return server.messages.reschedule(message_id, args.due_at, delay_ms=args.delay)
 
+
+_act_command = partial(act_command, ServerCommand, "messages")
 
 COMMANDS = {
     "messages": ServerCommand(

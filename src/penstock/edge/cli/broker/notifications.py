@@ -6,42 +6,39 @@ from argparse import Namespace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from penstock.api.notifications import ByTags, NewNotification, Notification
+from penstock.api.notifications import ByTags, NewNotification
+from penstock.client.resources.resource import items_of
 from penstock.edge.cli.kit.bodies import body_of
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import instant
 from penstock.edge.cli.kit.output import Output, cut, display
 from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
 _BY_TAGS = RecordFlags(ByTags, "queue tag tag1 tag2")
 _OPTIONS = RecordFlags(NewNotification, "due_at delay_ms:in kind tags:tag user_token dedup_key")
-COLUMNS = ("id", "queue", "state", "due", "kind", "tags", "attempts", "body")
-
-
+_NOTIFICATION = View(
+    "id queue state due kind tags attempts body",
+    due=lambda one: one.next_due_at or one.due_at,
+    body=lambda one: cut(display(one.body)),
+)
 _ID = argument("ID", "id of the notification")
 
 
 def _find(server: Remote, args: Namespace, out: Output) -> None:
     tags = _BY_TAGS.values(args)
-    if args.which != "past":
-        found = islice(server.notifications.find(which=args.which, **tags), args.limit)
-        return out.records(found, COLUMNS, _row)
-    page = server.notifications.past(limit=args.limit, **tags)
-    ended = page.notifications
-    while page.next is not None and len(ended) < args.limit:  # large bodies end a page
-        left = args.limit - len(ended)
-        page = server.notifications.past(limit=left, cursor=page.next, **tags)
-        ended += page.notifications
-    return out.records(ended, COLUMNS, _row)
-
-
-def _row(one: Notification) -> tuple[object, ...]:
-    due, body = one.next_due_at or one.due_at, cut(display(one.body))
-    return one.id, one.queue, one.state, due, one.kind, one.tags, one.attempts, body
+    if args.which == "past":
+        found = items_of(
+            lambda cursor: server.notifications.past(limit=args.limit, cursor=cursor, **tags),
+            lambda page: page.notifications,
+        )
+    else:
+        found = server.notifications.find(which=args.which, **tags)
+    out.records(islice(found, args.limit), _NOTIFICATION)
 
 
 def _record(server: Remote, args: Namespace, out: Output) -> None:

@@ -8,36 +8,29 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.api.circuits import Circuit, CircuitSettings
-from penstock.api.deliveries import Route
 from penstock.client.resources.circuits import CircuitClient
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.cli.kit.bodies import read_input
-from penstock.edge.cli.kit.command import ServerCommand, argument, flag
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag, listing
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import pair
-from penstock.edge.cli.kit.output import Output, Table, display
+from penstock.edge.cli.kit.output import Output, display
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
-ROUTE_COLUMNS = ("pattern", "url", "methods", "timeout", "concurrency", "signed", "circuit")
-
-
-def _list_routes(server: Remote, args: Namespace, out: Output) -> None:
-    out.records(server.routes.list(), ROUTE_COLUMNS, _route_row)
-
-
-def _set_routes(server: Remote, args: Namespace, out: Output) -> None:
-    out.records(server.routes.put(_rules(args.file)), ROUTE_COLUMNS, _route_row)
+_ROUTE_VIEW = View(
+    "pattern url methods timeout concurrency is_signed circuit",
+    timeout=lambda route: duration_text(route.timeout_ms),
+)
 
 
 def _match(server: Remote, args: Namespace, out: Output) -> None:
     found = server.routes.match(args.uri)
-    out.show(
-        found, [("target", found.target), *zip(ROUTE_COLUMNS, _route_row(found.route), strict=True)]
-    )
+    out.show(found, [("target", found.target), *_ROUTE_VIEW.lines(found.route)])
 
 
 def _rules(file: str) -> msgspec.Raw:
@@ -52,23 +45,21 @@ def _rules(file: str) -> msgspec.Raw:
     return msgspec.Raw(text.encode())
 
 
-def _route_row(route: Route) -> tuple[object, ...]:
-    timeout = duration_text(route.timeout_ms)
-    how = (route.methods, timeout, route.concurrency, route.is_signed)
-    return route.pattern, route.url, *how, route.circuit
-
-
-CIRCUIT_COLUMNS = ("hash", "state", "fail ratio", "held", "forced", "opened", "pattern")
+_CIRCUIT = View(
+    "hash state fail_ratio held is_forced opened_at pattern",
+    fail_ratio=lambda circuit: f"{circuit.fail_ratio} %",
+)
+_MORE = View(
+    "awaiting_unhold reopened metric_name held_queues",
+    awaiting_unhold=lambda circuit: circuit.awaiting_unhold or None,
+    held_queues=lambda circuit: ", ".join(circuit.held_queues or ()),
+)
 _HASH = "0c1d2e3f405162738495a6b7c8d9eafb"
 
 
 _ONE = argument("HASH", "hash of the circuit, from the list")
 _ONE_OR_ALL = argument("HASH", "hash of the circuit, from the list", nargs="?")
 _ROUTE = flag("--route", "the circuit of this route, even if it was never used", value="ROUTE")
-
-
-def _list_circuits(server: Remote, args: Namespace, out: Output) -> None:
-    out.records(server.circuits.list(), CIRCUIT_COLUMNS, _circuit_row)
 
 
 def _close(server: Remote, args: Namespace, out: Output) -> None:
@@ -96,7 +87,7 @@ def _settings(server: Remote, args: Namespace, out: Output) -> None:
     if _is_for_one(args.hash, args.route):
         return _show_own(circuits.own_settings(args.hash, route=args.route), out)
     settings = circuits.settings()
-    own = Table(("circuit", "overrides", "route"), [*map(_own_row, circuits.all_own_settings())])
+    own = _OWN.table(circuits.all_own_settings())
     return out.show(settings, _lines(settings), own)
 
 
@@ -145,13 +136,7 @@ def _value(text: str) -> object:
 
 
 def _show_circuit(circuit: Circuit, out: Output) -> None:
-    more = [
-        ("awaiting unhold", circuit.awaiting_unhold or None),
-        ("reopened", circuit.reopened),
-        ("metric name", circuit.metric_name),
-        ("held queues", ", ".join(circuit.held_queues or ())),
-    ]
-    out.show(circuit, [*zip(CIRCUIT_COLUMNS, _circuit_row(circuit), strict=True), *more])
+    out.show(circuit, (_CIRCUIT + _MORE).lines(circuit))
 
 
 def _show_own(own: CircuitSettings, out: Output) -> None:
@@ -163,9 +148,12 @@ def _show_own(own: CircuitSettings, out: Output) -> None:
     out.show(own, [("circuit", own.circuit), ("route", own.route)], settings)
 
 
-def _own_row(own: CircuitSettings) -> tuple[object, ...]:
+def _overrides(own: CircuitSettings) -> str:
     texts = (f"{name}={display(value) or 'none'}" for name, value in own.overrides.values().items())
-    return own.circuit, " ".join(texts), own.route
+    return " ".join(texts)
+
+
+_OWN = View("circuit overrides route", overrides=_overrides)
 
 
 def _lines(settings: BreakerSettings) -> list[tuple[str, object]]:
@@ -178,19 +166,14 @@ def _lines(settings: BreakerSettings) -> list[tuple[str, object]]:
     return lines
 
 
-def _circuit_row(circuit: Circuit) -> tuple[object, ...]:
-    how = (circuit.state, f"{circuit.fail_ratio} %", circuit.held, circuit.is_forced)
-    return circuit.hash, *how, circuit.opened_at, circuit.pattern
-
-
 COMMANDS = {
     "routes": ServerCommand(
-        _list_routes,
+        listing(_ROUTE_VIEW, lambda server, args: server.routes.list()),
         more="A delivery takes the first route whose pattern matches its whole URI.",
         examples=("penstock routes", "penstock routes --json"),
     ),
     "routes set": ServerCommand(
-        _set_routes,
+        listing(_ROUTE_VIEW, lambda server, args: server.routes.put(_rules(args.file))),
         argument("FILE", "JSON file: an object of patterns and rules; - is standard input"),
         more="Replaces all routes, or none if one of them is invalid. Circuits of patterns that no "
         "longer exist are closed and removed.",
@@ -202,7 +185,8 @@ COMMANDS = {
         examples=("penstock routes match /shop/orders/17",),
     ),
     "circuits": ServerCommand(
-        _list_circuits, examples=("penstock circuits", "penstock circuits --json")
+        listing(_CIRCUIT, lambda server, args: server.circuits.list()),
+        examples=("penstock circuits", "penstock circuits --json"),
     ),
     "circuits show": ServerCommand(
         lambda server, args, out: _show_circuit(server.circuits.get(args.hash), out),

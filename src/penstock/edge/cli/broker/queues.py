@@ -19,15 +19,20 @@ from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output, fields_of
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.record_flags import Form, RecordFlags
+from penstock.edge.cli.kit.view import View
 from penstock.settings.text import size_text
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
 _QUEUE = argument("QUEUE", "name of the queue")
-_COLUMNS = ("queue", "ready", "waiting", "leased", "dead", "done", "stopped")
 _FILTERS = RecordFlags(ListQueues, "prefix contains dead_letter_queue")
 _REDRIVE = RecordFlags(Redrive, "limit to")
+_FACTS = View(
+    "name is_paused held_by created_at oldest_ready_at",
+    held_by=lambda queue: queue.held_by or None,
+    oldest_ready_at=lambda queue: queue.oldest_ready_at or None,
+)
 BACKOFF_FORM = "fixed:10s, list:1s,10s,5m or exponential:1s,2,1h,0.2 (first, factor, max, jitter)"
 RATE_FORM = "LIMIT/TIME or LIMIT/TIME,BURST, as in 10/1s or 600/1m,50"
 
@@ -41,17 +46,10 @@ _EXPONENTIAL: dict[str, Callable[[str], float]] = {
 
 def show(queue: Queue, out: Output) -> None:
     """Show a queue with its counts, totals and settings."""
-    facts = [
-        ("name", queue.name),
-        ("paused", queue.is_paused),
-        ("held by", queue.held_by or None),
-        ("created", queue.created_at),
-        ("oldest ready", queue.oldest_ready_at or None),
-    ]
     settings = [(name, _setting(name, value)) for name, value in fields_of(queue.settings)]
     out.show(
         _document(queue),
-        facts,
+        _FACTS.lines(queue),
         fields_of(queue.counts),
         fields_of(queue.totals, "total "),
         settings,
@@ -78,14 +76,18 @@ def _list(server: Remote, args: Namespace, out: Output) -> None:
         for queue in queues:
             out.record(_document(queue))
     else:
-        out.table(_COLUMNS, map(_row, queues))
+        out.table(*_LISTED.table(queues))
 
 
-def _row(queue: Queue) -> tuple[object, ...]:
-    counts = queue.counts
-    now = (counts.ready, counts.waiting, counts.leased, counts.dead)
+def _stops(queue: Queue) -> str:
     stops = ("paused" if queue.is_paused else "", "held" if queue.held_by else "")
-    return queue.name, *now, queue.totals.done, " ".join(filter(None, stops))
+    return " ".join(filter(None, stops))
+
+
+_LISTED = View(
+    "name:queue counts.ready counts.waiting counts.leased counts.dead totals.done stopped",
+    stopped=_stops,
+)
 
 
 def _create(server: Remote, args: Namespace, out: Output) -> None:

@@ -12,9 +12,10 @@ import msgspec
 from penstock.api.recurring import NewRecurring, Preview, Recurring
 from penstock.domain.duration import duration_text
 from penstock.edge.cli.kit.bodies import body_of
-from penstock.edge.cli.kit.command import AppCommand, ServerCommand, argument
+from penstock.edge.cli.kit.command import AppCommand, ServerCommand, argument, listing
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
@@ -26,14 +27,7 @@ _OPTIONS = RecordFlags(
     "attributes:attribute catch_up overlap",
 )
 _PREVIEW = RecordFlags(Preview, "cron zone every_ms count")
-COLUMNS = ("name", "rhythm", "queue", "kind", "next", "last", "fired", "skipped", "paused")
-
-
 _NAME = argument("NAME", "name of the recurring work")
-
-
-def _list(app: Penstock, args: Namespace, out: Output) -> None:
-    out.records(app.recurring.list(), COLUMNS, _row)
 
 
 def _set(server: Remote, args: Namespace, out: Output) -> None:
@@ -65,26 +59,20 @@ def _local(instant: datetime, zone: str) -> str:
 
 
 def _show_one(one: Recurring, out: Output) -> None:
-    more = [
-        ("catch up", one.catch_up),
-        ("overlap", one.overlap),
-        ("body", one.body),
-        ("last message", one.last_id),
-        ("last error", one.last_error),
-        ("declared by", one.owner),
-    ]
-    out.show(one, [*zip(COLUMNS, _row(one), strict=True), *more])
+    out.show(one, (_RECURRING + _MORE).lines(one))
 
 
-def _row(one: Recurring) -> tuple[object, ...]:
-    rhythm = f"every {duration_text(one.every_ms)}" if one.every_ms else f"{one.cron} {one.zone}"
-    when = (one.next_at, one.last_at)
-    return one.name, rhythm, one.queue, one.kind, *when, one.fired, one.skipped, one.is_paused
+def _rhythm(one: Recurring) -> str:
+    return f"every {duration_text(one.every_ms)}" if one.every_ms else f"{one.cron} {one.zone}"
+
+
+_RECURRING = View("name rhythm queue kind next_at last_at fired skipped is_paused", rhythm=_rhythm)
+_MORE = View("catch_up overlap body last_id:last_message last_error owner:declared_by")
 
 
 COMMANDS = {
     "recurring": AppCommand(
-        _list,
+        listing(_RECURRING, lambda app, args: app.recurring.list()),
         examples=("penstock recurring", "penstock recurring --store sqlite:///jobs.db"),
     ),
     "recurring set": ServerCommand(

@@ -6,12 +6,13 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.api.messages import Draft
-from penstock.api.topics import ListTopics, Subscribe, Subscription, Topic
+from penstock.api.topics import ListTopics, Subscribe, Topic
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.bodies import body_of
-from penstock.edge.cli.kit.command import ServerCommand, argument, flag
-from penstock.edge.cli.kit.output import Output, Table
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag, listing, showing
+from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
@@ -19,41 +20,23 @@ if TYPE_CHECKING:
 _FILTERS = RecordFlags(ListTopics, "prefix limit")
 _SUBSCRIBE = RecordFlags(Subscribe, "kinds:kind dispatch")
 _PUBLISH = RecordFlags(Draft, "kind tags:tag group dedup_key")
-_SUBSCRIPTION = ("subscription", "queue", "kinds", "dispatch", "since")
-
-
+_LISTED = View("name:topic published unmatched created_at:since")
+_TOPIC_VIEW = View("name:topic created_at:since published unmatched")
+_SUBSCRIPTION = View(
+    "name:subscription queue kinds dispatch created_at:since", kinds=lambda s: s.kinds or "all"
+)
 _TOPIC = argument("TOPIC", "name of the topic")
 _NAME = argument("NAME", "name of the subscription")
 
 
-def _list(server: Remote, args: Namespace, out: Output) -> None:
-    page = server.topics.page(**_FILTERS.values(args))
-    columns = ("topic", "published", "unmatched", "since")
-    out.records(page.topics, columns, lambda t: (t.name, t.published, t.unmatched, t.created_at))
-
-
 def _show_topic(topic: Topic, out: Output) -> None:
-    facts = [
-        ("topic", topic.name),
-        ("since", topic.created_at),
-        ("published", topic.published),
-        ("unmatched", topic.unmatched),
-    ]
-    out.show(topic, facts, Table(_SUBSCRIPTION, [*map(_row, topic.subscriptions or ())]))
-
-
-def _row(s: Subscription) -> tuple[object, ...]:
-    return s.name, s.queue, s.kinds or "all", s.dispatch, s.created_at
+    subscriptions = _SUBSCRIPTION.table(topic.subscriptions or ())
+    out.show(topic, _TOPIC_VIEW.lines(topic), subscriptions)
 
 
 def _delete(server: Remote, args: Namespace, out: Output) -> None:
     server.topics.remove(args.topic, force=args.force)
     exits.note(f"topic {args.topic} is deleted")
-
-
-def _subscribe(server: Remote, args: Namespace, out: Output) -> None:
-    made = server.topics.subscribe(args.topic, args.name, **_SUBSCRIBE.values(args))
-    out.show(made, zip(_SUBSCRIPTION, _row(made), strict=True))
 
 
 def _unsubscribe(server: Remote, args: Namespace, out: Output) -> None:
@@ -71,7 +54,9 @@ def _publish(server: Remote, args: Namespace, out: Output) -> None:
 
 COMMANDS = {
     "topics": ServerCommand(
-        _list, _FILTERS.add, examples=("penstock topics", "penstock topics --json")
+        listing(_LISTED, lambda server, args: server.topics.page(**_FILTERS.values(args)).topics),
+        _FILTERS.add,
+        examples=("penstock topics", "penstock topics --json"),
     ),
     "topics show": ServerCommand(
         lambda server, args, out: _show_topic(server.topics.get(args.topic), out),
@@ -90,7 +75,12 @@ COMMANDS = {
         examples=("penstock topics delete orders --force",),
     ),
     "topics subscribe": ServerCommand(
-        _subscribe,
+        showing(
+            _SUBSCRIPTION,
+            lambda server, args: server.topics.subscribe(
+                args.topic, args.name, **_SUBSCRIBE.values(args)
+            ),
+        ),
         argument("TOPIC", "name of the topic; created if it does not exist"),
         argument("NAME", "name of the subscription; its queue is TOPIC.NAME"),
         _SUBSCRIBE.add,

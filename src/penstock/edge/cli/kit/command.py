@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
-from penstock.edge.cli.kit.flags import remote, server_flags
+from penstock.edge.cli.kit.flags import load_settings, remote, server_flags, store_flags
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
@@ -30,6 +31,21 @@ def flag(names: str, text: str, **options: Any) -> Part:
 
 def limit_flag(default: int) -> Part:
     return flag("--limit", "maximum number of results", type=int, default=default)
+
+
+def listing(view: View, find: Callable[[Any, Namespace], Iterable[object]]) -> Callable[..., None]:
+    """The function of a command that lists records; `find` takes the client and the arguments."""
+    return lambda client, args, out: out.records(find(client, args), view)
+
+
+def showing(view: View, get: Callable[[Any, Namespace], object]) -> Callable[..., None]:
+    """The function of a command that shows one record."""
+
+    def show(client: Any, args: Namespace, out: Output) -> None:
+        record = get(client, args)
+        out.show(record, view.lines(record))
+
+    return show
 
 
 class Command:
@@ -56,6 +72,17 @@ class Command:
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         return self._run(args, out)
+
+
+class StoreCommand(Command):
+    """Loads the settings: `run` takes them, the arguments and the output."""
+
+    def configure(self, parser: Parser) -> None:
+        super().configure(parser)
+        store_flags(parser)
+
+    def _call(self, args: Namespace, out: Output) -> int | None:
+        return self._run(load_settings(args).settings, args, out)
 
 
 class ServerCommand(Command):

@@ -41,8 +41,12 @@ def server_flags(parser: Parser) -> None:
 
 def setting_flag(name: str, key: str, *, value: str, text: str) -> Callable[[Parser], None]:
     """A flag that overrides a setting, which reads the environment variable itself."""
-    env = catalogue()[key].env
-    return lambda parser: parser.flag(name, text, value=value, env=env, reads_env=False)
+
+    def add(parser: Parser) -> None:
+        parser.flag(name, text, value=value, env=catalogue()[key].env, reads_env=False)
+        parser.setting_keys[name] = key
+
+    return add
 
 
 def store_flags(parser: Parser) -> None:
@@ -79,13 +83,13 @@ def remote(args: Namespace) -> Remote:
     return Remote(args.server, key=args.key, timeout=args.timeout / 1000)
 
 
-def load_settings(args: Namespace, **more: str) -> Loaded:
-    """Load the settings of a command with `store_flags`; `more` maps further flags to keys."""
+def load_settings(args: Namespace) -> Loaded:
+    """Load the settings of a command with `store_flags`."""
     flags: dict[str, Flag] = {}
-    for name, key in {"data": "data", "store": "store.url", **more}.items():
-        given = getattr(args, name)
+    for name, key in args.setting_keys.items():
+        given = getattr(args, name.removeprefix("--"))
         if given is not None:
-            flags[key] = Flag(f"--{name}", given)
+            flags[key] = Flag(name, given)
     flags.update((key, Flag("--set", value)) for key, value in args.set)
     return load(config=args.config, flags=flags, other_env=_other_env())
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import msgspec
 
-T = TypeVar("T")
+from penstock.edge.cli.kit.view import Table, View
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-class Table(NamedTuple):
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
 
 
 class Output:
@@ -49,15 +44,13 @@ class Output:
         else:
             self.line(text)
 
-    def records(
-        self, records: Iterable[T], columns: Sequence[str], row: Callable[[T], Sequence[object]]
-    ) -> None:
+    def records(self, records: Iterable[object], view: View) -> None:
         """Print a document per record for programs, or a table for people."""
         if self.json:
             for record in records:
                 self.record(record)
         else:
-            self.table(columns, map(row, records))
+            self.table(*view.table(records))
 
     def line(self, text: str = "") -> None:
         """Print a line for people, without control characters that could reach their terminal."""
@@ -70,15 +63,15 @@ class Output:
         else:
             print(text, end="", flush=True)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def table(self, columns: Iterable[str], rows: Iterable[tuple[object, ...]]) -> None:
         """Print a table; numbers are right-aligned, and in a pipe nothing is cut or wrapped."""
         from rich import box
+        from rich import table as rich_tables
         from rich.console import Console
-        from rich.table import Table
         from rich.text import Text
 
-        listed = [tuple(row) for row in rows]
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        listed = list(rows)
+        table = rich_tables.Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for place, column in enumerate(columns):
             is_number = bool(listed) and all(isinstance(row[place], int) for row in listed)
             table.add_column(column, justify="right" if is_number else "left", overflow="fold")

@@ -49,6 +49,7 @@ class Parser(argparse.ArgumentParser):
         self._usage: list[str] = []
         self._list_defaults: dict[str, list[object]] = {}
         self.env_names: list[str] = []
+        self.setting_keys: dict[str, str] = {}  # of settings, by the flags that override them
         self.summary = ""
         self.more = ""
         self.alias = ""
@@ -107,6 +108,7 @@ class Parser(argparse.ArgumentParser):
         args = self.parse_args(words)
         for name, value in self._list_defaults.items():
             setattr(args, name, getattr(args, name) or value)
+        args.setting_keys = self.setting_keys
         return args
 
     def error(self, message: str) -> NoReturn:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Command, flag
-from penstock.edge.cli.kit.flags import load_settings, setting_flag, store_flags
-from penstock.edge.cli.kit.output import Output, Table
+from penstock.edge.cli.kit.command import StoreCommand, flag
+from penstock.edge.cli.kit.flags import setting_flag
+from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
+from penstock.edge.cli.kit.view import View
 from penstock.settings import Settings
 
-COLUMNS = ("table", "rows", "behind", "written")
-
-
+_TABLES = View("table rows behind written_at")
 lake_flag = setting_flag(
     "--lake",
     "archive.folder",
@@ -22,33 +21,29 @@ lake_flag = setting_flag(
 )
 
 
-def settings_of(args: Namespace) -> Settings:
-    return load_settings(args, lake="archive.folder").settings
-
-
-def _run(args: Namespace, out: Output) -> None:
+def _run(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.wiring import archive_commands
 
     with progress("Archiving") as advance:
-        archived = archive_commands.run(settings_of(args), anew=args.anew, progress=advance)
+        archived = archive_commands.run(settings, anew=args.anew, progress=advance)
     written = ", ".join(f"{count} {table}" for table, count in archived.rows.items())
     out.result(archived, f"{written} in {archived.files} files")
     if not archived.is_final:
         exits.note("newer history waits for long-running transactions: run the command again later")
 
 
-def _snapshot(args: Namespace, out: Output) -> None:
+def _snapshot(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.wiring import archive_commands
 
     with progress("Taking a snapshot") as advance:
-        taken = archive_commands.snapshot(settings_of(args), progress=advance)
+        taken = archive_commands.snapshot(settings, progress=advance)
     out.result(taken, f"snapshot {taken.snapshot_no}: {taken.messages} messages")
 
 
-def _status(args: Namespace, out: Output) -> None:
+def _status(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.wiring import archive_commands
 
-    status = archive_commands.status(settings_of(args))
+    status = archive_commands.status(settings)
     latest = status.latest
     facts = [
         ("lake", status.lake if status.is_made else f"none in {status.lake}"),
@@ -56,25 +51,22 @@ def _status(args: Namespace, out: Output) -> None:
         ("latest", None if latest is None else latest.taken_at),
         ("messages in it", None if latest is None else latest.messages),
     ]
-    rows = [(t.table, t.rows, t.behind, t.written_at) for t in status.tables]
-    out.show(status, facts, Table(COLUMNS, rows))
+    out.show(status, facts, _TABLES.table(status.tables))
 
 
-_STATUS = Command(
+_STATUS = StoreCommand(
     _status,
     lake_flag,
-    store_flags,
     more="`behind` is about how many rows a run would write.",
     examples=("penstock archive status --data ./data", "penstock archive status --json"),
 )
 COMMANDS = {
     "archive": _STATUS,
     "archive status": _STATUS,
-    "archive run": Command(
+    "archive run": StoreCommand(
         _run,
         flag("--anew", "start a new lake with all history that the store still has"),
         lake_flag,
-        store_flags,
         more="Writes history, attempts, facts and minute counters to Parquet files. Each row is "
         "written exactly once, however often the command runs, with or without a server, and even "
         "if it is killed. A server with archive.enabled does the same by itself.",
@@ -83,10 +75,9 @@ COMMANDS = {
             "penstock archive run --store postgresql://localhost/penstock --lake /lake",
         ),
     ),
-    "archive snapshot": Command(
+    "archive snapshot": StoreCommand(
         _snapshot,
         lake_flag,
-        store_flags,
         more="The snapshot shows one instant; the server keeps working while it is taken.",
         examples=("penstock archive snapshot --data ./data",),
     ),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from penstock.domain.access.api_key import ApiKey, Role
 from penstock.domain.errors import NotFound
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Command, argument, flag
-from penstock.edge.cli.kit.flags import load_settings, store_flags
+from penstock.edge.cli.kit.command import StoreCommand, argument, flag
 from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.view import View
+from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.services.access import KeyService
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 _ID = argument("ID", "id of the key, from the list")
 
 
-def _create(args: Namespace, out: Output) -> None:
+def _create(settings: Settings, args: Namespace, out: Output) -> None:
     roles = tuple(dict.fromkeys(Role(role) for role in args.role))
-    with _keys(args) as keys:
+    with _keys(settings) as keys:
         made = keys.create(args.name, roles=roles, queues=tuple(args.queues) or ("*",)).result()
         signing = keys.signing_secret(made.key)
     record = {**_facts(made.key), "secret": made.secret, **_aws(made.key.key_id, signing)}
@@ -32,15 +33,14 @@ def _create(args: Namespace, out: Output) -> None:
         exits.note("this secret is not shown again; clients send it as a bearer token")
 
 
-def _list(args: Namespace, out: Output) -> None:
-    with _keys(args) as keys:
+def _list(settings: Settings, args: Namespace, out: Output) -> None:
+    with _keys(settings) as keys:
         found = [_facts(key) for key in keys.all().result()]
-    columns = ("id", "name", "roles", "queues", "created", "revoked")
-    out.records(found, columns, lambda facts: tuple(facts.values()))
+    out.records(found, View("id name roles queues created_at revoked_at"))
 
 
-def _show_aws(args: Namespace, out: Output) -> None:
-    with _keys(args) as keys:
+def _show_aws(settings: Settings, args: Namespace, out: Output) -> None:
+    with _keys(settings) as keys:
         in_use = {key.key_id: key for key in keys.all().result() if key.revoked_at is None}
         if args.id not in in_use:
             raise NotFound(f"key {args.id!r} does not exist or is revoked")
@@ -54,21 +54,18 @@ def _aws(key_id: str, secret: str) -> dict[str, object]:
     return {"aws_access_key_id": key_id, "aws_secret_access_key": secret}
 
 
-def _revoke(args: Namespace, out: Output) -> None:
-    with _keys(args) as keys:
+def _revoke(settings: Settings, args: Namespace, out: Output) -> None:
+    with _keys(settings) as keys:
         keys.revoke(args.id).result()
     out.result({"revoked": args.id}, f"{args.id} is revoked; servers reject it within a second")
 
 
 @contextmanager
-def _keys(args: Namespace) -> Iterator[KeyService]:
+def _keys(settings: Settings) -> Iterator[KeyService]:
     from penstock.wiring.broker import open_broker
 
-    broker = open_broker(load_settings(args).settings)
-    try:
+    with closing(open_broker(settings)) as broker:
         yield broker.keys
-    finally:
-        broker.close()
 
 
 def _facts(key: ApiKey) -> dict[str, object]:
@@ -83,8 +80,8 @@ def _facts(key: ApiKey) -> dict[str, object]:
 
 
 COMMANDS = {
-    "keys": Command(_list, store_flags, more="Includes revoked keys.", examples=("penstock keys",)),
-    "keys create": Command(
+    "keys": StoreCommand(_list, more="Includes revoked keys.", examples=("penstock keys",)),
+    "keys create": StoreCommand(
         _create,
         flag("--name", "name of the key's owner", value="NAME", required=True),
         flag(
@@ -102,7 +99,6 @@ COMMANDS = {
             action="append",
             default=[],
         ),
-        store_flags,
         more="Opens the store itself and does not need a server. Once a key exists, servers reject "
         "requests without one. Only a hash of the secret is stored.",
         examples=(
@@ -110,15 +106,12 @@ COMMANDS = {
             "penstock keys create --name ops --role operate --role read",
         ),
     ),
-    "keys aws": Command(
+    "keys aws": StoreCommand(
         _show_aws,
         _ID,
-        store_flags,
         more="AWS's SDKs and tools sign SQS requests with these credentials; the lines can be put "
         "into the environment as they are.",
         examples=("penstock keys aws 5d0c3a91fe",),
     ),
-    "keys revoke": Command(
-        _revoke, _ID, store_flags, examples=("penstock keys revoke 5d0c3a91fe",)
-    ),
+    "keys revoke": StoreCommand(_revoke, _ID, examples=("penstock keys revoke 5d0c3a91fe",)),
 }

@@ -6,18 +6,16 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
-from penstock.edge.cli.kit.command import Command
-from penstock.edge.cli.kit.flags import load_settings, setting_flag, store_flags
+from penstock.edge.cli.kit.command import StoreCommand
+from penstock.edge.cli.kit.flags import setting_flag
 from penstock.edge.cli.kit.output import Output
+from penstock.settings import Settings
 
 
-def _run(args: Namespace, out: Output) -> int:
+def _run(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.edge.ready import fronts_of, print_ready
     from penstock.supervision.logs import set_up_logs
 
-    settings = load_settings(
-        args, host="server.host", port="server.port", processes="server.processes"
-    ).settings
     for file in (settings.server.tls_cert, settings.server.tls_key):
         if file is not None:
             # The ssl module's error for a missing file does not name it.
@@ -35,7 +33,7 @@ def _run(args: Namespace, out: Output) -> int:
 
 
 COMMANDS = {
-    "serve": Command(
+    "serve": StoreCommand(
         _run,
         setting_flag(
             "--host",
@@ -56,7 +54,6 @@ COMMANDS = {
             text="processes that serve HTTP, beside a writer process; 0: by the number of cores; "
             "default 1: one process does everything",
         ),
-        store_flags,
         more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "
         "one line when it is ready, and runs until SIGINT (Ctrl-C) or SIGTERM.",
         examples=(

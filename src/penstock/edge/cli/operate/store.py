@@ -5,25 +5,23 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from penstock.edge.cli.kit.command import Command, argument, flag
-from penstock.edge.cli.kit.flags import load_settings, store_flags
+from penstock.edge.cli.kit.command import StoreCommand, argument, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
+from penstock.settings import Settings
 
 MIB = 1024 * 1024
 
 
-def _backup(args: Namespace, out: Output) -> None:
+def _backup(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.wiring.maintenance import backup
 
-    settings = load_settings(args).settings
     with progress("Copying") as advance:
         copied = backup(settings, Path(args.target), replace=args.force, progress=advance)
     out.result(copied, f"{copied.path} ({copied.size / MIB:.1f} MiB, checked)")
 
 
-def _migrate(args: Namespace, out: Output) -> None:
-    settings = load_settings(args).settings
+def _migrate(settings: Settings, args: Namespace, out: Output) -> None:
     if args.sql:
         from penstock.wiring.maintenance import pending_sql
 
@@ -36,21 +34,19 @@ def _migrate(args: Namespace, out: Output) -> None:
     return out.result({"applied": applied}, text)
 
 
-def _promote(args: Namespace, out: Output) -> None:
+def _promote(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.wiring.maintenance import promote
 
-    settings = load_settings(args).settings
     with progress("Moving") as advance:
         moved = promote(settings, args.to, progress=advance)
     out.result({"promoted": moved}, "the store is now in PostgreSQL; start the server with --store")
 
 
 COMMANDS = {
-    "backup": Command(
+    "backup": StoreCommand(
         _backup,
         argument("TARGET", "the file to write, or a folder to write it to"),
         flag("--force", "replace the file if it exists"),
-        store_flags,
         more="The copy shows one instant; it is checked and synced before it gets its name. To "
         "restore it, stop the server, remove penstock.db-wal and penstock.db-shm from the data "
         "folder, and replace penstock.db with the copy.",
@@ -59,10 +55,9 @@ COMMANDS = {
             "penstock backup yesterday.db --force",
         ),
     ),
-    "migrate": Command(
+    "migrate": StoreCommand(
         _migrate,
         flag("--sql", "print the SQL instead of running it"),
-        store_flags,
         more="A server migrates a SQLite store when it starts. A PostgreSQL store, which other "
         "nodes may be using, is migrated only by this command.",
         examples=(
@@ -70,10 +65,9 @@ COMMANDS = {
             "penstock migrate --sql --store postgresql://penstock@db/penstock | less",
         ),
     ),
-    "promote": Command(
+    "promote": StoreCommand(
         _promote,
         flag("--to", "the PostgreSQL database, which must be empty", value="URL", required=True),
-        store_flags,
         more="Stop the server first; afterwards start it with --store.",
         examples=("penstock promote --data ./data --to postgresql://penstock@db/penstock",),
     ),

@@ -8,28 +8,20 @@ from typing import TYPE_CHECKING
 
 from penstock.domain.datetimes import instant_of
 from penstock.domain.lake.layout import dt_of
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY
 from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import instant
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.pipeline.shared import (
-    RUN_COLUMNS,
-    day,
-    job_settings,
-    note_job,
-    run_row,
-    session,
-    session_flags,
-)
-from penstock.settings.pipeline import PipelineSection
+from penstock.edge.cli.pipeline.shared import RUN, day, runner_of, session, session_flags
 
 if TYPE_CHECKING:
     from penstock.pipeline.runs import JobRun
 
 FOLDER = "penstock-demo"
 # Storage and a price, so that the capacity table is not empty.
-_EXAMPLE = PipelineSection(cost_per_gib="0.09", storage_bytes=1024**3)
+_EXAMPLE = PipelineSettings(cost_per_gib="0.09", storage_bytes=1024**3)
 
 
 def _count(text: str) -> int:
@@ -65,25 +57,16 @@ def _run(args: Namespace, out: Output) -> None:
         counts = ", ".join(f"{count} {table}" for table, count in rows.items())
         out.line(f"{folder}: {counts}")
         if runs:
-            out.table(RUN_COLUMNS, map(run_row, runs))
+            out.table(*RUN.table(runs))
 
 
 def _compute(args: Namespace, folder: Path) -> list[JobRun]:
-    from penstock.pipeline.gates import GATES
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.registry import jobs
-    from penstock.pipeline.runner import DaySpan, JobRunner
-    from penstock.pipeline.session import now_ms
+    from penstock.pipeline.runner import DaySpan
 
     with session(args) as spark:
-        runner = JobRunner(
-            SparkLake(spark, str(folder)),
-            job_settings(_EXAMPLE),
-            clock=lambda: now_ms(spark),
-            gates=GATES,
-            on_job=note_job,
-        )
-        return runner.run(jobs(), DaySpan())
+        return runner_of(SparkLake(spark, str(folder)), _EXAMPLE).run(jobs(), DaySpan())
 
 
 COMMANDS = {

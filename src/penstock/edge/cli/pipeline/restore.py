@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
@@ -16,13 +16,14 @@ from penstock.domain.limits import DAY
 from penstock.domain.message.draft import Draft
 from penstock.domain.queue.rate import MAX_LIMIT
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Command, Part, argument, flag
-from penstock.edge.cli.kit.flags import DEFAULT_SERVER, instant
+from penstock.edge.cli.kit.command import Part, argument, flag
+from penstock.edge.cli.kit.flags import DEFAULT_SERVER, instant, number
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.throttle import Throttle
-from penstock.edge.cli.operate.archive import settings_of
-from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, session
+from penstock.edge.cli.kit.view import View
+from penstock.edge.cli.pipeline.shared import SparkCommand, open_lake
+from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from penstock.services.lake import Restored
 
 T = TypeVar("T")
-COLUMNS = ("queue", "state", "messages", "without body")
+_COUNTS = View("queue state messages without_body")
 WINDOW_MS = 30 * DAY  # time in which a resend of the same name sends nothing twice
 _MAX_REFUSALS = 5  # how many are shown with their reasons
 
@@ -50,19 +51,22 @@ def _flags(what: str) -> list[Part]:
     return [
         *only,
         flag("--dry-run", f"only count the messages that would be {what}"),
-        flag("--rate", "messages per second at most; default: no limit", value="N", type=_rate),
-        lake_flags,
+        flag(
+            "--rate",
+            "messages per second at most; default: no limit",
+            value="N",
+            type=number(1, MAX_LIMIT),
+        ),
     ]
 
 
-def _restore(args: Namespace, out: Output) -> int:
+def _restore(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.pipeline import restore
     from penstock.services.lake import RestoreService
     from penstock.wiring.broker import open_broker
 
-    settings, at = settings_of(args), instant_of(args.at)
-    with session(args) as spark:
-        lake = lake_of(args, settings, spark)
+    at = instant_of(args.at)
+    with open_lake(args, settings) as lake:
         tables = restore.tables_of(lake)
         bounds = restore.bounds_of(tables["snapshots"], at=at)
         if bounds.next_no is None:
@@ -97,13 +101,12 @@ def _put(restoring: Any, rows: DataFrame, total: int, throttle: Throttle) -> Res
     return done
 
 
-def _resend(args: Namespace, out: Output) -> int:
+def _resend(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.client.app import Penstock
     from penstock.pipeline import restore
 
-    settings = settings_of(args)
-    with session(args) as spark:
-        tables = restore.tables_of(lake_of(args, settings, spark))
+    with open_lake(args, settings) as lake:
+        tables = restore.tables_of(lake)
         rows = restore.ended_messages(
             tables,
             from_at=instant_of(getattr(args, "from")),
@@ -172,7 +175,7 @@ def _show_counts(rows: DataFrame, out: Output) -> int:
     from penstock.pipeline import restore
 
     counts = [row.asDict() for row in restore.counts(rows).collect()]
-    out.records(counts, COLUMNS, lambda row: tuple(row.values()))
+    out.records(counts, _COUNTS)
     return sum(row["messages"] for row in counts)
 
 
@@ -210,14 +213,8 @@ def _steady() -> Any:
     return steady_clock()
 
 
-def _rate(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_LIMIT:
-        raise ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_LIMIT}")
-    return int(text)
-
-
 COMMANDS = {
-    "pipeline restore": Command(
+    "pipeline restore": SparkCommand(
         _restore,
         flag("--at", "the instant to restore, in ISO 8601", type=instant, required=True),
         flag(
@@ -239,7 +236,7 @@ COMMANDS = {
             "--queue mail --rate 500",
         ),
     ),
-    "pipeline resend": Command(
+    "pipeline resend": SparkCommand(
         _resend,
         argument("NAME", "name of this resend; the same name sends nothing twice"),
         flag(

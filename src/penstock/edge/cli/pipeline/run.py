@@ -6,52 +6,40 @@ import os
 from argparse import Namespace
 from pathlib import Path
 from shutil import which
+from typing import TYPE_CHECKING
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.operate.archive import settings_of
-from penstock.edge.cli.pipeline.shared import (
-    RUN_COLUMNS,
-    day,
-    job_settings,
-    lake_flags,
-    lake_of,
-    note_job,
-    run_row,
-    session,
-)
+from penstock.edge.cli.kit.view import View
+from penstock.edge.cli.pipeline.shared import RUN, SparkCommand, day, open_lake, runner_of
+from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.pipeline.runner import DaySpan
+
+_STATUS = View("job days last_day computed_at:computed_at rows to_compute refused")
+_FROM = flag("--from", "first day, such as 2030-01-31", type=day)
+_TO = flag("--to", "last day, inclusive", type=day)
 
 
-def _run(args: Namespace, out: Output) -> int:
-    from penstock.pipeline.session import check_installed
+def _span(args: Namespace) -> DaySpan:
+    from penstock.pipeline.runner import DaySpan
 
-    check_installed()
-    from penstock.pipeline.gates import GATES
+    return DaySpan(getattr(args, "from") or DaySpan().from_dt, args.to or DaySpan().to_dt)
+
+
+def _run(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.pipeline.registry import jobs
-    from penstock.pipeline.runner import DaySpan, JobRunner
-    from penstock.pipeline.session import now_ms
 
-    settings = settings_of(args)
     wanted = jobs(args.job)
-    first, last = getattr(args, "from"), args.to
-    span = DaySpan(first or DaySpan().from_dt, last or DaySpan().to_dt)
-    with session(args) as spark:
-        runner = JobRunner(
-            lake_of(args, settings, spark),
-            job_settings(settings.pipeline),
-            clock=lambda: now_ms(spark),
-            gates=GATES,
-            on_job=note_job,
-        )
-        runs = runner.run(wanted, span, is_forced=args.force)
-    if out.json:
-        for run in runs:
-            out.record(run)
-    elif runs:
-        out.table(RUN_COLUMNS, map(run_row, runs))
+    with open_lake(args, settings) as lake:
+        runner = runner_of(lake, settings.pipeline)
+        runs = runner.run(wanted, _span(args), is_forced=args.force)
+    if out.json or runs:
+        out.records(runs, RUN)
     else:
         out.line("nothing to compute: no day has changed")
     refused = [run for run in runs if run.status == "refused"]
@@ -79,21 +67,14 @@ def _list(args: Namespace, out: Output) -> None:
         out.table(("job", "tables", "what it computes"), rows)
 
 
-def _status(args: Namespace, out: Output) -> None:
-    from penstock.pipeline.session import check_installed
-
-    check_installed()
-    from penstock.pipeline.gates import GATES
+def _status(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.registry import jobs
-    from penstock.pipeline.runner import DaySpan, JobRunner
+    from penstock.pipeline.runner import DaySpan
     from penstock.pipeline.runs import RunLog
 
-    settings = settings_of(args)
-    with session(args) as spark:
-        lake = lake_of(args, settings, spark)
-        runner = JobRunner(lake, job_settings(settings.pipeline), clock=lambda: 0, gates=GATES)
-        stale = runner.stale(jobs(), DaySpan())
-        last = RunLog(spark, lake).last()
+    with open_lake(args, settings) as lake:
+        stale = runner_of(lake, settings.pipeline).stale(jobs(), DaySpan())
+        last = RunLog(lake.spark, lake).last()
     found = []
     for name, days in stale.items():
         runs = [run for (job, _), run in last.items() if job == name]
@@ -108,24 +89,17 @@ def _status(args: Namespace, out: Output) -> None:
                 "refused": sorted(run.dt for run in runs if run.status == "refused"),
             }
         )
-    columns = [name.replace("_", " ") for name in found[0]]
-    out.records(found, columns, lambda one: tuple(one.values()))
+    out.records(found, _STATUS)
 
 
 FILE = "penstock-report.html"
 
 
-def _report(args: Namespace, out: Output) -> None:
-    from penstock.pipeline.session import check_installed
-
-    check_installed()
+def _report(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.report.contents import report
-    from penstock.pipeline.runner import DaySpan
 
-    settings = settings_of(args)
-    span = DaySpan(getattr(args, "from") or DaySpan().from_dt, args.to or DaySpan().to_dt)
-    with session(args) as spark:
-        page = report(lake_of(args, settings, spark), span)
+    with open_lake(args, settings) as lake:
+        page = report(lake, _span(args))
     path = Path(args.file).absolute()
     path.write_text(page, encoding="utf-8")
     out.result({"file": str(path), "bytes": len(page.encode())}, str(path))
@@ -147,13 +121,12 @@ def _on_path() -> str:
 
 COMMANDS = {
     "pipeline": Command(_list, examples=("penstock pipeline",)),
-    "pipeline run": Command(
+    "pipeline run": SparkCommand(
         _run,
         argument("JOB", "jobs to run, with the jobs they depend on; default: all", nargs="*"),
-        flag("--from", "first day, such as 2030-01-31", type=day),
-        flag("--to", "last day, inclusive", type=day),
+        _FROM,
+        _TO,
         flag("--force", "also compute days that have not changed"),
-        lake_flags,
         more="A day is computed again when its files have changed: by late rows, or by a new run "
         "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "
         "simply be repeated. Exits with code 1 if a check rejected a day.",
@@ -164,18 +137,16 @@ COMMANDS = {
             "penstock pipeline run --lake /srv/lake --master sc://host:15002",
         ),
     ),
-    "pipeline status": Command(
+    "pipeline status": SparkCommand(
         _status,
-        lake_flags,
         more="Pending days include those that change when a job they depend on runs.",
         examples=("penstock pipeline status --data ./data",),
     ),
-    "pipeline report": Command(
+    "pipeline report": SparkCommand(
         _report,
         argument("FILE", f"the file to write; default ./{FILE}", nargs="?", default=FILE),
-        flag("--from", "first day, such as 2030-01-31", type=day),
-        flag("--to", "last day, inclusive", type=day),
-        lake_flags,
+        _FROM,
+        _TO,
         more="Writes one self-contained HTML file with latency, backlog, targets, circuits, "
         "replays and capacity. It shows what the jobs have computed: run them first.",
         examples=(

@@ -3,41 +3,55 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.flags import pair, store_flags
+from penstock.edge.cli.kit.command import Part, StoreCommand, flag
+from penstock.edge.cli.kit.flags import pair
+from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
+from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import lake_flag
 from penstock.settings import Settings
-from penstock.settings.pipeline import PipelineSection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.runs import JobRun
-    from penstock.pipeline.settings import PipelineSettings
+    from penstock.pipeline.runner import JobRunner
 
-RUN_COLUMNS = ("job", "day", "status", "rows in", "rows out", "note")
+_DERIVED = flag(
+    "--derived",
+    "folder of the computed tables; default: derived in the lake",
+    value="FOLDER",
+    env="PENSTOCK_PIPELINE_DERIVED",
+)
+RUN = View(
+    "job dt:day status rows_in rows_out note",
+    status=lambda run: str(run.status),
+    rows_in=lambda run: sum(run.rows_in.values()),
+    rows_out=lambda run: sum(run.rows_out.values()),
+)
 
 
-def lake_flags(parser: Parser) -> None:
-    lake_flag(parser)
-    parser.flag(
-        "--derived",
-        "folder of the computed tables; default: derived in the lake",
-        value="FOLDER",
-        env="PENSTOCK_PIPELINE_DERIVED",
-    )
-    session_flags(parser)
-    store_flags(parser)
+class SparkCommand(StoreCommand):
+    """Needs Spark and a lake."""
+
+    def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
+        super().__init__(run, *parts, lake_flag, _DERIVED, session_flags, **help_texts)
+
+    def _call(self, args: Namespace, out: Output) -> int | None:
+        from penstock.pipeline.session import check_installed
+
+        check_installed()
+        return super()._call(args, out)
 
 
 def session_flags(parser: Parser) -> None:
@@ -82,40 +96,31 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def lake_of(
-    args: Namespace, settings: Settings, spark: SparkSession, *, may_be_empty: bool = False
-) -> SparkLake:
+@contextmanager
+def open_lake(
+    args: Namespace, settings: Settings, *, may_be_empty: bool = False
+) -> Iterator[SparkLake]:
+    """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
     # A URL such as s3a://… must not be made an absolute path.
     folder = settings.archive.folder or str(settings.lake_folder.absolute())
-    lake = SparkLake(spark, folder, tables_folder=args.derived)
-    if not may_be_empty and lake.is_empty():
-        raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
-    return lake
+    with session(args) as spark:
+        lake = SparkLake(spark, folder, tables_folder=args.derived)
+        if not may_be_empty and lake.is_empty():
+            raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
+        yield lake
 
 
-def job_settings(pipeline: PipelineSection) -> PipelineSettings:
-    from penstock.domain.lake.slo_targets import read_targets
-    from penstock.pipeline.settings import PipelineSettings
+def runner_of(lake: SparkLake, settings: PipelineSettings) -> JobRunner:
+    from penstock.pipeline.gates import GATES
+    from penstock.pipeline.runner import JobRunner
+    from penstock.pipeline.session import now_ms
 
-    same = set(PipelineSettings.__struct_fields__) & set(PipelineSection.__struct_fields__)
-    values = {name: getattr(pipeline, name) for name in same}
-    return PipelineSettings(
-        **values
-        | {
-            "targets": read_targets(pipeline.targets),
-            "cost_per_gib": float(pipeline.cost_per_gib),
-        }
-    )
+    return JobRunner(lake, settings, clock=lambda: now_ms(lake.spark), gates=GATES, on_job=note_job)
 
 
 def note_job(job: PipelineJob, days: int) -> None:
     """Report on stderr which job runs."""
     if days:
         exits.note(f"{job.name}: {days} {'day' if days == 1 else 'days'}")
-
-
-def run_row(run: JobRun) -> tuple[object, ...]:
-    rows_in, rows_out = sum(run.rows_in.values()), sum(run.rows_out.values())
-    return run.job, run.dt, str(run.status), rows_in, rows_out, run.note

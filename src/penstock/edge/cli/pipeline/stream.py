@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.edge.cli.kit.command import Command, flag
+from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.operate.archive import settings_of
-from penstock.edge.cli.pipeline.shared import lake_flags, lake_of, session
+from penstock.edge.cli.pipeline.shared import SparkCommand, open_lake
+from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,16 +22,11 @@ MAX_FILES = 200  # limit per batch
 _POLL_S = 1
 
 
-def _run(args: Namespace, out: Output) -> None:
-    from penstock.pipeline.session import check_installed
-
-    check_installed()
+def _run(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.streaming import start
 
-    settings = settings_of(args)
-    with session(args) as spark:
-        lake = lake_of(args, settings, spark, may_be_empty=args.live)
-        tables = _live(spark, settings.store_url) if args.live else _archived(spark, lake)
+    with open_lake(args, settings, may_be_empty=args.live) as lake:
+        tables = _live(lake.spark, settings.store_url) if args.live else _archived(lake)
         query = start(
             lake,
             *tables,
@@ -44,10 +39,10 @@ def _run(args: Namespace, out: Output) -> None:
             query.stop()
 
 
-def _archived(spark: SparkSession, lake: SparkLake) -> list[DataFrame]:
+def _archived(lake: SparkLake) -> list[DataFrame]:
     from penstock.pipeline.streaming import TABLES, lake_stream
 
-    return [lake_stream(spark, lake.folder, table, most_files=MAX_FILES) for table in TABLES]
+    return [lake_stream(lake.spark, lake.folder, table, most_files=MAX_FILES) for table in TABLES]
 
 
 def _live(spark: SparkSession, url: str) -> list[DataFrame]:
@@ -73,12 +68,11 @@ def _report_batches(query: StreamingQuery, out: Output) -> None:
 
 
 COMMANDS = {
-    "pipeline stream": Command(
+    "pipeline stream": SparkCommand(
         _run,
         flag("--every", "interval between batches", value="TIME", type=duration, default=30_000),
         flag("--once", "process the available data and exit"),
         flag("--live", "read the store instead of the lake; nothing needs to be archived"),
-        lake_flags,
         more="Runs until it is stopped, and adds new data of the lake to the table rollups. It can "
         "be killed at any time: started again, it continues where it stopped and counts nothing "
         "twice.",

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.api.messages import Acted, Message
 from penstock.domain.message.lifecycle import State
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_on_each, check_due
-from penstock.edge.cli.kit.command import AppCommand, Part, argument, flag, limit_flag
+from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
+from penstock.edge.cli.kit.command import AppCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output, fields_of
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.app import Penstock
-
-_COLUMNS = ("id", "kind", "queue", "state", "attempts", "sent", "due", "worker", "error")
-
 
 _ID = argument("ID", "id of the job")
 
@@ -34,20 +32,22 @@ def _list(app: Penstock, args: Namespace, out: Output) -> None:
     )
     if out.json:
         return out.record(page)
-    out.table(_COLUMNS, map(_row, page))
+    out.table(*_JOB.table(page))
     if page.next is not None:
         out.line(f"more jobs match: --cursor {page.next!r}")
     return None
 
 
-def _row(job: Message) -> tuple[object, ...]:
-    due = job.leased_until or job.due_at
+def _error(job: Message) -> str:
     lines = (job.last_error or job.reason or "").splitlines()
-    error = lines[0] if lines else ""
-    return (
-        *(job.id, job.kind, job.queue, job.state, job.attempts),
-        *(job.sent_at, due, job.leased_by, error),
-    )
+    return lines[0] if lines else ""
+
+
+_JOB = View(
+    "id kind queue state attempts sent_at due leased_by:worker error",
+    due=lambda job: job.leased_until or job.due_at,
+    error=_error,
+)
 
 
 def _show(app: Penstock, args: Namespace, out: Output) -> None:
@@ -60,16 +60,6 @@ def _count(app: Penstock, args: Namespace, out: Output) -> None:
     states = [(name, getattr(counts, name)) for name in ("waiting", "ready", "leased", "dead")]
     totals = [(f"{name} in total", value) for name, value in fields_of(counts.totals)]
     out.show(counts, states + totals)
-
-
-def _act_command(
-    act: Callable[[Penstock, str, Namespace], Acted], example: str, *flags: Part, more: str = ""
-) -> AppCommand:
-    def run(app: Penstock, args: Namespace, out: Output) -> int:
-        return act_on_each(args.id, lambda one: act(app, one, args), out)
-
-    ids = argument("ID", "ids of the jobs", nargs="+")
-    return AppCommand(run, ids, *flags, more=more, examples=(example,))
 
 
 def _cancel(app: Penstock, job_id: str, args: Namespace) -> Acted:
@@ -120,6 +110,8 @@ _LIST = AppCommand(
         "penstock jobs list --queue mail --state dead --server http://broker:7654",
     ),
 )
+
+_act_command = partial(act_command, AppCommand, "jobs")
 
 COMMANDS = {
     "jobs": _LIST,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from penstock.api.scaling import Decided, Fleet
 from penstock.domain.scaling.recommendation import QueueLoad
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Command, ServerCommand, argument, flag
-from penstock.edge.cli.kit.flags import duration, load_settings, number, setting_flag, store_flags
-from penstock.edge.cli.kit.output import Output, Table
+from penstock.edge.cli.kit.command import ServerCommand, StoreCommand, argument, flag
+from penstock.edge.cli.kit.flags import duration, number, setting_flag
+from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.stop_signal import StopSignal
+from penstock.edge.cli.kit.view import View
+from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
     from penstock.domain.scaling.fleet_status import FleetStatus
     from penstock.wiring.autoscaling import Autoscaling
-
-COLUMNS = ("fleet", "queue", "ready", "workers", "wanted", "why", "last change", "trouble")
-DECISIONS = ("at", "change", "wanted", "why", "analyser", "done")
 
 
 def _scaling(server: Remote, args: Namespace, out: Output) -> None:
@@ -30,8 +30,8 @@ def _scaling(server: Remote, args: Namespace, out: Output) -> None:
     decisions = server.scaling.decisions(args.fleet, limit=args.limit)
     out.show(
         fleet,
-        [*zip(COLUMNS, _row(fleet), strict=True), *_more(fleet)],
-        Table(DECISIONS, [*map(_decision_row, decisions)]),
+        [*(_FLEET + _ORIGIN).lines(fleet), *_more(fleet)],
+        _DECISION.table(decisions),
     )
     if out.json:
         for decided in decisions:
@@ -40,16 +40,21 @@ def _scaling(server: Remote, args: Namespace, out: Output) -> None:
 
 
 def _list(fleets: Sequence[Fleet], out: Output) -> None:
-    out.records(fleets, COLUMNS, _row)
+    out.records(fleets, _FLEET)
     if not fleets and not out.json:
         exits.note("no autoscaler has run yet; see penstock autoscale --help")
 
 
-def _row(fleet: Fleet) -> tuple[object, ...]:
-    ready = None if fleet.sample is None else fleet.sample.ready
-    why = fleet.decision.reason if fleet.decision else ""
-    queues = ",".join(fleet.queues) or fleet.queue
-    return fleet.name, queues, ready, _workers(fleet), fleet.wanted, why, *_last_columns(fleet)
+def _why(fleet: Fleet | FleetStatus) -> str:
+    return fleet.decision.reason if fleet.decision else ""
+
+
+def _ready(fleet: Fleet | FleetStatus) -> int | None:
+    return None if fleet.sample is None else fleet.sample.ready
+
+
+def _troubles(fleet: Fleet | FleetStatus) -> list[str]:
+    return list(dict.fromkeys(trouble.code for trouble in fleet.troubles))
 
 
 def _workers(fleet: Fleet) -> str:
@@ -59,25 +64,34 @@ def _workers(fleet: Fleet) -> str:
     return f"{fleet.replicas.running}{starting} of {fleet.min}–{fleet.max}"
 
 
-def _last_columns(fleet: Fleet) -> tuple[str, str]:
+def _last_change(fleet: Fleet) -> str:
     last = fleet.last_change
-    change = "" if last is None else f"{last.change:+d} {last.reason}, {last.at:%H:%M:%S}Z"
-    if last is not None and not last.is_done:
-        change += " (dry run)" if fleet.is_dry else " (failed)"
-    troubles = dict.fromkeys(trouble.code for trouble in fleet.troubles)
-    return change, " ".join(troubles if fleet.is_watched else ["not watched", *troubles])
+    if last is None:
+        return ""
+    change = f"{last.change:+d} {last.reason}, {last.at:%H:%M:%S}Z"
+    if last.is_done:
+        return change
+    return change + (" (dry run)" if fleet.is_dry else " (failed)")
+
+
+_FLEET = View(
+    "name:fleet queue ready workers wanted why last_change trouble",
+    queue=lambda fleet: ",".join(fleet.queues) or fleet.queue,
+    ready=_ready,
+    workers=_workers,
+    why=_why,
+    last_change=_last_change,
+    trouble=lambda fleet: [*([] if fleet.is_watched else ["not watched"]), *_troubles(fleet)],
+)
+_ORIGIN = View(
+    "source profile replicas_by:run_by group seen_at seen_by is_dry:dry_run",
+    is_dry=lambda fleet: fleet.is_dry or None,
+)
 
 
 def _more(fleet: Fleet) -> list[tuple[str, object]]:
     sample, pressure, decision = fleet.sample, fleet.pressure, fleet.decision
     return [
-        ("source", fleet.source),
-        ("profile", fleet.profile),
-        ("run by", fleet.replicas_by),
-        ("group", fleet.group),
-        ("seen", fleet.seen_at),
-        ("seen by", fleet.seen_by),
-        ("dry run", fleet.is_dry or None),
         ("leased", sample.leased if sample else None),
         ("oldest", None if sample is None else _age(sample.oldest_ms)),
         *((f"in {one.queue}", _load(one)) for one in (sample.queues if sample else ())),
@@ -115,45 +129,41 @@ def _percent(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f} %"
 
 
-def _decision_row(decided: Decided) -> tuple[object, ...]:
+def _analyser(decided: Decided) -> str:
+    because, recommended = decided.decision.get("because"), decided.decision.get("recommended")
+    return f"{recommended:+d} {because}" if because and recommended is not None else ""
+
+
+def _how(decided: Decided) -> object:
     decision = decided.decision
-    because, recommended = decision.get("because"), decision.get("recommended")
-    analyser = f"{recommended:+d} {because}" if because and recommended is not None else ""
-    how = (
-        "dry run"
-        if decision.get("dry_run")
-        else decision.get("error") or bool(decision.get("acted"))
-    )
-    return (
-        decided.at,
-        f"{decision['change']:+d}",
-        decision["wanted"],
-        decision["reason"],
-        analyser,
-        how,
-    )
+    if decision.get("dry_run"):
+        return "dry run"
+    return decision.get("error") or bool(decision.get("acted"))
 
 
-STATUS_COLUMNS = ("fleet", "ready", "workers", "change", "wanted", "why", "analyser", "trouble")
+_DECISION = View(
+    "at change wanted why analyser done",
+    change=lambda decided: f"{decided.decision['change']:+d}",
+    wanted=lambda decided: decided.decision["wanted"],
+    why=lambda decided: decided.decision["reason"],
+    analyser=_analyser,
+    done=_how,
+)
 
 
-def _autoscale(args: Namespace, out: Output) -> int | None:
+def _autoscale(settings: Settings, args: Namespace, out: Output) -> int | None:
     from penstock.supervision.logs import set_up_logs
     from penstock.wiring.autoscaling import Autoscaling
     from penstock.wiring.broker import open_broker
 
-    settings = load_settings(args, fleets="scaling.fleets_file").settings
     set_up_logs(settings.log.level, settings.log.format)
-    broker = open_broker(settings)
-    try:
+    with closing(open_broker(settings)) as broker:
         scaling = Autoscaling(broker, is_dry=args.dry_run, is_once=args.once)
         if args.once:
             return _once(scaling, args, out)
         broker.start_duties()
         _run_until_stopped(scaling, args, out)
         return None
-    finally:
-        broker.close()
 
 
 def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int | None:
@@ -161,7 +171,7 @@ def _once(scaling: Autoscaling, args: Namespace, out: Output) -> int | None:
     if found is None:
         exits.note("another autoscaler is in charge of these fleets; see penstock scaling")
         return exits.REFUSED
-    out.records(found, STATUS_COLUMNS, _status_row)
+    out.records(found, _STATUS)
     return None
 
 
@@ -179,19 +189,22 @@ def _run_until_stopped(scaling: Autoscaling, args: Namespace, out: Output) -> No
         scaling.stop()
 
 
-def _status_row(status: FleetStatus) -> tuple[object, ...]:
-    replicas, decision = status.replicas, status.decision
-    because = "" if decision is None else decision.because
-    return (
-        status.name,
-        None if status.sample is None else status.sample.ready,
-        "?" if replicas is None else replicas.total,
-        "" if decision is None else f"{decision.change:+d}",
-        status.wanted,
-        "" if decision is None else decision.reason,
-        f"{decision.recommended:+d} {because}" if decision and decision.recommended else because,
-        " ".join(dict.fromkeys(trouble.code for trouble in status.troubles)),
-    )
+def _recommended(status: FleetStatus) -> object:
+    decision = status.decision
+    if decision is None or not decision.recommended:
+        return "" if decision is None else decision.because
+    return f"{decision.recommended:+d} {decision.because}"
+
+
+_STATUS = View(
+    "name:fleet ready workers change wanted why analyser trouble",
+    ready=_ready,
+    workers=lambda status: "?" if status.replicas is None else status.replicas.total,
+    change=lambda status: "" if status.decision is None else f"{status.decision.change:+d}",
+    why=_why,
+    analyser=_recommended,
+    trouble=_troubles,
+)
 
 
 COMMANDS = {
@@ -209,7 +222,7 @@ COMMANDS = {
             "penstock scaling --json",
         ),
     ),
-    "autoscale": Command(
+    "autoscale": StoreCommand(
         _autoscale,
         setting_flag(
             "--fleets",
@@ -220,7 +233,6 @@ COMMANDS = {
         flag("--dry-run", "report decisions without acting on them"),
         flag("--once", "decide and act once for every fleet, show the result, and exit"),
         flag("--once-for", "how long --once waits for replies", type=duration, default=60_000),
-        store_flags,
         more="Reads the backlog of each fleet in the file, and starts and drains its workers. It "
         "can run on several nodes; one of them acts at a time. SIGTERM or Ctrl-C stops it; "
         "workers that it runs as processes are then drained, unless the file says to keep them.",

@@ -5,40 +5,25 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.api.workers import Worker
-from penstock.edge.cli.kit.command import ServerCommand, argument, flag
-from penstock.edge.cli.kit.output import Output, Table
+from penstock.edge.cli.kit.command import ServerCommand, argument, flag, listing
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote
 
-COLUMNS = ("id", "name", "host", "pid", "state", "slots", "holding", "queues", "last beat")
-LEASES = ("message", "queue", "kind", "attempts", "leased", "until")
+_WORKER = View("id name host pid state slots holding queues beat_at:last_beat")
+_MORE = View("kinds labels registered_at alive_until ended_at")
+_LEASES = View("id:message queue kind attempts leased_at leased_until:until")
 _ID = "01ba4e95-8a00-7cc4-a3ba-2b1d1c5f8e11"
 
 
 _ONE = argument("ID", "id of the worker, from the list")
 
 
-def _list(server: Remote, args: Namespace, out: Output) -> None:
-    out.records(server.workers.list(gone=args.gone), COLUMNS, _row)
-
-
 def _show(server: Remote, args: Namespace, out: Output) -> None:
     worker = server.workers.get(args.id)
-    more = [
-        ("kinds", worker.kinds),
-        ("labels", worker.labels),
-        ("registered", worker.registered_at),
-        ("alive until", worker.alive_until),
-        ("ended", worker.ended_at),
-    ]
-    leases = [
-        (m.id, m.queue, m.kind, m.attempts, m.leased_at, m.leased_until)
-        for m in worker.leases or ()
-    ]
-    facts = [*zip(COLUMNS, _row(worker), strict=True), *more]
-    out.show(worker, facts, Table(LEASES, leases))
+    out.show(worker, (_WORKER + _MORE).lines(worker), _LEASES.table(worker.leases or ()))
 
 
 def _drain(server: Remote, args: Namespace, out: Output) -> None:
@@ -47,14 +32,9 @@ def _drain(server: Remote, args: Namespace, out: Output) -> None:
     out.result(worker, text)
 
 
-def _row(worker: Worker) -> tuple[object, ...]:
-    named = (worker.id, worker.name, worker.host, worker.pid, worker.state)
-    return *named, worker.slots, worker.holding, worker.queues, worker.beat_at
-
-
 COMMANDS = {
     "workers": ServerCommand(
-        _list,
+        listing(_WORKER, lambda server, args: server.workers.list(gone=args.gone)),
         flag("--gone", "also workers that left or were lost"),
         more="Workers that left or were lost are listed as long as the history is kept.",
         examples=("penstock workers", "penstock workers --gone --json"),

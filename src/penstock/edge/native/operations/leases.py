@@ -22,11 +22,18 @@ from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 from penstock.edge.instants import to_text
 from penstock.edge.native.bind import route_of
-from penstock.edge.native.wire import acted, check_batch, decode, raw_json, results
-from penstock.edge.server.errors import error_response, unexpected
-from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.errors import error_answer, error_response, unexpected
+from penstock.edge.server.request import (
+    Request,
+    Respond,
+    Response,
+    decode,
+    json_response,
+    raw_json,
+)
 from penstock.edge.server.router import ACTS, CLAIMS, HttpRoute
-from penstock.ports.store import Claimed
+from penstock.operations.paging import check_batch
+from penstock.ports.store import Acted, Claimed
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.directory import Directory
 from penstock.services.messages import ClaimOptions, MessageService
@@ -117,7 +124,7 @@ class ClaimApi:
         finished: Sequence[Any],
     ) -> Response:
         found = [self._record(queue, *one) for one in claimed.messages]
-        return json_response(leases.Claimed(found, results(planned, finished) if planned else []))
+        return json_response(leases.Claimed(found, _results(planned, finished) if planned else []))
 
     def _record(self, queue: Queue, message: Message, content: Content) -> messages.Message:
         home = message.dead_from
@@ -181,7 +188,7 @@ class ActApi:
         planned = [await self._plan_act(request, act) for act in wanted]
         acts = [plan for plan in planned if isinstance(plan, LeaseAct)]
         answers = await self._messages.act(acts) if acts else []
-        return json_response(leases.ActResults(results(planned, answers)))
+        return json_response(leases.ActResults(_results(planned, answers)))
 
     async def _plan_act(self, request: Request, act: BatchAct) -> LeaseAct | PenstockError:
         try:
@@ -195,25 +202,19 @@ class ActApi:
     def _plan(self, lease: Lease, verb: Verb, act: ActFields) -> LeaseAct:
         if act is not _NO_FIELDS:
             _check_fields(verb, act)
-        match verb:
-            case Verb.FAIL | Verb.TIME_OUT | Verb.CRASH:
-                return self._messages.plan(lease, verb, delay_ms=act.retry_in_ms, text=act.error)
-            case Verb.EXTEND:
-                progress = None if act.progress is None else _encode(act.progress).decode()
-                return self._messages.plan(
-                    lease,
-                    verb,
-                    delay_ms=act.lease_ms,
-                    is_late_ok=bool(act.is_late_ok),
-                    is_start=bool(act.is_start),
-                    progress=progress,
-                )
-            case Verb.COMPLETE:
-                return self._messages.plan(lease, verb, is_late_ok=bool(act.is_late_ok))
-            case Verb.SNOOZE if act.delay_ms is None:
-                raise InvalidRequest("snooze requires delay_ms")
-            case _:
-                return self._messages.plan(lease, verb, delay_ms=act.delay_ms, text=act.reason)
+        if verb is Verb.SNOOZE and act.delay_ms is None:
+            raise InvalidRequest("snooze requires delay_ms")
+        # Each verb takes at most one of the durations and one of the texts.
+        durations = (act.retry_in_ms, act.lease_ms, act.delay_ms)
+        return self._messages.plan(
+            lease,
+            verb,
+            delay_ms=next((ms for ms in durations if ms is not None), None),
+            text=act.reason if act.error is None else act.error,
+            is_late_ok=bool(act.is_late_ok),
+            is_start=bool(act.is_start),
+            progress=None if act.progress is None else _encode(act.progress).decode(),
+        )
 
     def _may(self, request: Request, lease: Lease) -> bool:
         """Whether the key covers all queues, so that the name of the queue is not needed."""
@@ -238,4 +239,16 @@ def _acted(answer: Any) -> Response:
         answer = answer[0]
     if isinstance(answer, PenstockError):
         return error_response(answer)
-    return json_response(acted(answer))
+    return json_response(_result(answer))
+
+
+def _results(planned: Sequence[Any], answers: Sequence[Any]) -> list[Any]:
+    """The results of acts, in order; an act that could not be planned has its error."""
+    left = iter(answers)
+    return [_result(plan if isinstance(plan, PenstockError) else next(left)) for plan in planned]
+
+
+def _result(answer: Acted | PenstockError) -> Any:
+    if isinstance(answer, PenstockError):
+        return error_answer(answer)
+    return messages.Acted(answer.id, answer.state, to_text(answer.due_at))  # type: ignore[arg-type]

@@ -189,7 +189,7 @@ def _rendered(look: OverviewLook, before: OverviewLook | None, caller: Caller) -
             event,
             workers=look.workers,
             open_circuits=look.open_circuits,
-            counts=Counts.of(look.total),
+            counts=Counts.copy_of(look.total),
             totals=Totals.of(look.total),
             rates=_rates(look.total, None if before is None else before.total, passed_ms),
         )
@@ -200,7 +200,7 @@ def _queue(changed: Changed, passed_ms: int) -> LiveQueue:
     queue = changed.queue
     return LiveQueue(
         name=queue.name,
-        counts=Counts.of(changed.counts),
+        counts=Counts.copy_of(changed.counts),
         totals=Totals.of(changed.counts),
         rates=_rates(changed.counts, changed.before, passed_ms),
         is_paused=queue.is_paused,

@@ -15,11 +15,11 @@ from penstock.domain.errors import InvalidRequest, PenstockError, QueueNotFound
 from penstock.domain.limits import Limits
 from penstock.domain.message.draft import Draft
 from penstock.edge.native.bind import route_of
-from penstock.edge.native.wire import check_batch, decode, result_of
-from penstock.edge.server.errors import error_response, unexpected
-from penstock.edge.server.request import Request, Respond, Response, json_response
+from penstock.edge.server.errors import ErrorAnswer, error_answer, error_response, unexpected
+from penstock.edge.server.request import Request, Respond, Response, decode, json_response
 from penstock.edge.server.router import SENDS, HttpRoute
 from penstock.operations.drafts import draft_of
+from penstock.operations.paging import check_batch
 from penstock.ports.store import Sent
 from penstock.ports.ticket import Chain, Ticket
 from penstock.ports.unit_of_work import await_steps
@@ -66,7 +66,7 @@ class SendApi:
     def _sent(self, queue: str, answers: Any) -> Response:
         answer = answers[0] if isinstance(answers, list) else answers
         if isinstance(answer, Sent):
-            return json_response(messages.Sent(answer.id, answer.is_duplicate), 201)
+            return json_response(_result(answer), 201)
         if isinstance(answer, PenstockError):
             return error_response(self._messages.error_of(queue, answer))
         return unexpected(answer)
@@ -75,7 +75,7 @@ class SendApi:
         drafts = _read_batch(request.body)
         check_batch(len(drafts), self._limits)
         answers = await await_steps(self._messages.send_each(request.params["queue"], drafts))
-        return json_response(messages.SendResults([result_of(answer) for answer in answers]))
+        return json_response(messages.SendResults([_result(answer) for answer in answers]))
 
 
 def _read_batch(body: bytes) -> list[Draft | PenstockError]:
@@ -90,3 +90,9 @@ def _read(given: messages.Draft | msgspec.Raw) -> Draft | PenstockError:
         return draft_of(decode(_draft, given) if isinstance(given, msgspec.Raw) else given)
     except InvalidRequest as error:
         return error
+
+
+def _result(answer: Sent | PenstockError) -> messages.Sent | ErrorAnswer:
+    if isinstance(answer, PenstockError):
+        return error_answer(answer)
+    return messages.Sent(answer.id, answer.is_duplicate)

@@ -1,29 +1,23 @@
-"""The operations of SQS with their roles, inputs and outputs; and a call, in either protocol."""
+"""The operations of SQS with their roles, inputs and outputs, and the JSON protocol."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 
-from penstock.domain.access.api_key import ANYONE, Caller, Role, Scope
-from penstock.domain.delivery.addresses import Network, is_within
-from penstock.domain.errors import PenstockError
+from penstock.domain.access.api_key import Role, Scope
 from penstock.edge.server.request import Request, Response
-from penstock.edge.sqs.errors import SqsError, invalid_message_contents, serialization
-from penstock.edge.sqs.rules import names
+from penstock.edge.sqs.errors import (
+    SqsError,
+    invalid_action,
+    invalid_message_contents,
+    serialization,
+)
+from penstock.edge.sqs.rules.content import MAX_BYTES
 from penstock.edge.sqs.wire import model
 from penstock.edge.sqs.wire.model import Input, SqsOutput
-from penstock.ports.ticket import Ticket
-from penstock.settings.values import SqsSettings
-
-A = TypeVar("A")
-R = TypeVar("R")
-
-_SCHEMES = ("http", "https")
-
 
 _PRODUCE = (Role.PRODUCE, Scope.NAMED)
 _CONSUME = (Role.CONSUME, Scope.NAMED)
@@ -96,7 +90,7 @@ OPERATIONS = {
 
 
 class WireProtocol(Protocol):
-    """One of the two protocols; `protocols.of` returns the one that a request uses."""
+    """One of the two protocols; `api.protocol_of` selects the one that a request uses."""
 
     @property
     def most_bytes(self) -> int:
@@ -114,56 +108,48 @@ class WireProtocol(Protocol):
     def refuse(self, error: SqsError, request_id: str) -> Response: ...
 
 
-class SqsCall(msgspec.Struct, frozen=True, gc=False):
-    input: Any
-    request: Request
-    settings: SqsSettings
-    scheme: str  # of this server, without a proxy
-    proxies: Sequence[Network] = ()  # proxies trusted to set the host and the scheme
-    caller: Caller = ANYONE
-    role: Role | None = None  # that the operation requires; None: any
-
-    @property
-    def base(self) -> str:
-        """The start of queue URLs: `sqs.public_url`, or the address that the client used."""
-        if self.settings.public_url is not None:
-            return self.settings.public_url
-        headers = self.request.headers
-        host = _first(headers, b"host") or "localhost"
-        if not self.proxies or not is_within(self.request.client, self.proxies):
-            return f"{self.scheme}://{host}"
-        if self.caller is ANYONE:  # otherwise the host is signed, and a proxy must not change it
-            host = _forwarded_host(headers) or host
-        scheme = _first(headers, b"x-forwarded-proto").lower()
-        return f"{scheme if scheme in _SCHEMES else self.scheme}://{host}"
-
-    def url(self, queue: str) -> str:
-        return names.url(self.base, self.settings.account, queue)
-
-    def arn(self, queue: str) -> str:
-        return str(names.QueueArn(self.settings.region, self.settings.account, queue))
+MEDIA = b"application/x-amz-json-1.0"
+TARGET = b"x-amz-target"
+_PREFIX = "AmazonSQS."
+_BY_TARGET = {f"{_PREFIX}{name}".encode(): operation for name, operation in OPERATIONS.items()}
+_encode = msgspec.json.Encoder().encode
 
 
-class PendingAnswer(msgspec.Struct, Generic[A, R], frozen=True):
-    """The fast path: a ticket of the store, and a callback for its answer instead of a task."""
-
-    ticket: Ticket[A]
-    finish: Callable[[A], R]  # returns an output, None, or an awaitable of either
-    error_of: Callable[[PenstockError], PenstockError] | None = None  # translates an error
+class _Error(msgspec.Struct):
+    type: str = msgspec.field(name="__type")
+    message: str
 
 
-# What an operation returns; errors that it raises, now or later, are rendered as SQS errors.
-AnyAnswer = PendingAnswer[Any, Any] | Awaitable[SqsOutput | None]
+class JsonProtocol:
+    """AWS JSON 1.0: the operation in a header, the input as the body."""
+
+    most_bytes = 6 * MAX_BYTES + ENVELOPE_BYTES  # \u0041
+
+    def read(self, request: Request) -> tuple[SqsOperation, Input]:
+        target = request.headers.get(TARGET, b"")
+        operation = _BY_TARGET.get(target)
+        if operation is None:
+            raise invalid_action(target.decode("latin-1")[:200].removeprefix(_PREFIX))
+        return operation, operation.decode(request.body)
+
+    def answer(
+        self, operation: SqsOperation, output: SqsOutput | None, request_id: str
+    ) -> Response:
+        body = b"" if operation.output_type is None else _encode(output)
+        headers = ((b"x-amzn-RequestId", request_id.encode()),)
+        return Response(200, body, content_type=MEDIA, headers=headers)
+
+    def refuse(self, error: SqsError, request_id: str) -> Response:
+        whose = "Sender" if error.sender else "Receiver"
+        return Response(
+            error.status,
+            _encode(_Error(error.shape, error.message)),
+            content_type=MEDIA,
+            headers=(
+                (b"x-amzn-RequestId", request_id.encode()),
+                (b"x-amzn-query-error", f"{error.code};{whose}".encode()),
+            ),
+        )
 
 
-def _forwarded_host(headers: dict[bytes, bytes]) -> str:
-    """The forwarded host with its port, which many proxies send in a separate header."""
-    host = _first(headers, b"x-forwarded-host")
-    port = _first(headers, b"x-forwarded-port")
-    has_port = ":" in host.rpartition("]")[2]
-    return f"{host}:{port}" if host and port.isdecimal() and not has_port else host
-
-
-def _first(headers: dict[bytes, bytes], name: bytes) -> str:
-    """The first value of the header, set by the proxy closest to the client."""
-    return headers.get(name, b"").partition(b",")[0].strip().decode("latin-1")
+JSON = JsonProtocol()

@@ -1,12 +1,37 @@
-"""Errors of single queues when a worker claims from several."""
+"""What both job sources do with a claim: build its jobs, and report errors of single queues."""
 
 from __future__ import annotations
 
 import logging
+from operator import attrgetter
+from typing import Any
 
+from penstock.api.messages import Message
 from penstock.domain.errors import PenstockError, StoreUnavailable
+from penstock.domain.message import lifecycle
+from penstock.worker.claimed_job import ClaimedJob
 
 _log = logging.getLogger("penstock.client")
+
+_SAME = (
+    "id",
+    "attempts",
+    "failures",
+    "crashes",
+    "timeout_ms",
+    "max_attempts",
+    "kind",
+    "entity_id",
+    "group",
+    "priority",
+    "route",
+)
+_same = attrgetter(*_SAME)
+
+
+def job_of(message: lifecycle.Message | Message, **more: Any) -> ClaimedJob:
+    """The job of a message that a store or a server returned; `more`: the fields that differ."""
+    return ClaimedJob(**dict(zip(_SAME, _same(message), strict=True)), **more)
 
 
 def log_failed_claim(queue: str, error: PenstockError) -> None:
