@@ -1,7 +1,7 @@
 """Frames between a front and the writer: lists of records in MessagePack, each with its length.
 
-One frame carries everything that one turn of the event loop has produced: requests of many clients
-in one direction, the answers of a commit in the other.  Both ends run the same release, so records
+One frame carries what some turns of the event loop have produced: requests of many clients in one
+direction, the answers of a commit in the other.  Both ends run the same release, so records
 have no names of fields and no versions.
 """
 
@@ -29,6 +29,7 @@ from penstock.ports.store import Acted, Claim, Sent
 
 T = TypeVar("T")
 _LENGTH = struct.Struct(">I")
+_MAX_TURNS = 4
 
 # --- from a front ---
 
@@ -124,6 +125,37 @@ def unpack_errors(answers: list[Any]) -> list[Any]:
 _encode = msgspec.msgpack.Encoder(enc_hook=pack_error).encode
 
 
+class TurnGatherer(Generic[T]):
+    """Gathers until a turn of the loop adds nothing more, but not for long.
+
+    Input that becomes ready while other input is handled joins it: larger commits cost less per
+    message.  A lone item waits for one turn of the loop that has nothing to do.
+    """
+
+    def __init__(self, use: Callable[[list[T]], None]) -> None:
+        self._use = use
+        self._loop = asyncio.get_running_loop()
+        self._items: list[T] = []
+        self._counted = 0
+        self._turns = 0
+
+    def add(self, item: T) -> None:
+        if not self._items:
+            self._counted = self._turns = 0
+            self._loop.call_soon(self._end_turn)
+        self._items.append(item)
+
+    def _end_turn(self) -> None:
+        count = len(self._items)
+        if count > self._counted and self._turns < _MAX_TURNS:
+            self._counted = count
+            self._turns += 1
+            self._loop.call_soon(self._end_turn)
+            return
+        items, self._items = self._items, []
+        self._use(items)
+
+
 class FrameConnection(asyncio.Protocol, Generic[T]):
     """One end of the connection; used on one event loop."""
 
@@ -136,17 +168,11 @@ class FrameConnection(asyncio.Protocol, Generic[T]):
         self._decode = decode
         self._on_frame = on_frame
         self._on_lost = on_lost
-        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._unsent: list[object] = []
+        self._unsent: TurnGatherer[object] = TurnGatherer(self._send_all)
+        self.send = self._unsent.add  # together with what else is sent about now
         self._received = bytearray()
         self._needed = _LENGTH.size
-
-    def send(self, record: object) -> None:
-        """Send it at the end of this turn of the loop, together with what else is sent in it."""
-        if not self._unsent:
-            self._loop.call_soon(self._flush)
-        self._unsent.append(record)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -179,8 +205,7 @@ class FrameConnection(asyncio.Protocol, Generic[T]):
         for frame in frames:
             self._on_frame(frame)
 
-    def _flush(self) -> None:
-        unsent, self._unsent = self._unsent, []
+    def _send_all(self, records: list[object]) -> None:
         if self._transport is not None:
-            data = _encode(unsent)
+            data = _encode(records)
             self._transport.writelines((_LENGTH.pack(len(data)), data))

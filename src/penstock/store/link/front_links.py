@@ -31,6 +31,7 @@ from penstock.store.link.frames import (
     SendFrame,
     SentFrame,
     StateFrame,
+    TurnGatherer,
     decode_from_front,
 )
 
@@ -42,10 +43,11 @@ class FrontLinks:
         self._store = store
         self._duties = duties
         self._links: dict[int, _FrontLink] = {}
+        self._frames: TurnGatherer[tuple[_FrontLink, list[FromFront]]] = TurnGatherer(self._take)
 
     async def connect(self, front: int, end: socket.socket) -> None:
         """Serve the front with this number on our end of a socket pair."""
-        link = _FrontLink(front, self._store, self._duties, self._lose)
+        link = _FrontLink(front, self._store, self._duties, self._frames.add, self._lose)
         end.setblocking(False)
         loop = asyncio.get_running_loop()
         await loop.create_unix_connection(lambda: link.connection, sock=end)
@@ -61,6 +63,10 @@ class FrontLinks:
         for link in list(self._links.values()):
             link.connection.close()
 
+    def _take(self, frames: list[tuple[_FrontLink, list[FromFront]]]) -> None:
+        for link, frame in frames:
+            link.take(frame)
+
     def _lose(self, link: _FrontLink) -> None:
         if self._links.get(link.front) is link:
             del self._links[link.front]
@@ -73,6 +79,7 @@ class _FrontLink:
         front: int,
         store: Store,
         duties: WriterDuties,
+        on_frame: Callable[[tuple[_FrontLink, list[FromFront]]], None],
         on_lost: Callable[[_FrontLink], None],
     ) -> None:
         self.front = front
@@ -82,10 +89,10 @@ class _FrontLink:
         self._claims: dict[int, asyncio.Task[None]] = {}  # those that wait
         self._cancels: dict[int, Callable[[], None]] = {}  # of forwarded requests
         self.connection: FrameConnection[FromFront] = FrameConnection(
-            decode_from_front, self._receive, self._lose
+            decode_from_front, lambda frame: on_frame((self, frame)), self._lose
         )
 
-    def _receive(self, frame: list[FromFront]) -> None:
+    def take(self, frame: list[FromFront]) -> None:
         for record in frame:
             try:
                 self._take(record)
