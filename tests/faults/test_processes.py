@@ -41,7 +41,7 @@ def node(request: pytest.FixtureRequest, make_server: MakeServer) -> Server:
 
 
 @pytest.mark.parametrize("names", [["front-1", "front-2"], ["writer"]], ids=["fronts", "writer"])
-def test_a_node_whose_processes_are_killed_goes_on_and_keeps_its_promises(
+def test_a_node_whose_processes_are_killed_keeps_serving_and_keeps_its_promises(
     node: Server, names: list[str]
 ) -> None:
     kills, dice = figure(5, 60), random.Random(5)

@@ -40,6 +40,7 @@ PLACES = {
     "tests/edge/cli/worker/": "worker processes",
     "tests/edge/native/hostile/test_by_schema.py": "thousands of requests, from a process",
     "tests/edge/native/test_embedded_workers.py": "worker processes",
+    "tests/edge/node/": "servers of several processes",
     "tests/edge/sqs/celery/": "Celery workers",
     "tests/edge/sqs/test_other_clients.py": "the AWS command line",
     "tests/faults/": "server processes that are killed",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from itertools import cycle
 from time import monotonic
 from typing import Any
@@ -127,7 +129,7 @@ def test_the_figures_of_the_node_are_the_same_on_every_front(
     claims = [in_background(c.claim, queue, wait_ms=LONG_MS) for c in (first, second)]
 
     for client in watching:
-        eventually(lambda client=client: waiting_claims(client) == 2)
+        eventually(partial(has_two_waiting, client))
         assert "penstock_claims_waiting 2\n" in client.call("GET", "/metrics").text
         assert ok(client.call("GET", "/readyz")) == {"status": "ready"}
         assert ok(client.call("GET", "/healthz"))["status"] == "ok"
@@ -135,6 +137,10 @@ def test_the_figures_of_the_node_are_the_same_on_every_front(
     watching[0].send_many(queue, range(2))
     for claim in claims:
         assert len(claim.result()) == 1
+
+
+def has_two_waiting(client: Api) -> bool:
+    return waiting_claims(client) == 2
 
 
 def test_a_claim_waits_no_longer_than_it_wants_to(clients: list[Api]) -> None:
@@ -214,3 +220,25 @@ def test_pages_and_large_bodies_pass_through_any_front(clients: list[Api]) -> No
         sent = client.send(queue, large)
         assert clients[0].message(sent)["body"] == large
         assert client.claim_one(queue)["body"] == large
+
+
+def test_sqs_is_served_by_every_front(clients: list[Api]) -> None:
+    name = a_name()
+    url = sqs(clients[0], "CreateQueue", QueueName=name)["QueueUrl"]
+    for n, client in enumerate(clients):
+        sqs(client, "SendMessage", QueueUrl=url, MessageBody=f"body {n}")
+
+    received = [
+        sqs(client, "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=5)["Messages"][0]
+        for client in clients
+    ]
+
+    assert {message["Body"] for message in received} == {f"body {n}" for n in range(len(clients))}
+
+
+def sqs(client: Api, operation: str, **fields: Any) -> dict[str, Any]:
+    headers = {
+        "X-Amz-Target": f"AmazonSQS.{operation}",
+        "Content-Type": "application/x-amz-json-1.0",
+    }
+    return dict(ok(client.call("POST", "/", raw=json.dumps(fields).encode(), headers=headers)))

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from penstock.edge.node.control import Connect, ControlChannel, Drain, Ready, Stop
+from penstock.edge.node.control import Connect, ControlChannel, DrainNode, Ready, StopWriter
 
 EXIT_ORPHANED = 3
 
@@ -46,7 +46,7 @@ class Child:
                 task = asyncio.get_running_loop().create_task(self._on_connect(message, end))
                 self._connecting.add(task)
                 task.add_done_callback(self._connecting.discard)
-            case Drain():
+            case DrainNode():
                 self.draining.set()
-            case Stop():
+            case StopWriter():
                 self.stopping.set()

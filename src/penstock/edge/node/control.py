@@ -32,11 +32,11 @@ class Connect(msgspec.Struct, frozen=True, tag=True):
     front: int
 
 
-class Drain(msgspec.Struct, frozen=True, tag=True):
+class DrainNode(msgspec.Struct, frozen=True, tag=True):
     """To every process: the node is stopping.  A front exits when its requests are answered."""
 
 
-class Stop(msgspec.Struct, frozen=True, tag=True):
+class StopWriter(msgspec.Struct, frozen=True, tag=True):
     """To the writer: all fronts have exited."""
 
 
@@ -44,15 +44,15 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     """From a process: it does its work."""
 
 
-class StartFailed(msgspec.Struct, frozen=True, tag=True):
+class ProcessFailed(msgspec.Struct, frozen=True, tag=True):
     """From a process: why it exits."""
 
     error: PackedError
     system: tuple[int, str, str | None] | None = None  # an error of the system: number, text, file
 
 
-ToProcess = NodeAssignment | Connect | Drain | Stop
-FromProcess = Ready | StartFailed
+ToProcess = NodeAssignment | Connect | DrainNode | StopWriter
+FromProcess = Ready | ProcessFailed
 _decode = msgspec.msgpack.Decoder(ToProcess | FromProcess).decode
 
 

@@ -14,7 +14,7 @@ import socket
 import sys
 
 from penstock.domain.errors import PenstockError
-from penstock.edge.node.control import WRITER, ControlChannel, NodeAssignment, StartFailed
+from penstock.edge.node.control import WRITER, ControlChannel, NodeAssignment, ProcessFailed
 from penstock.edge.node.front import run_front
 from penstock.edge.node.writer import run_writer
 from penstock.ports.link import pack_error
@@ -39,12 +39,12 @@ def main() -> int:
     try:
         run(assignment, channel)
     except PenstockError as error:
-        channel.send(StartFailed(pack_error(error)))
+        channel.send(ProcessFailed(pack_error(error)))
         return FAILED
     except OSError as error:
         file = None if error.filename is None else str(error.filename)
         system = (error.errno or 0, error.strerror or str(error), file)
-        channel.send(StartFailed(pack_error(error), system))
+        channel.send(ProcessFailed(pack_error(error), system))
         return FAILED
     return 0
 

@@ -20,11 +20,11 @@ from penstock.edge.node.control import (
     WRITER,
     Connect,
     ControlChannel,
-    Drain,
+    DrainNode,
     NodeAssignment,
+    ProcessFailed,
     Ready,
-    StartFailed,
-    Stop,
+    StopWriter,
     ToProcess,
 )
 from penstock.edge.ready import ready_text, url_of
@@ -59,23 +59,31 @@ class NodeProcess:
         self.name = "writer" if number == WRITER else f"front-{number}"
         self.process: subprocess.Popen[bytes] | None = None
         self.channel: ControlChannel | None = None
-        self.ready_at: float | None = None
+        self.is_ready = False
         self.was_ready = False  # this process, or one before it
         self.pause_s = 0.0  # before the next start
+        self.calm: asyncio.TimerHandle | None = None  # forgets earlier exits
 
     def start(self) -> None:
         self.channel, theirs = ControlChannel.pair()
         with theirs:
             fd = theirs.fileno()
             self.process = subprocess.Popen([*COMMAND, self.name, str(fd)], pass_fds=[fd])
-        self.ready_at = None
+        self.is_ready = False
 
     def send(self, message: ToProcess, *ends: socket.socket) -> None:
         if self.channel is not None:
             with suppress(OSError):  # it has exited, which is about to be noticed
                 self.channel.send(message, *ends)
 
-    def reap(self, now: float) -> int:
+    def note_ready(self) -> None:
+        self.is_ready = self.was_ready = True
+        self.calm = asyncio.get_running_loop().call_later(STEADY_S, self._forget_exits)
+
+    def _forget_exits(self) -> None:
+        self.pause_s = 0.0
+
+    def reap(self) -> int:
         """Clean up after its exit; returns the exit code."""
         assert self.process is not None
         assert self.channel is not None
@@ -86,8 +94,8 @@ class NodeProcess:
             self.process.kill()
         code = self.process.wait()
         self.process = self.channel = None
-        if self.ready_at is not None and now - self.ready_at >= STEADY_S:
-            self.pause_s = 0.0
+        if self.calm is not None:
+            self.calm.cancel()
         self.pause_s = min(max(2 * self.pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         return code
 
@@ -130,7 +138,7 @@ class NodeSupervisor:
             await self._until(
                 lambda processes=processes: (
                     self._stop.is_set()  # type: ignore[misc]
-                    or all(process.ready_at is not None for process in processes)
+                    or all(process.is_ready for process in processes)
                 )
             )
             if self._stop.is_set():
@@ -140,9 +148,9 @@ class NodeSupervisor:
         self._is_stopping = True
         drain_s = self._settings.server.drain_ms / 1000 + CLOSING_S
         for process in (*self._fronts, self._writer):
-            process.send(Drain())
+            process.send(DrainNode())
         await self._exit(self._fronts, within_s=drain_s)
-        self._writer.send(Stop())
+        self._writer.send(StopWriter())
         await self._exit([self._writer], within_s=drain_s)
 
     async def _exit(self, processes: list[NodeProcess], *, within_s: float) -> None:
@@ -154,7 +162,7 @@ class NodeSupervisor:
             if one.process is not None:
                 _log.error("%s does not exit: killing it", one.name)
                 one.process.kill()
-                one.reap(0.0)
+                one.reap()
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         """Wait for it; raises what keeps the node from starting."""
@@ -191,11 +199,10 @@ class NodeSupervisor:
         message, _ = process.channel.receive()
         match message:
             case Ready():
-                process.ready_at = asyncio.get_running_loop().time()
                 if process.was_ready:
                     _log.warning("%s is running again", process.name)
-                process.was_ready = True
-            case StartFailed():
+                process.note_ready()
+            case ProcessFailed():
                 error = _error_of(message)
                 if not process.was_ready:
                     self._failure = self._failure or error
@@ -209,7 +216,7 @@ class NodeSupervisor:
         loop = asyncio.get_running_loop()
         assert process.channel is not None
         loop.remove_reader(process.channel.fileno())
-        code = process.reap(loop.time())
+        code = process.reap()
         if self._is_stopping:
             return
         if not process.was_ready:
@@ -222,7 +229,7 @@ class NodeSupervisor:
         loop.call_later(process.pause_s, self._start, process)
 
 
-def _error_of(failed: StartFailed) -> BaseException:
+def _error_of(failed: ProcessFailed) -> BaseException:
     return unpack_error(failed.error) if failed.system is None else OSError(*failed.system)
 
 

@@ -139,7 +139,7 @@ class HttpConnection(RequestReader, asyncio.Protocol):
             self.deadline = _NEVER
         elif not self._transport.is_closing():
             self._start_idle_timer()
-            self._go_on()
+            self._continue()
             self._resume_reading()
 
     def abort(self) -> None:
@@ -232,8 +232,8 @@ class HttpConnection(RequestReader, asyncio.Protocol):
         else:
             ahead.response = response
 
-    def _go_on(self) -> None:
-        """The request before is answered: go on with the next one."""
+    def _continue(self) -> None:
+        """Answer the next requests, if they are ready, and serve those that wait."""
         while self._following and self._request is None and not self._is_clogged:
             ahead = self._following.popleft()
             self._request, self._keep_alive = ahead.request, ahead.keep_alive
@@ -289,7 +289,7 @@ class HttpConnection(RequestReader, asyncio.Protocol):
         if keep_alive and not self._is_clogged:
             self._start_idle_timer()
             if self._following or self._waiting:
-                self._go_on()
+                self._continue()
 
     def _start_idle_timer(self) -> None:
         traffic = self._traffic
