@@ -64,7 +64,7 @@ class ServerProcess:
             )
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+            found = re.search(r"https?://127\.0\.0\.1:\d+", line)
             if found is not None:
                 self.url = found[0]
                 return self

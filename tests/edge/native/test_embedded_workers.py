@@ -40,6 +40,16 @@ def test_the_server_runs_the_modules_that_its_settings_name_and_those_that_die_a
     assert f"ERROR   {server.pid} penstock.worker: worker process {child} exited:" in log
 
 
+def test_the_writer_of_a_server_of_several_processes_runs_the_modules(make_process, tmp_path):
+    server = make_process(server_processes=2, workers_modules=APP, workers_embedded=1)
+    seen = tmp_path / "seen"
+    with Penstock(server.url) as client:
+        _send(client, seen, "first")
+        eventually(lambda: _lines(seen) == ["first"], within_s=PATIENCE_S)
+
+    assert server.end() == 0, server.log_tail()
+
+
 def test_a_process_inside_the_server_is_replaced_at_the_limit_of_the_settings(
     make_process, tmp_path
 ):

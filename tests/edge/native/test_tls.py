@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.edge.conftest import MakeServer
+from tests.edge.conftest import MakeProcess, MakeServer
 from tests.edge.raw import Raw
 from tests.support.programs import need
 from tests.support.waiting import eventually
@@ -38,6 +38,21 @@ def test_with_a_certificate_the_server_speaks_https(
 
     assert server.url.startswith("https://")
     assert answer.json() == {"status": "ready"}
+
+
+def test_several_processes_speak_https_on_one_port(
+    make_process: MakeProcess, certificate: Certificate
+) -> None:
+    cert, key = certificate
+    server = make_process(server_processes=2, server_tls_cert=cert, server_tls_key=key)
+    trusted = ssl.create_default_context(cafile=str(cert))
+
+    answers = [
+        httpx.get(f"{server.url}/readyz", verify=trusted, trust_env=False).json() for _ in range(8)
+    ]
+
+    assert server.url.startswith("https://")
+    assert answers == [{"status": "ready"}] * 8
 
 
 def test_plain_http_gets_no_answer_there(make_server: MakeServer, certificate: Certificate) -> None:

@@ -26,9 +26,10 @@ FAILED = 1
 def main() -> int:
     fd = int(sys.argv[2])
     os.set_inheritable(fd, False)
-    # Ctrl-C and a service manager signal all processes; the supervisor decides what happens.
+    # Ctrl-C and a service manager signal all processes; the supervisor decides what happens.  Not
+    # SIG_IGN, which workers and programs that this process starts would inherit.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: None)
     channel = ControlChannel(socket.socket(fileno=fd))
     assignment, _ = channel.receive()
     if not isinstance(assignment, NodeAssignment):
