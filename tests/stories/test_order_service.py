@@ -123,7 +123,9 @@ def check_history(stage: Stage, poisoned: str) -> None:
     past = stage.api.get(f"/v1/history/{poisoned}")
     endings = [(one["outcome"], one["attempts"]) for one in past["endings"]]  # newest first
     assert endings == [("done", 1), ("dead", 2)]
-    assert [one["outcome"] for one in past["attempts"]] == ["failed", "failed"]
+    # A busy worker releases what it cannot start yet; that is not an attempt.
+    attempts = [one["outcome"] for one in past["attempts"] if one["outcome"] != "released"]
+    assert attempts == ["failed", "failed"]
     for number in LEFT[1:]:
         assert stage.api.get("/v1/history", tag=f"order-{number}")["endings"] == []
 
