@@ -10,7 +10,7 @@ import logging
 
 import msgspec
 
-from penstock.domain.delivery.addresses import Guard
+from penstock.domain.delivery.addresses import AddressFilter
 from penstock.domain.delivery.delivery import (
     GROUP,
     KIND,
@@ -50,7 +50,7 @@ class RouteService:
         """`denied`: networks that no rule may lead to, besides those that are always denied."""
         self._store = store
         self._clock = clock
-        self._guard = Guard(denied)
+        self._address_filter = AddressFilter(denied)
         self.table = RouteTable()
         self._kept = DocumentVersion()
 
@@ -67,7 +67,7 @@ class RouteService:
     def parse(self, text: str) -> Rules:
         """Raises InvalidRequest.  Not for an event loop: thousands of rules take a second."""
         table = parse_rules(text)
-        check_endpoints(table, self._guard)
+        check_endpoints(table, self._address_filter)
         return Rules(text, table)
 
     def put(self, text: str) -> Work[Document]:
