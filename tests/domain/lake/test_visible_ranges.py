@@ -5,22 +5,22 @@ from __future__ import annotations
 from penstock.domain.lake.progress import VisibleRanges
 
 
-def test_a_look_without_writers_is_final_at_once():
+def test_an_observation_without_writers_is_final_at_once():
     visible: VisibleRanges[int] = VisibleRanges()
-    assert visible.look(7, set()) == 7
-    assert visible.look(9, set()) == 9
+    assert visible.observe(7, set()) == 7
+    assert visible.observe(9, set()) == 9
 
 
 def test_numbers_wait_for_those_who_were_writing_and_not_for_others():
     visible: VisibleRanges[int] = VisibleRanges()
-    assert visible.look(7, {"a", "b"}) is None
-    assert visible.look(8, {"b", "c"}) is None
-    assert visible.look(9, {"c", "d"}) == 7, "a and b have ended; c came later"
+    assert visible.observe(7, {"a", "b"}) is None
+    assert visible.observe(8, {"b", "c"}) is None
+    assert visible.observe(9, {"c", "d"}) == 7, "a and b have ended; c came later"
 
 
 def test_a_store_that_is_always_written_to_settles_all_the_same():
     visible: VisibleRanges[int] = VisibleRanges()
-    settled = [visible.look(turn, {f"w{turn}", f"w{turn + 1}"}) for turn in range(6)]
+    settled = [visible.observe(turn, {f"w{turn}", f"w{turn + 1}"}) for turn in range(6)]
     assert settled == [None, None, 0, 1, 2, 3] or settled[2:] == sorted(
         no for no in settled[2:] if no is not None
     )
@@ -29,6 +29,6 @@ def test_a_store_that_is_always_written_to_settles_all_the_same():
 
 def test_a_long_transaction_holds_back_later_rows():
     visible: VisibleRanges[int] = VisibleRanges()
-    looks = [visible.look(turn, {"long", f"w{turn}"}) for turn in range(5)]
-    assert looks == [None] * 5
-    assert visible.look(5, {"w5"}) == 4
+    observed = [visible.observe(turn, {"long", f"w{turn}"}) for turn in range(5)]
+    assert observed == [None] * 5
+    assert visible.observe(5, {"w5"}) == 4

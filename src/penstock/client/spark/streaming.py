@@ -39,8 +39,8 @@ class StreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict:  # type: ignore[type-arg]
         if self._choices.starting != LATEST:
             return {}
-        look = self._store().read(lambda s: s.archive.look(without=())).result()
-        self._take(look.cut)
+        position = self._store().read(lambda s: s.archive.position(without=())).result()
+        self._take(position.cut)
         return dict(self._known)
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -76,8 +76,8 @@ class StreamReader(DataSourceStreamReader):
         """The offset up to which every row is resolved; the rest waits for the next batch."""
         over = frozenset(self._over)
         for _ in range(LOOKS):
-            look = self._store().read(lambda s: s.archive.look(without=over)).result()
-            cut = self._visible.look(look.cut, look.writers)
+            position = self._store().read(lambda s: s.archive.position(without=over)).result()
+            cut = self._visible.observe(position.cut, position.writers)
             if cut is not None:
                 self._take(cut)
                 self._over |= {place for place in cut if self._is_over(place)}

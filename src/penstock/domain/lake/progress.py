@@ -123,19 +123,19 @@ class VisibleRanges(Generic[AnyCut]):
 
     On a store with several writers, a row may become visible after one with a greater number: its
     transaction took its number earlier and committed later.  A reader that continues from the
-    greatest number seen would never see it.  So a look reads the greatest numbers, and then the
-    transactions that are writing.  When all of these have ended, no row can appear below the
-    numbers of that look.  With a single writer there are no such transactions, and every look is
-    final at once.
+    greatest number seen would never see it.  So an observation has the greatest numbers, and the
+    transactions that were writing right after these were read.  When all of them have ended, no row
+    can appear below the numbers of that observation.  With a single writer there are no such
+    transactions, and every observation is final at once.
 
-    Waits for two looks at a time: the oldest, and then the latest.
+    Waits for two observations at a time: the oldest, and then the latest.
     """
 
     def __init__(self) -> None:
         self._pending: list[_Pending[AnyCut]] = []
 
-    def look(self, cut: AnyCut, writers: Set[str]) -> AnyCut | None:
-        """Return the latest cut that became final with this look, if any."""
+    def observe(self, cut: AnyCut, writers: Set[str]) -> AnyCut | None:
+        """Return the latest cut that became final with this observation, if any."""
         final = None
         waiting = []
         for earlier in self._pending:

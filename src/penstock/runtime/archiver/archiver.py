@@ -89,8 +89,8 @@ class Archiver:
         """
         visible = visible or self._visible
         for step in range(looks):
-            look = self._read(lambda s: s.archive.look())
-            cut = visible.look(look.cut, look.writers)
+            position = self._read(lambda s: s.archive.position())
+            cut = visible.observe(position.cut, position.writers)
             if cut is not None:
                 return cut
             if self._pause(min(LOOK_MS << step, _MAX_LOOK_MS)):
@@ -234,7 +234,7 @@ def open_lake(store: Store, lake_: LakeWriter) -> None:
                 "archive.folder to that lake, the same on every node; or begin a new one with "
                 "penstock archive run --anew"
             )
-        lake_.found(lake_id)
+        lake_.create(lake_id)
     elif found != lake_id:
         raise LakeRefused(
             f"the lake in {lake_.place} belongs to another store: set archive.folder to a "
