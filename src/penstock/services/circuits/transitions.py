@@ -51,7 +51,7 @@ def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> No
     """Hold queues, given by circuit; the caller has locked the circuits."""
     if not held:
         return
-    session.queues.keep_from_change([queue_no for nos in held.values() for queue_no in nos])
+    session.queues.lock_holds([queue_no for nos in held.values() for queue_no in nos])
     for one in sorted(held):
         session.circuits.hold(one, held[one], now=now)
         session.queues.hold(held[one], by=one)
