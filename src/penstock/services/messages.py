@@ -271,7 +271,7 @@ class MessageService:
         """Give back messages that were claimed for a client that has disconnected."""
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
 
-    def behind(self, held: Sequence[Lease]) -> Work[dict[int, Message]]:
+    def of_leases(self, held: Sequence[Lease]) -> Work[dict[int, Message]]:
         """The messages of these leases, by number; those that are gone are left out."""
         nos = [lease.message_no for lease in held]
         return read(self._store, lambda s: {m.message_no: m for m in s.messages.by_numbers(nos)})

@@ -81,7 +81,7 @@ class RouteService:
         def do(session: Session) -> Document:
             self._drop_circuits(session, keeping=table, now=now)
             put = session.documents.put(RULES, rules.text, now=now)
-            self._tell(session, table, put.version, now=now)
+            self._add_fact(session, table, put.version, now=now)
             self._take(table, put.version, now=now)
             return put
 
@@ -95,7 +95,7 @@ class RouteService:
             self._drop_circuits(session, keeping=RouteTable(), now=now)
             version = session.documents.remove(RULES, now=now)
             if version:
-                self._tell(session, RouteTable(), version, now=now)
+                self._add_fact(session, RouteTable(), version, now=now)
                 self._take(RouteTable(), version, now=now)
             return bool(version)
 
@@ -126,7 +126,7 @@ class RouteService:
         if gone:
             transitions.close_and_remove(session, gone, now=now)
 
-    def _tell(self, session: Session, table: RouteTable, version: int, *, now: int) -> None:
+    def _add_fact(self, session: Session, table: RouteTable, version: int, *, now: int) -> None:
         data = {"version": version, "routes": len(table.routes)}
         session.facts.add("routes_changed", RULES, at=now, data=data)
 
