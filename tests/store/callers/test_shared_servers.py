@@ -115,12 +115,12 @@ def test_a_pool_of_asyncpg(driver: StoreDriver, where: str) -> None:
 
 def test_a_waiting_claim_is_woken_by_the_commit(driver: StoreDriver, way: Way) -> None:
     mail = driver.queue()
-    heard: list[Mapping[int, int]] = []
+    wakeups: list[Mapping[int, int]] = []
     arrived = threading.Event()
     assert driver.store.wakeups.is_listening.wait(WAIT_S)  # type: ignore[attr-defined]
 
     def hear(woken: Mapping[int, int]) -> None:
-        heard.append(dict(woken))
+        wakeups.append(dict(woken))
         arrived.set()
 
     driver.store.listen(hear)  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def test_a_waiting_claim_is_woken_by_the_commit(driver: StoreDriver, way: Way) -
     way.commit()
 
     assert arrived.wait(WAIT_S)
-    assert heard == [{mail.queue_no: 1}]
+    assert wakeups == [{mail.queue_no: 1}]
 
 
 def test_a_cancelled_send_leaves_a_connection_that_works(

@@ -333,12 +333,12 @@ def test_a_group_whose_first_message_is_leased_waits_for_it(driver):
 def test_claims_that_wait_at_the_target_are_woken(driver, dead, mail):
     die(driver, mail)
     task = start(driver, dead)
-    heard: list[Mapping[int, int]] = []
-    driver.store.listen(heard.append)
+    wakeups: list[Mapping[int, int]] = []
+    driver.store.listen(wakeups.append)
 
     move_some(driver, task)
 
-    assert [woken.get(mail.queue_no) for woken in heard] == [1]
+    assert [woken.get(mail.queue_no) for woken in wakeups] == [1]
 
 
 def test_a_step_that_does_not_commit_moves_and_counts_nothing(driver, dead, mail):
