@@ -16,7 +16,7 @@ from penstock.testing import Kit, Outcome
 
 MakeKit = Callable[..., Kit]
 
-pytestmark = pytest.mark.ways("kit")
+pytestmark = pytest.mark.environments("kit")
 
 
 @dataclass

@@ -62,7 +62,7 @@ def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_i
     assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_scheduled_retries_come_at_the_original_date_plus_each_duration(
     app, worker, clock, queue, account, start, moment
 ):

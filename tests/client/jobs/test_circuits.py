@@ -18,7 +18,7 @@ from tests.clocks import ManualClock
 from tests.edge.api import a_name
 from tests.worker.driver import PumpDriver
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 ON: dict[str, Any] = {

@@ -124,7 +124,7 @@ def test_many_are_enqueued_at_once_in_their_order(app, queue, driver, done):
     assert count.enqueue_many([]) == []
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_more_than_a_batch_takes_are_enqueued_in_several(app, queue, driver, done):
     @app.job(queue=queue)
     def count(n: int) -> None:

@@ -20,7 +20,7 @@ from tests.client.calls import run
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 Version = Callable[..., Penstock]
 

@@ -16,7 +16,7 @@ from penstock.worker.claimed_job import JobAct
 from tests.client.jobs.driver import JobDriver
 from tests.edge.api import a_name
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 
 @pytest.fixture
