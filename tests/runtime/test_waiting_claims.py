@@ -234,7 +234,7 @@ def test_a_claim_that_has_ended_is_not_counted(broker: Broker, queue: Queue) -> 
 
 
 @pytest.mark.parametrize(("claim_key", "is_kept"), [(None, False), ("k", True)])
-def test_what_was_claimed_for_who_has_gone_is_given_back_unless_it_can_be_asked_for_again(
+def test_messages_claimed_for_a_lost_client_are_released_unless_its_claim_can_be_repeated(
     broker: Broker, queue: Queue, claim_key: str | None, is_kept: bool
 ) -> None:
     async def scene() -> None:

@@ -51,7 +51,7 @@ def test_tables_are_listed_and_read(channel: Channel, server: LiveServer) -> Non
     assert (first.rows, first.is_cut) == ([["2031-01-01", "mail", 1]], False)
 
 
-def test_what_cannot_be_read_is_rejected(channel: Channel) -> None:
+def test_an_unknown_table_and_invalid_days_are_rejected(channel: Channel) -> None:
     with pytest.raises(TableNotFound):
         channel.request(tables.GET, table="slo")
     for wrong in (Days(from_day="today"), Days(to_day=""), Days(limit=0)):

@@ -124,7 +124,7 @@ def test_the_outcome_lies_within_the_limits_or_moves_toward_them(
 
 
 @given(change=st.integers(-200, 200), total=st.integers(0, 200), limits=bounds)
-def test_what_was_governed_once_is_not_turned_around_the_next_time(
+def test_a_governed_change_is_not_reversed_by_the_next_run(
     change: int, total: int, limits: tuple[int, int]
 ) -> None:
     least, most = limits

@@ -77,7 +77,7 @@ CONFUSING = (request("POST", "/1", b"x" * 40), request("POST", "/2", b"y" * 52))
     then=[CONFUSING[0]],
     answers=Answers.AT_ONCE,
 )
-def test_what_is_recognised_is_what_the_parser_would_have_read(
+def test_a_cached_head_gives_the_request_that_the_parser_would_have_read(
     before: list[bytes], then: list[bytes], answers: Answers
 ) -> None:
     asyncio.run(_compare(before, then, answers))

@@ -61,7 +61,7 @@ def test_the_end_of_a_lease_makes_room_and_wakes_waiting_claims(driver, mail, wa
     assert driver.counts(mail).leased == 2
 
 
-def test_what_a_claim_completes_first_makes_room_for_what_it_takes(driver, mail):
+def test_messages_that_a_claim_completes_make_room_for_those_that_it_leases(driver, mail):
     ids = driver.send_many(mail, 5)
     held = driver.claim(mail, 5)
     finishing = [an_act(Verb.COMPLETE, m, now=driver.now) for m in held]

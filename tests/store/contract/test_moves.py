@@ -88,7 +88,7 @@ def test_a_task_is_found_as_it_was_added(driver, dead, mail):
     assert driver.read(lambda s: s.moves.find("no-such-task")) is None
 
 
-def test_what_a_step_changes_is_kept(driver, dead):
+def test_the_changes_of_a_step_are_kept(driver, dead):
     task = start(driver, dead, max_per_second=7)
     after = move.fail(move.advance(task, now=driver.now + 5, moved=3), now=driver.now, reason="why")
 
