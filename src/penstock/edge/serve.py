@@ -120,7 +120,7 @@ def waiting_claims(broker: Broker, *, share_of_limits: int = 1) -> WaitingClaims
         most=-(-broker.settings.limits.max_waiting_claims // share_of_limits),
         poll_ms=broker.settings.waking.poll_ms,
     )
-    broker.listen(waiting.heard)
+    broker.listen(waiting.on_wakeup)
     return waiting
 
 

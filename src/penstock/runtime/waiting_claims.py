@@ -109,7 +109,7 @@ class WaitingClaims:
         """How many claims wait, by queue number."""
         return {queue_no: self.waiting_for([queue_no]) for queue_no in self._queues}
 
-    def heard(self, woken: Mapping[int, int]) -> None:
+    def on_wakeup(self, woken: Mapping[int, int]) -> None:
         """Wake claims on these queues; from any thread.  Costs nothing without waiting claims."""
         if self._count and not self._queues.keys().isdisjoint(woken):
             self._loop.call_soon_threadsafe(self._wake, dict(woken))

@@ -95,8 +95,8 @@ def _refuse_old(lake: LakeWriter) -> None:
 def _look(
     session: Session,
 ) -> tuple[list[Mark], dict[tuple[ArchiveSource, int], int], Snapshot | None]:
-    look = session.archive.look()
-    return session.archive.marks(), dict(look.cut), session.archive.snapshot()
+    position = session.archive.position()
+    return session.archive.marks(), dict(position.cut), session.archive.snapshot()
 
 
 def _source(source: ArchiveSource, marks: list[Mark], behind: int) -> SourceStatus:
