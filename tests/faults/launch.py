@@ -22,6 +22,7 @@ from typing import Any
 
 import apsw
 
+from penstock.edge.node import supervisor
 from tests.faults import unsafe_sqlite
 from tests.faults.directory import Directory, Names
 from tests.faults.disk import Loss
@@ -96,6 +97,8 @@ def main() -> None:
     shift_clock(machine)
     unsafe_sqlite.begin(options.get("pretend", ""))
     threading.Thread(target=obey_from, args=(control, machine), daemon=True).start()
+    # The processes of a node get the same disk.
+    supervisor.COMMAND = (sys.executable, "-m", "tests.faults.launch_process", sys.argv[1])
     sys.argv = ["penstock", *sys.argv[3:]]
     module, function = os.environ.get("PENSTOCK_FAULTS_MAIN", MAIN).split(":")
     code = getattr(importlib.import_module(module), function)()

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +87,22 @@ def test_a_terminated_node_finishes_its_work_and_exits_with_zero(node: Server) -
 
     assert exits == [0], node.stderr_tail()
     assert_kept(verdict, node)
+
+
+def test_syncs_that_fail_in_the_writer_lose_nothing_that_a_front_acknowledged(
+    tmp_path: Path, make_server: MakeServer
+) -> None:
+    trouble = {"sync_s": 0.001, "syncs_fail": 0.02}
+    node = make_server(processes=FRONTS, data=str(tmp_path / "data"), trouble=trouble)
+    node.start()
+
+    def wait(load: Load) -> None:
+        load.wait_for_sends(figure(1_000, 20_000), within_s=120)
+
+    verdict = judge(node, wait, rules(figure(1_000, 20_000)), workload=BUSY)
+
+    assert_kept(verdict, node)
+    assert any(outcome.startswith("send ") and outcome != "send ok" for outcome in verdict.counts)
 
 
 if FULL:

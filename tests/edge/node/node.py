@@ -11,6 +11,7 @@ from tests.edge.process import ServerProcess
 from tests.support.waiting import eventually
 
 FRONTS = 2
+MODULES = {b"penstock.edge.node.process", b"tests.faults.launch_process"}
 
 
 class Node(ServerProcess):
@@ -45,7 +46,7 @@ def children(parent: int) -> dict[str, int]:
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:  # it has exited meanwhile
             continue
-        if int(fields[1]) == parent and fields[0] != "Z" and b"penstock.edge.node.process" in words:
+        if int(fields[1]) == parent and fields[0] != "Z" and not MODULES.isdisjoint(words):
             found[words[-3].decode()] = int(entry.name)
     return found
 

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
 from penstock.domain.errors import PenstockError
@@ -31,7 +31,7 @@ from penstock.edge.ready import ready_text, url_of
 from penstock.ports.link import unpack_error
 from penstock.settings import Settings
 
-COMMAND = (sys.executable, "-m", "penstock.edge.node.process")
+COMMAND: Sequence[str] = (sys.executable, "-m", "penstock.edge.node.process")
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
 STEADY_S = 30.0  # a process that was ready for this long starts again with the first pause

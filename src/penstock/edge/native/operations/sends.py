@@ -21,7 +21,7 @@ from penstock.edge.server.router import SENDS, HttpRoute
 from penstock.operations.drafts import draft_of
 from penstock.operations.paging import check_batch
 from penstock.ports.store import Sent
-from penstock.ports.ticket import Chain, Ticket
+from penstock.ports.ticket import DependentTicket, Ticket
 from penstock.ports.unit_of_work import await_steps
 from penstock.services.messages import MessageService
 
@@ -51,7 +51,7 @@ class SendApi:
     def send(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         draft, queue = draft_of(decode(_draft, request.body)), request.params["queue"]
         ticket = self._messages.send_to(queue, [draft])
-        if isinstance(ticket, Chain):
+        if isinstance(ticket, DependentTicket):
             # The queue is loaded first: messages that are pipelined behind must not overtake.
             return self._send_later(queue, ticket)
         ticket.then(lambda answers: respond(self._sent(queue, answers)))
