@@ -315,7 +315,7 @@ def test_a_lake_that_is_gone_is_not_replaced_silently(driver, tmp_path):
     driver.finish(driver.store_driver.queue("mail"))
     driver.run()
     elsewhere = ArchiverDriver(driver.store_driver, tmp_path / "elsewhere")
-    with pytest.raises(LakeRefused, match="--anew"):
+    with pytest.raises(LakeRefused, match="--new-lake"):
         elsewhere.run()
 
     driver.store_driver.write(lambda s: s.archive.begin_anew())

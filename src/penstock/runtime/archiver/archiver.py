@@ -232,7 +232,7 @@ def open_lake(store: Store, lake_: LakeWriter) -> None:
             raise LakeRefused(
                 f"there is no lake in {lake_.place}, but this store has written to one: set "
                 "archive.folder to that lake, the same on every node; or begin a new one with "
-                "penstock archive run --anew"
+                "penstock archive run --new-lake"
             )
         lake_.create(lake_id)
     elif found != lake_id:
@@ -249,7 +249,7 @@ def refuse_ahead(lake_: LakeWriter, table: lake.LakeTable, dt: str, rows: Range)
             raise LakeRefused(
                 f"the lake in {lake_.place} has rows of {table.name} that this store has not "
                 "written yet: the store was restored from an older copy; begin a new lake "
-                "in another folder with penstock archive run --anew"
+                "in another folder with penstock archive run --new-lake"
             )
 
 
