@@ -114,13 +114,13 @@ def test_a_stopped_node_answers_waiting_claims_and_exits_with_zero(
 
 
 def test_messages_are_there_after_a_restart(make_node: MakeNode) -> None:
-    with make_node() as node:
-        queue = Api(node.url).make_queue()
-        sent = {Api(node.url).send(queue, n) for n in range(20)}
-        node.end()
-        node.start()
+    node = make_node()
+    queue = Api(node.url).make_queue()
+    sent = {Api(node.url).send(queue, n) for n in range(20)}
+    node.end()
+    node.start()
 
-        claimed = Api(node.url).claim(queue, limit=100)
+    claimed = Api(node.url).claim(queue, limit=100)
 
     assert {message["id"] for message in claimed} == sent
 
