@@ -235,7 +235,7 @@ def test_a_worker_whose_beats_were_missed_or_whose_leases_expired_is_listed(spar
 @pytest.mark.parametrize(
     ("beat_at", "silent_ms"), [("soon", None), (None, None), (NOON + 5_000, 0), (-(2**63), None)]
 )
-def test_an_impossible_last_beat_is_no_error(spark, beat_at, silent_ms):
+def test_an_impossible_last_beat_does_not_end_the_job(spark, beat_at, silent_ms):
     data = json.dumps({"name": "billing", "beat_at": beat_at})
     facts = ({"kind": "worker_lost", "subject": "w-1", "data": data},)
 
