@@ -12,7 +12,7 @@ TESTS ?= tests
 JOBS  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) '*' 3 / 2)
 ARGS  ?=
 
-# Tests start hundreds of Python processes: without bytecode files each compiles everything anew.
+# Tests start hundreds of Python processes: without bytecode files each compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 PIP := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check \

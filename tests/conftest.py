@@ -15,8 +15,8 @@ from penstock.store.postgres.store import migrate
 from tests.support.memory import memory_folder
 from tests.support.postgres import PostgresCluster
 from tests.support.rabbitmq import RabbitNode
-from tests.support.shares import Shares
 from tests.support.tiers import is_quick, is_quick_place
+from tests.support.xdist_groups import GroupScheduling
 
 # Without bytecode files, every process that a test starts compiles all modules: 0.5 s of CPU each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -62,8 +62,8 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
-    return Shares(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_consumers_come_with_the_backlog_and_go_when_it_is_done(rabbit, autoscal
     assert (first["reason"], first["wanted"]) == ("first_message", 1)
 
 
-def test_what_waits_in_a_staging_queue_brings_a_consumer(rabbit, autoscale, tmp_path):
+def test_a_message_in_a_staging_queue_starts_a_consumer(rabbit, autoscale, tmp_path):
     queue, seen = a_name("mail"), tmp_path / "seen"
     with RabbitDriver(rabbit) as driver:
         driver.declare(queue, f"{queue}»tenant")

@@ -1,4 +1,4 @@
-"""An application in every environment, with a manual clock; see ways.py."""
+"""An application in every environment, with a manual clock; see environments.py."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from penstock import Penstock
 from penstock.client.remote.server import Remote
 from penstock.wiring.broker import Broker
 from tests.client.calls import BesideLoop, await_twins, running_loop
-from tests.client.ways import (
+from tests.client.environments import (
     CONNECTED,
-    CONNECTED_WAYS,
-    EVERY_WAY,
+    CONNECTED_ENVIRONMENTS,
+    ENVIRONMENTS,
+    EVERY_ENVIRONMENT,
     LIMITS,
     NO_STORE,
-    WAYS,
     Backend,
     Caller,
+    Environment,
     Queues,
-    Way,
 )
 from tests.clocks import ManualClock
 from tests.edge import conftest as edge
@@ -42,27 +42,29 @@ make_server = edge.make_server
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every test in every environment that is possible for it."""
     test = metafunc.definition
-    if "way" in metafunc.fixturenames:
-        rows = [row for mark in test.iter_markers("ways") for row in mark.args]
+    if "environment" in metafunc.fixturenames:
+        rows = [row for mark in test.iter_markers("environments") for row in mark.args]
         if inspect.iscoroutinefunction(metafunc.function):
             rows.append("async test")
         limits = [LIMITS[row] for row in rows]
-        chosen: tuple[Way, ...] = WAYS if CONNECTED.isdisjoint(rows) else CONNECTED_WAYS
-        if test.get_closest_marker("every_way"):
-            chosen = EVERY_WAY
-        ways = [way for way in chosen if all(limit.is_possible(way) for limit in limits)]
-        assert ways, f"{test.nodeid}: no way is left by {rows}"
-        metafunc.parametrize("way", ways, ids=str, indirect=True)
+        chosen: tuple[Environment, ...] = ENVIRONMENTS
+        if not CONNECTED.isdisjoint(rows):
+            chosen = CONNECTED_ENVIRONMENTS
+        if test.get_closest_marker("every_environment"):
+            chosen = EVERY_ENVIRONMENT
+        possible = [one for one in chosen if all(limit.is_possible(one) for limit in limits)]
+        assert possible, f"{test.nodeid}: no environment is left by {rows}"
+        metafunc.parametrize("environment", possible, ids=str, indirect=True)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test inside an event loop if its caller is a program on one."""
-    way = pyfuncitem.funcargs.get("way")
-    if not isinstance(way, Way):
+    environment = pyfuncitem.funcargs.get("environment")
+    if not isinstance(environment, Environment):
         _check_reason(pyfuncitem)
         return None
-    if way.caller is not Caller.LOOP:
+    if environment.caller is not Caller.LOOP:
         return None
     names = pyfuncitem._fixtureinfo.argnames
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
@@ -80,8 +82,8 @@ def _check_reason(test: pytest.Function) -> None:
     rows = [row for mark in test.iter_markers("no_store") for row in mark.args]
     if not rows or not set(rows) <= set(NO_STORE):
         pytest.fail(
-            "this test runs on no way: let it request `app`, or name the reason, a row of NO_STORE "
-            'in tests/client/ways.py, with @pytest.mark.no_store("row")',
+            "this test runs in no environment: let it request `app`, or name the reason, a row of "
+            'NO_STORE in tests/client/environments.py, with @pytest.mark.no_store("row")',
             pytrace=False,
         )
 
@@ -93,8 +95,8 @@ def callers_loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @pytest.fixture
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Way:
-    chosen: Way = request.param
+def environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    chosen: Environment = request.param
     if chosen.caller is Caller.AWAIT:
         await_twins(monkeypatch, request.getfixturevalue("callers_loop"))
     return chosen
@@ -121,8 +123,8 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def url(way: Way, request: pytest.FixtureRequest, folder: Path) -> str:
-    match way.backend:
+def url(environment: Environment, request: pytest.FixtureRequest, folder: Path) -> str:
+    match environment.backend:
         case Backend.SQLITE:
             # Only the store's own tests need checksums.
             return f"sqlite:///{folder / 'jobs.db'}?checksums=off"
@@ -132,8 +134,8 @@ def url(way: Way, request: pytest.FixtureRequest, folder: Path) -> str:
 
 
 @pytest.fixture
-def clock(way: Way, request: pytest.FixtureRequest) -> ManualClock:
-    if way.backend is not Backend.HTTP:
+def clock(environment: Environment, request: pytest.FixtureRequest) -> ManualClock:
+    if environment.backend is not Backend.HTTP:
         return ManualClock()
     started: LiveServer = request.getfixturevalue("job_server")
     assert isinstance(started.clock, ManualClock)
@@ -141,9 +143,9 @@ def clock(way: Way, request: pytest.FixtureRequest) -> ManualClock:
 
 
 @pytest.fixture
-def neighbours(way: Way) -> list[str]:
+def neighbours(environment: Environment) -> list[str]:
     """Queues of the same application in which nothing is due."""
-    return [a_name(), a_name()] if way.queues is Queues.SEVERAL else []
+    return [a_name(), a_name()] if environment.queues is Queues.SEVERAL else []
 
 
 @pytest.fixture
@@ -157,18 +159,18 @@ def app(url: str, clock: ManualClock, neighbours: list[str]) -> Iterator[Penstoc
 
 
 @pytest.fixture
-def broker(app: Penstock, way: Way, request: pytest.FixtureRequest) -> Broker:
+def broker(app: Penstock, environment: Environment, request: pytest.FixtureRequest) -> Broker:
     """The broker behind the application, for what only operators see."""
 
     def find() -> Broker:
-        if way.backend is Backend.HTTP:
+        if environment.backend is Backend.HTTP:
             started: LiveServer = request.getfixturevalue("job_server")
             return started.broker
         opened: Any = app.backend
         found: Broker = opened.broker
         return found
 
-    if way.caller is not Caller.LOOP:
+    if environment.caller is not Caller.LOOP:
         return find()
     proxy: Any = BesideLoop(find)
     operated: Broker = proxy

@@ -228,7 +228,7 @@ def test_a_server_that_comes_back_is_found_again(make_server, tmp_path):
     assert remote.queues.get("mail").name == "mail"
 
 
-def test_what_is_done_is_completed_with_the_next_claim(remote, queue):
+def test_a_claim_first_completes_the_messages_of_its_receipts(remote, queue):
     remote.send_batch(queue, [Draft("one"), Draft("two")])
     one = claim_one(remote, queue)
 
@@ -241,7 +241,7 @@ def test_what_is_done_is_completed_with_the_next_claim(remote, queue):
     assert nothing == []
 
 
-def test_what_a_job_says_goes_through_the_client(remote, queue):
+def test_the_options_of_a_job_pass_through_the_client(remote, queue):
     remote.send(queue, 0, kind="other")
     sent = remote.send(
         queue,
@@ -279,7 +279,7 @@ def test_timeouts_and_crashes_are_acts_like_others(remote, queue):
     assert remote.messages.get(second.id).crashes == 1
 
 
-def test_what_is_done_is_completed_and_the_next_of_some_kinds_claimed(remote, queue):
+def test_a_claim_of_some_kinds_first_completes_the_messages_of_its_receipts(remote, queue):
     remote.send(queue, 1, kind="a")
     remote.send(queue, 2, kind="b")
     remote.send(queue, 3, kind="a")

@@ -255,7 +255,7 @@ def test_an_unknown_code_is_an_error_with_its_name():
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "/v1"])
-def test_what_is_not_the_url_of_a_server_is_refused(url):
+def test_a_url_that_is_not_that_of_a_server_is_rejected(url):
     with pytest.raises(errors.InvalidRequest):
         Remote(url)
 

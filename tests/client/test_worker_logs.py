@@ -106,7 +106,7 @@ def test_the_whole_traceback_of_a_failure_is_logged_with_its_job(caplog: pytest.
     assert caplog.text.rstrip().endswith("ValueError: no")
 
 
-def test_what_a_job_raises_after_it_completed_itself_is_logged(
+def test_an_error_that_a_job_raises_after_completing_itself_is_logged(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ):
     app = Penstock("sqlite:///never-opened.db")

@@ -27,7 +27,7 @@ from tests.edge.api import Api
 from tests.edge.conftest import MakeProcess, MakeServer
 from tests.edge.live import LiveServer
 from tests.edge.process import ServerProcess
-from tests.support.private import free_port
+from tests.support.private_servers import free_port
 from tests.support.waiting import eventually
 
 PAGE = "docs/sqs.md"

@@ -19,5 +19,5 @@ def test_whatever_python_calls_a_text_can_be_sent_and_stored(text: str) -> None:
     assert "\0" not in kept
 
 
-def test_what_cannot_be_read_is_seen_to_be_missing() -> None:
+def test_unreadable_characters_are_replaced_visibly() -> None:
     assert sanitize("caf\udce9 \0 \U0001f600") == "caf\ufffd \ufffd \U0001f600"

@@ -35,7 +35,7 @@ def test_a_subscription_matches_kinds_by_its_patterns(kinds, kind, is_wanted):
 
 
 @given(st.lists(st.text(min_size=1, max_size=5), max_size=4), st.none() | st.text(max_size=5))
-def test_what_is_wanted_is_what_any_pattern_matches(kinds, kind):
+def test_a_subscription_wants_the_kinds_that_any_of_its_patterns_matches(kinds, kind):
     expected = not kinds or (kind is not None and any(fnmatchcase(kind, p) for p in kinds))
 
     assert topic.wants(a_subscription(*kinds), kind) is expected

@@ -74,7 +74,7 @@ def test_a_draining_worker_keeps_beating():
     assert workers.drain(after, now=NOON + MINUTE) == after, "to say so twice changes nothing"
 
 
-def test_who_leaves_is_gone_at_that_instant():
+def test_a_worker_that_leaves_is_gone_at_that_instant():
     after = workers.leave(a_worker(), now=NOON + SECOND)
 
     assert (after.state, after.ended_at) == (WorkerState.LEFT, NOON + SECOND)
@@ -130,7 +130,7 @@ def test_the_last_words_tell_what_is_known():
         NewWorker(labels={str(n): "" for n in range(51)}),
     ],
 )
-def test_what_a_worker_cannot_tell_of_itself_is_refused(about):
+def test_an_invalid_description_of_a_worker_is_rejected(about):
     with pytest.raises(InvalidRequest):
         check_about(about, DEFAULT_LIMITS)
 

@@ -16,7 +16,7 @@ from typing import Any
 from tests.faults.control import Control
 from tests.faults.history import Outcome
 from tests.faults.wire import Wire
-from tests.support.private import free_port
+from tests.support.private_servers import free_port
 
 ROOT = Path(__file__).parents[2]
 START_S = 120.0

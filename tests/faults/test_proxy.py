@@ -57,7 +57,7 @@ def test_nothing_comes_back_through_a_bad_network_and_all_through_a_good_one(
         assert said_back(proxy.port) == b"hello"
 
 
-def test_what_was_held_arrives_later(echo: int) -> None:
+def test_data_that_the_proxy_delayed_arrives_later(echo: int) -> None:
     with Proxy(echo) as proxy:
         proxy.weather = Weather.HELD
         threading.Timer(0.1, lambda: setattr(proxy, "weather", Weather.FAIR)).start()

@@ -81,9 +81,7 @@ def test_a_database_whose_clock_goes_back_far_is_followed(monkeypatch, caplog):
         ([(0, 90), (0, 40), (0, 60), (0, 50), (0, 70), (1, 1)], 20),
     ],
 )
-def test_of_a_databases_answers_the_one_with_the_shortest_round_trip_counts(
-    monkeypatch, trips, behind_ms
-):
+def test_the_database_answer_with_the_shortest_round_trip_counts(monkeypatch, trips, behind_ms):
     ours = 0
     ways = itertools.chain(trips, itertools.repeat((0, 1_000)))
 

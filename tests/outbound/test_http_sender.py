@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.delivery.addresses import Guard, Refused
+from penstock.domain.delivery.addresses import AddressDenied, AddressFilter
 from penstock.outbound import http_sender
 from penstock.outbound.clock import SystemClock
 from penstock.outbound.http_sender import HttpSender
@@ -247,9 +247,9 @@ def test_the_address_is_checked_and_not_the_name(backend):
 
 
 def test_the_guard_reports_what_it_refuses_and_why():
-    with pytest.raises(Refused, match=r"169\.254\.1\.1.*169\.254\.0\.0/16"):
-        Guard().check("169.254.1.1")
-    assert Guard().check("10.1.2.3") == "10.1.2.3"
+    with pytest.raises(AddressDenied, match=r"169\.254\.1\.1.*169\.254\.0\.0/16"):
+        AddressFilter().check("169.254.1.1")
+    assert AddressFilter().check("10.1.2.3") == "10.1.2.3"
 
 
 def test_requests_in_flight_at_a_stop_are_aborted_and_reported(sender, backend):

@@ -56,7 +56,7 @@ def test_a_list_that_does_not_exist_is_empty(server, redis):
     assert source(server).read("mail", None, now=0) == Sample(ready=0)
 
 
-def test_what_celery_has_sent_counts_with_all_priorities_and_what_its_workers_hold(server, redis):
+def test_celery_tasks_of_all_priorities_count_and_so_do_those_that_workers_hold(server, redis):
     queue = Queue("mail", Exchange("mail"), routing_key="mail")
     with Connection(server.url) as connection, connection.Producer() as producer:
         for priority in (0, 0, 3, 7, 9):

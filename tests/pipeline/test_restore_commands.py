@@ -67,7 +67,7 @@ def old(tmp_path: Path) -> Path:
         driver.send(mail, body='"ready"')
         driver.send(mail, body='"later"', delay_ms=3_600_000)
     settings = Settings(data=str(folder))
-    archive_commands.run(settings, anew=False, progress=lambda done, total: None)
+    archive_commands.run(settings, new_lake=False, progress=lambda done, total: None)
     archive_commands.snapshot(settings, progress=lambda done, total: None)
     return folder
 

@@ -19,7 +19,7 @@ HOUR_MS = 3_600_000
 AFTER_ERROR_MS = 1_000
 
 
-class Told:
+class ScriptedDuty:
     """A duty that does what the test says."""
 
     def __init__(self, name: str, *, every_ms: int, error: Exception | None = None) -> None:
@@ -61,7 +61,7 @@ def test_a_duty_gets_the_time_of_its_own_tick(clock: ManualClock) -> None:
         clock.advance(seconds=90)
 
     slow = PeriodicDuty("slow", HOUR_MS, take_long)
-    after = Told("after", every_ms=HOUR_MS)
+    after = ScriptedDuty("after", every_ms=HOUR_MS)
 
     DutyLoop([slow, after], clock).run_due()
 
@@ -69,7 +69,7 @@ def test_a_duty_gets_the_time_of_its_own_tick(clock: ManualClock) -> None:
 
 
 def test_every_duty_runs_at_the_start(clock: ManualClock) -> None:
-    first, second = Told("first", every_ms=100), Told("second", every_ms=500)
+    first, second = ScriptedDuty("first", every_ms=100), ScriptedDuty("second", every_ms=500)
 
     next_due = DutyLoop([first, second], clock).run_due()
 
@@ -78,7 +78,7 @@ def test_every_duty_runs_at_the_start(clock: ManualClock) -> None:
 
 
 def test_a_duty_runs_again_at_the_instant_it_returned(clock: ManualClock) -> None:
-    often, seldom = Told("often", every_ms=100), Told("seldom", every_ms=250)
+    often, seldom = ScriptedDuty("often", every_ms=100), ScriptedDuty("seldom", every_ms=250)
     loop = DutyLoop([often, seldom], clock)
     loop.run_due()
 
@@ -94,8 +94,8 @@ def test_a_duty_runs_again_at_the_instant_it_returned(clock: ManualClock) -> Non
 def test_a_duty_that_fails_runs_again_after_a_second_and_delays_no_other(
     clock: ManualClock, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    failing = Told("failing", every_ms=50, error=error)
-    fine = Told("fine", every_ms=50)
+    failing = ScriptedDuty("failing", every_ms=50, error=error)
+    fine = ScriptedDuty("fine", every_ms=50)
     loop = DutyLoop([failing, fine], clock)
 
     with caplog.at_level(logging.WARNING, "penstock.duties"):
@@ -117,7 +117,10 @@ def test_a_bug_is_logged_with_its_traceback_and_a_refusal_with_its_text_only(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     mistake, refusal = ValueError("ours"), Forbidden("not today")
-    duties = [Told("a", every_ms=1, error=mistake), Told("b", every_ms=1, error=refusal)]
+    duties = [
+        ScriptedDuty("a", every_ms=1, error=mistake),
+        ScriptedDuty("b", every_ms=1, error=refusal),
+    ]
 
     with caplog.at_level(logging.WARNING, "penstock.duties"):
         DutyLoop(duties, clock).run_due()
@@ -133,7 +136,10 @@ def test_without_duties_there_is_nothing_to_do(clock: ManualClock) -> None:
 def test_the_thread_survives_a_duty_that_fails(
     clock: ManualClock, stopping: list[DutyLoop]
 ) -> None:
-    failing, fine = Told("failing", every_ms=0, error=ValueError()), Told("fine", every_ms=0)
+    failing, fine = (
+        ScriptedDuty("failing", every_ms=0, error=ValueError()),
+        ScriptedDuty("fine", every_ms=0),
+    )
     loop = DutyLoop([failing, fine], clock)
     stopping.append(loop)
 
@@ -146,7 +152,7 @@ def test_the_thread_survives_a_duty_that_fails(
 def test_a_loop_that_sleeps_for_an_hour_stops_at_once(
     clock: ManualClock, stopping: list[DutyLoop]
 ) -> None:
-    duty = Told("seldom", every_ms=HOUR_MS)
+    duty = ScriptedDuty("seldom", every_ms=HOUR_MS)
     loop = DutyLoop([duty], clock)
     stopping.append(loop)
     loop.start()
@@ -161,7 +167,7 @@ def test_a_loop_that_sleeps_for_an_hour_stops_at_once(
 
 
 def test_a_loop_that_was_never_started_can_be_stopped(clock: ManualClock) -> None:
-    duty = Told("never", every_ms=1)
+    duty = ScriptedDuty("never", every_ms=1)
     loop = DutyLoop([duty], clock)
 
     loop.stop()
@@ -182,7 +188,7 @@ def test_a_lasting_failure_is_logged_once_and_so_is_recovery(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "penstock.duties")
-    duty = Told("reaper", every_ms=100, error=Forbidden("not today"))
+    duty = ScriptedDuty("reaper", every_ms=100, error=Forbidden("not today"))
     loop = DutyLoop([duty], clock)
 
     for _ in range(3):
@@ -204,7 +210,7 @@ def test_a_store_out_of_reach_is_logged_once_for_all_duties_and_so_is_its_return
 ) -> None:
     caplog.set_level(logging.INFO, OUTAGES)
     names = ("these-reap", "these-prune", "these-move")
-    duties = [Told(name, every_ms=100, error=StoreUnavailable("gone")) for name in names]
+    duties = [ScriptedDuty(name, every_ms=100, error=StoreUnavailable("gone")) for name in names]
     loop = DutyLoop(duties, clock)
 
     for _ in range(2):

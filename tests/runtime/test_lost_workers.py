@@ -165,7 +165,7 @@ def test_only_the_queues_that_a_worker_has_named_are_searched(driver, mail, work
     assert driver.counts(mail).leased == 1, "its lease runs out by itself"
 
 
-def test_what_a_worker_published_for_itself_comes_back_too(driver, workers, reaper):
+def test_events_that_a_lost_worker_published_for_itself_are_moved_too(driver, workers, reaper):
     limits = DEFAULT_LIMITS
     bus = Bus(
         driver.store, driver.clock, SystemDice(), limits, Directory(driver.store, driver.clock)
@@ -239,7 +239,7 @@ def test_however_many_workers_are_lost_at_once_all_that_they_held_comes_back(
     assert len(driver.claim(mail, 9)) == 5
 
 
-def test_of_several_nodes_one_marks_a_worker_as_lost(driver, mail, workers, open_store: Open):
+def test_one_of_several_nodes_marks_a_worker_as_lost(driver, mail, workers, open_store: Open):
     worker = register(workers)
     message_id = driver.send(mail)
     driver.claim(mail, claimed_by=worker.id)
@@ -302,7 +302,7 @@ def test_the_list_shows_how_many_leases_each_worker_holds(driver, mail, workers)
     assert [(lease.queue, lease.message.id) for lease in leases] == [("mail", m.id) for m in held]
 
 
-def test_those_that_have_gone_are_forgotten_with_the_history(driver, workers, reaper):
+def test_workers_that_have_left_are_pruned_with_the_history(driver, workers, reaper):
     left, there = register(workers), register(workers)
     workers.leave(left.id).result()
     pruner = Pruner(driver.store, retention_days=7)

@@ -196,7 +196,7 @@ def test_durations_of_messages_belong_to_their_minute(
     assert graph(driver, None).points[-2].latency == first.latency
 
 
-def test_what_was_done_at_the_very_end_of_a_minute_or_of_a_day_is_not_missed(
+def test_messages_that_end_in_the_last_second_of_a_minute_or_of_a_day_are_counted(
     driver: StoreDriver, mail: Queue, sampler: Sampler
 ) -> None:
     driver.clock.advance(ms=-driver.now % DAY - 2 * MINUTE)

@@ -68,12 +68,12 @@ def test_waiting_claims_are_woken_by_messages_that_came_back(
 ) -> None:
     driver.send(mail, delay_ms=MINUTE)
     driver.clock.advance(minutes=1)
-    heard: list[Mapping[int, int]] = []
-    driver.store.listen(heard.append)  # type: ignore[attr-defined]
+    wakeups: list[Mapping[int, int]] = []
+    driver.store.listen(wakeups.append)  # type: ignore[attr-defined]
 
     reaper.tick(driver.now)
 
-    assert [woken.get(mail.queue_no) for woken in heard] == [1]
+    assert [woken.get(mail.queue_no) for woken in wakeups] == [1]
 
 
 def test_nothing_is_written_if_nothing_fell_due(
@@ -81,11 +81,11 @@ def test_nothing_is_written_if_nothing_fell_due(
 ) -> None:
     driver.send(mail)
     driver.send(mail, delay_ms=MINUTE)
-    heard: list[Mapping[int, int]] = []
-    driver.store.listen(heard.append)  # type: ignore[attr-defined]
+    wakeups: list[Mapping[int, int]] = []
+    driver.store.listen(wakeups.append)  # type: ignore[attr-defined]
 
     assert reaper.tick(driver.now) == driver.now + EVERY_MS
-    assert heard == []
+    assert wakeups == []
 
 
 def test_a_paused_queue_is_tidied_too(driver: StoreDriver, mail: Queue, reaper: Reaper) -> None:

@@ -85,7 +85,9 @@ def test_the_duty_asks_to_be_called_at_the_next_firing(
     assert recurrer.tick(driver.now) == driver.now + 500
 
 
-def test_of_several_nodes_one_fires(driver: StoreDriver, mail: Queue, open_store: Open) -> None:
+def test_one_of_several_nodes_fires_each_schedule(
+    driver: StoreDriver, mail: Queue, open_store: Open
+) -> None:
     nodes = [
         RecurringService(open_store(), driver.clock, SystemDice(), DEFAULT_LIMITS) for _ in range(3)
     ]

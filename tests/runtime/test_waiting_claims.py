@@ -68,8 +68,8 @@ class Scene:
         messages = self._broker.messages
         await messages.send([messages.draft(self._queue, one) for one in new])
 
-    def hint(self, count: int = 1) -> None:
-        self.room.heard({self._queue.queue_no: count})
+    def wake(self, count: int = 1) -> None:
+        self.room.on_wakeup({self._queue.queue_no: count})
 
     async def _claim(self, **options: Unpack[ClaimOptions]) -> Claimed:
         return await self.room.claim(self._queue, wait_ms=NEVER_MS, **options)
@@ -108,13 +108,13 @@ async def served(tasks: list[asyncio.Task[Claimed]]) -> list[int]:
         return [len((await task).messages) for task in tasks]
 
 
-def test_one_hint_wakes_one(broker: Broker, queue: Queue) -> None:
+def test_one_wakeup_wakes_one_claim(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         first, second = await s.waiting(2)
         await s.send(1)
 
-        s.hint()
+        s.wake()
 
         assert await served([first]) == [1]
         assert not second.done()
@@ -123,31 +123,31 @@ def test_one_hint_wakes_one(broker: Broker, queue: Queue) -> None:
     asyncio.run(scene())
 
 
-def test_two_hints_at_once_wake_two(broker: Broker, queue: Queue) -> None:
+def test_two_wakeups_at_once_wake_two_claims(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         tasks = await s.waiting(2)
         await s.send(2)
 
-        s.hint()
-        s.hint()
+        s.wake()
+        s.wake()
 
         assert await served(tasks) == [1, 1]
 
     asyncio.run(scene())
 
 
-def test_a_hint_that_finds_nothing_keeps_the_order_of_waiting_claims(
+def test_a_wakeup_that_finds_nothing_keeps_the_order_of_waiting_claims(
     broker: Broker, queue: Queue
 ) -> None:
     async def play() -> None:
         scene = Scene(broker, queue)
         first, second = await scene.waiting(2)
-        scene.hint()
+        scene.wake()
         await scene.settle()
 
         await scene.send(1)
-        scene.hint()
+        scene.wake()
 
         assert await served([first]) == [1]
         assert not second.done()
@@ -156,7 +156,7 @@ def test_a_hint_that_finds_nothing_keeps_the_order_of_waiting_claims(
     asyncio.run(play())
 
 
-def test_a_hint_of_nothing_has_each_look_until_nothing_is_found(
+def test_a_wakeup_with_count_0_wakes_claims_until_one_finds_nothing(
     broker: Broker, queue: Queue
 ) -> None:
     async def scene() -> None:
@@ -164,21 +164,23 @@ def test_a_hint_of_nothing_has_each_look_until_nothing_is_found(
         tasks = await s.waiting(3)
         await s.send(3)
 
-        s.hint(0)
+        s.wake(0)
 
         assert await served(tasks) == [1, 1, 1]
 
     asyncio.run(scene())
 
 
-def test_who_leaves_with_a_hint_in_hand_passes_it_on(broker: Broker, queue: Queue) -> None:
+def test_a_claim_that_leaves_with_an_unused_wakeup_passes_it_on(
+    broker: Broker, queue: Queue
+) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         leaver, stayer = await s.waiting(2)
         await s.send(1)
 
-        s.hint()
-        await asyncio.sleep(0)  # the hint has arrived, and no claim has acted on it yet
+        s.wake()
+        await asyncio.sleep(0)  # the wake-up has arrived, and no claim has acted on it yet
         leaver.cancel()
 
         assert await served([stayer]) == [1]
@@ -186,26 +188,26 @@ def test_who_leaves_with_a_hint_in_hand_passes_it_on(broker: Broker, queue: Queu
     asyncio.run(scene())
 
 
-def test_a_hint_from_another_thread_arrives(broker: Broker, queue: Queue) -> None:
+def test_a_wakeup_from_another_thread_arrives(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         tasks = await s.waiting(1)
         await s.send(1)
 
-        await asyncio.to_thread(s.hint)
+        await asyncio.to_thread(s.wake)
 
         assert await served(tasks) == [1]
 
     asyncio.run(scene())
 
 
-def test_a_hint_for_another_queue_wakes_no_claim(broker: Broker, queue: Queue) -> None:
+def test_a_wakeup_for_another_queue_wakes_no_claim(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         [task] = await s.waiting(1)
         await s.send(1)
 
-        s.room.heard({queue.queue_no + 1: 1})
+        s.room.on_wakeup({queue.queue_no + 1: 1})
         await s.settle()
 
         assert not task.done()
@@ -232,7 +234,7 @@ def test_a_claim_that_has_ended_is_not_counted(broker: Broker, queue: Queue) -> 
 
 
 @pytest.mark.parametrize(("claim_key", "is_kept"), [(None, False), ("k", True)])
-def test_what_was_claimed_for_who_has_gone_is_given_back_unless_it_can_be_asked_for_again(
+def test_messages_claimed_for_a_lost_client_are_released_unless_its_claim_can_be_repeated(
     broker: Broker, queue: Queue, claim_key: str | None, is_kept: bool
 ) -> None:
     async def scene() -> None:
@@ -251,7 +253,7 @@ def test_what_was_claimed_for_who_has_gone_is_given_back_unless_it_can_be_asked_
     asyncio.run(scene())
 
 
-def test_a_hint_is_not_used_up_by_those_who_want_other_kinds(broker: Broker, queue: Queue) -> None:
+def test_a_wakeup_is_not_used_up_by_claims_of_other_kinds(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         others = await s.waiting(2, kinds=("b",))
@@ -259,7 +261,7 @@ def test_a_hint_is_not_used_up_by_those_who_want_other_kinds(broker: Broker, que
         plain = await s.waiting(1)
         await s.send(1, kind="a")
 
-        s.hint()
+        s.wake()
 
         async with asyncio.timeout(SOON_S):
             done, _ = await asyncio.wait([*wanting, *plain], return_when=asyncio.FIRST_COMPLETED)
@@ -271,30 +273,32 @@ def test_a_hint_is_not_used_up_by_those_who_want_other_kinds(broker: Broker, que
     asyncio.run(scene())
 
 
-def test_of_those_who_want_the_same_kinds_one_hint_wakes_one(broker: Broker, queue: Queue) -> None:
+def test_one_wakeup_wakes_one_of_the_claims_of_the_same_kinds(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         first, second = await s.waiting(2, kinds=("a",))
         await s.send(2, kind="a")
 
-        s.hint()
+        s.wake()
         assert await served([first]) == [1]
         await s.settle()
         assert not second.done()
 
-        s.hint()
+        s.wake()
         assert await served([second]) == [1]
 
     asyncio.run(scene())
 
 
-def test_who_leaves_passes_its_hint_on_to_who_wants_the_same(broker: Broker, queue: Queue) -> None:
+def test_a_claim_that_leaves_passes_its_wakeup_on_to_a_claim_of_the_same_kinds(
+    broker: Broker, queue: Queue
+) -> None:
     async def scene() -> None:
         s = Scene(broker, queue)
         first, second = await s.waiting(2, kinds=("a",))
         await s.send(1, kind="a")
 
-        s.room.heard({queue.queue_no: 1})
+        s.room.on_wakeup({queue.queue_no: 1})
         first.cancel()
 
         assert await served([second]) == [1]
@@ -318,7 +322,7 @@ def test_claims_that_wait_do_no_work_of_their_own(broker: Broker, queue: Queue, 
     asyncio.run(scene())
 
 
-def test_hints_that_got_lost_are_made_up_for(broker: Broker, queue: Queue) -> None:
+def test_lost_wakeups_only_delay_a_claim(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue, poll_ms=10)
         tasks = [*await s.waiting(3), *await s.waiting(1, kinds=("a",))]
@@ -339,7 +343,7 @@ def test_when_messages_fall_due_only_those_look_who_can_be_served(
         tasks = await s.waiting(50)
         for delay_ms in (50, 100):
             await s.send(1, delay_ms=delay_ms)
-            s.hint(0)
+            s.wake(0)
 
         async with asyncio.timeout(SOON_S):
             for served_one in itertools.islice(asyncio.as_completed(tasks), 2):
@@ -363,7 +367,7 @@ def test_after_the_clock_was_set_a_due_message_is_found(tmp_path: Path) -> None:
         s = Scene(broker, queue, poll_ms=10)
         tasks = await s.waiting(1)
         await s.send(1, delay_ms=NEVER_MS // 2)
-        s.hint(0)
+        s.wake(0)
         await s.settle()
 
         clock.advance(ms=NEVER_MS // 2)

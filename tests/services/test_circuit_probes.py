@@ -71,7 +71,7 @@ def test_the_first_answer_wins_and_late_ones_of_an_older_time_decide_nothing(dri
     assert driver.state is CLOSED
 
 
-def test_what_follows_in_a_batch_after_a_probe_has_closed_it_counts_anew(driver, queue, other):
+def test_outcomes_that_follow_a_closing_probe_in_a_batch_count_anew(driver, queue, other):
     driver.fail(queue)
     driver.half_open()
     probe = driver.ask(other)
@@ -115,7 +115,7 @@ def test_all_requests_that_are_not_held_may_probe_unless_single_probe_is_set(
     assert driver.ask(other).permit is PROBE, "nothing came of the first"
 
 
-def test_of_two_nodes_that_ask_at_once_one_gets_the_single_probe(
+def test_one_of_two_nodes_that_ask_at_once_gets_the_single_probe(
     store_driver, queue, other, open_store
 ):
     here = CircuitDriver(store_driver)

@@ -94,7 +94,7 @@ def test_the_queue_that_makes_it_open_is_held_at_once_and_others_when_they_ask(
     ]
 
 
-def test_of_a_batch_that_queue_is_held_whose_outcome_made_it_open(
+def test_a_batch_holds_only_the_queue_whose_outcome_opened_the_circuit(
     driver, queue, other, store_driver
 ):
     third = store_driver.queue("q3")
@@ -130,7 +130,7 @@ def test_without_statistics_nothing_opens(store_driver, queue):
     assert driver.circuits.all().result() == {}
 
 
-def test_what_counts_for_nothing_is_not_written(store_driver, queue):
+def test_outcomes_that_do_not_count_are_not_written(store_driver, queue):
     driver = CircuitDriver(store_driver, FailingStore(store_driver.store, "circuits", "to_change"))
     driver.store.is_broken = False
     driver.begin(statistics_update_enabled=False)
@@ -142,7 +142,7 @@ def test_what_counts_for_nothing_is_not_written(store_driver, queue):
     assert driver.store.writes == written
 
 
-def test_who_was_not_let_through_has_nothing_to_tell(driver, queue, other):
+def test_an_outcome_without_a_permit_changes_nothing(driver, queue, other):
     driver.fail(queue)
     before = driver.circuits.one(HASH).result()
 

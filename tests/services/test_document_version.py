@@ -11,7 +11,7 @@ def test_every_other_version_of_the_store_is_news_once():
     assert [kept.is_news(version, now=0) for version in (0, 1, 1, 3)] == [False, True, False, True]
 
 
-def test_what_was_put_here_is_not_undone_by_a_look_that_began_before():
+def test_a_version_that_was_put_here_is_not_undone_by_an_older_read():
     kept = DocumentVersion()
     kept.put(7, now=1_000)
 
@@ -20,7 +20,7 @@ def test_what_was_put_here_is_not_undone_by_a_look_that_began_before():
     assert kept.is_news(8, now=5_999), "another node has put another one since"
 
 
-def test_what_was_put_here_and_not_kept_is_forgotten_after_some_seconds():
+def test_a_version_that_was_put_here_but_not_committed_is_forgotten_after_some_seconds():
     kept = DocumentVersion()
     kept.put(7, now=1_000)
 

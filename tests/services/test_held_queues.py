@@ -149,7 +149,7 @@ def test_queues_that_wait_to_be_unheld_still_count_as_held(driver, held):
     assert (overview.held, overview.awaiting_unhold) == ({HASH: 2, OTHER_HASH: 1}, 2)
 
 
-def test_what_an_open_circuit_holds_is_not_released_by_itself(driver, held):
+def test_queues_that_an_open_circuit_holds_are_not_released(driver, held):
     assert driver.circuits.held_queues.release_idle() == 0
 
     assert all(driver.is_held(one) for one in held)

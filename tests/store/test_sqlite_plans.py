@@ -10,8 +10,8 @@ from penstock.store.store import open_sqlite
 
 WAYS = {
     "messages.claim": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "fronts.claim_small": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
-    "fronts.size": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "queue_heads.claim_small": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
+    "queue_heads.size": "message USING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "queues.claimable": "m USING COVERING INDEX message_to_claim (queue_no=? AND is_blocked=?)",
     "claims_by_kind.claim": (
         "f USING INDEX message_of_kind (queue_no=? AND kind=? AND is_blocked=?)"

@@ -42,17 +42,17 @@ def test_a_refusal_reaches_the_task_that_asked(driver):
 
 
 def test_an_answer_is_called_back_once_whether_it_is_there_already_or_not(driver, mail):
-    heard: list[Any] = []
+    answers: list[Any] = []
 
     async def main():
         early = driver.submit_send(mail)
-        early.then(heard.append)
+        early.then(answers.append)
         await awaited(driver.submit_send(mail))
-        early.then(heard.append)
+        early.then(answers.append)
 
     asyncio.run(main())
 
-    assert [sent.id for [sent] in heard] == [driver.sent_ids[0]] * 2
+    assert [sent.id for [sent] in answers] == [driver.sent_ids[0]] * 2
 
 
 def test_a_ticket_of_a_loop_is_awaited_and_one_of_a_thread_is_not(driver, mail):

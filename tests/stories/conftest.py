@@ -7,39 +7,43 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.stage import Stage
+from tests.stories.environment import StoryEnvironment
 
 EMBEDDED = ("sqlite", "postgres")
 EVERYWHERE = (*EMBEDDED, "http")
 
-OpenStage = Callable[[str], Stage]
+OpenEnvironment = Callable[[str], StoryEnvironment]
 
 
 @pytest.fixture
-def open_stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenStage]:
+def open_environment(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OpenEnvironment]:
     """`http`: the application reaches a server, which keeps a SQLite store."""
-    stages: list[Stage] = []
+    environments: list[StoryEnvironment] = []
 
-    def make(backend: str) -> Stage:
+    def make(backend: str) -> StoryEnvironment:
         if backend == "postgres":
             store = str(request.getfixturevalue("migrated_url"))
         else:
             # The application's own connections write to the file, too.
             store = f"sqlite:///{tmp_path / 'store.db'}?checksums=off"
-        stages.append(Stage(tmp_path, store, is_remote=backend == "http"))
-        return stages[-1]
+        environments.append(StoryEnvironment(tmp_path, store, is_remote=backend == "http"))
+        return environments[-1]
 
     yield make
-    for stage in stages:
-        stage.__exit__(None, None, None)
+    for environment in environments:
+        environment.__exit__(None, None, None)
 
 
 @pytest.fixture(params=EVERYWHERE)
-def stage(request: pytest.FixtureRequest, open_stage: OpenStage) -> Stage:
-    return open_stage(request.param)
+def environment(
+    request: pytest.FixtureRequest, open_environment: OpenEnvironment
+) -> StoryEnvironment:
+    return open_environment(request.param)
 
 
 @pytest.fixture(params=EMBEDDED)
-def embedded_stage(request: pytest.FixtureRequest, open_stage: OpenStage) -> Stage:
+def embedded_environment(
+    request: pytest.FixtureRequest, open_environment: OpenEnvironment
+) -> StoryEnvironment:
     """For programs that have their own tables in the same database."""
-    return open_stage(request.param)
+    return open_environment(request.param)

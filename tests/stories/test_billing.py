@@ -8,7 +8,7 @@ from __future__ import annotations
 from penstock import Penstock
 from penstock.domain.message.lifecycle import State
 from tests.stories.database import numbers, tables
-from tests.stories.stage import Stage
+from tests.stories.environment import StoryEnvironment
 
 APP = "tests.stories.billing:app"
 ACCOUNTS = 40
@@ -16,24 +16,28 @@ KEPT = [number for number in range(ACCOUNTS) if number % 5 != 4]
 
 
 def test_each_account_pays_once_and_gets_one_receipt_whatever_is_killed_meanwhile(
-    embedded_stage: Stage,
+    embedded_environment: StoryEnvironment,
 ) -> None:
-    stage = embedded_stage
-    opening = stage.run("tests.stories.billing", str(ACCOUNTS))
-    stage.until(lambda: "account" in tables(stage.url) and len(numbers(stage.url, "account")) > 9)
+    environment = embedded_environment
+    opening = environment.run("tests.stories.billing", str(ACCOUNTS))
+    environment.until(
+        lambda: (
+            "account" in tables(environment.url) and len(numbers(environment.url, "account")) > 9
+        )
+    )
     opening.kill()
-    worker = stage.work(APP)
-    assert stage.run("tests.stories.billing", str(ACCOUNTS)).wait() == 0
+    worker = environment.work(APP)
+    assert environment.run("tests.stories.billing", str(ACCOUNTS)).wait() == 0
 
-    stage.until(lambda: len(numbers(stage.url, "payment")) > len(KEPT) // 3)
+    environment.until(lambda: len(numbers(environment.url, "payment")) > len(KEPT) // 3)
     worker.kill()
-    worker = stage.work(APP)
-    stage.until(lambda: len(numbers(stage.url, "receipt")) >= len(KEPT))
+    worker = environment.work(APP)
+    environment.until(lambda: len(numbers(environment.url, "receipt")) >= len(KEPT))
     assert worker.end() == 0
 
     for table in ("account", "payment", "receipt"):
-        assert numbers(stage.url, table) == KEPT
-    with Penstock(stage.url) as app:
+        assert numbers(environment.url, table) == KEPT
+    with Penstock(environment.url) as app:
         billing = app.notifications("billing")
         for number in range(ACCOUNTS):
             tag = f"account-{number}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from itertools import groupby
 
 from penstock.domain.circuit.circuit import circuit_hash
-from tests.stories.stage import Stage
-from tests.support.private import free_port
+from tests.stories.environment import StoryEnvironment
+from tests.support.private_servers import free_port
 
 PATTERN = "/shop/(.*)"
 STATUS = f"/queuecircuitbreaker/circuit/{circuit_hash(PATTERN)}/status"
@@ -29,29 +29,31 @@ QUEUES, COUNT = 5, 12
 
 
 def test_requests_arrive_in_order_through_an_outage_of_backend_and_gateway(
-    embedded_stage: Stage,
+    embedded_environment: StoryEnvironment,
 ) -> None:
-    stage, port = embedded_stage, str(free_port())
-    stage.serve(push_retry_ms="100ms", push_lease_ms="2s")
+    environment, port = embedded_environment, str(free_port())
+    environment.serve(push_retry_ms="100ms", push_lease_ms="2s")
     rules = {PATTERN: {"url": f"http://127.0.0.1:{port}/$1"}}
     for path, document in (("routing/rules", rules), ("circuitbreaker", BREAKER)):
-        assert stage.api.call("PUT", f"/admin/v1/{path}", document).status_code == 200
-    backend = stage.run("tests.stories.gateway", "backend", port)
-    sender = stage.run("tests.stories.gateway", "send", str(QUEUES), str(COUNT))
+        assert environment.api.call("PUT", f"/admin/v1/{path}", document).status_code == 200
+    backend = environment.run("tests.stories.gateway", "backend", port)
+    sender = environment.run("tests.stories.gateway", "send", str(QUEUES), str(COUNT))
 
-    stage.until(lambda: len(stage.lines()) >= QUEUES)
+    environment.until(lambda: len(environment.lines()) >= QUEUES)
     backend.kill()
-    stage.until(lambda: stage.api.get(STATUS)["status"] != "closed")
-    stage.until(lambda: any("held_by" in stage.api.queue(f"shop-{n}") for n in range(QUEUES)))
-    stage.kill_server()
-    stage.server.start()
+    environment.until(lambda: environment.api.get(STATUS)["status"] != "closed")
+    environment.until(
+        lambda: any("held_by" in environment.api.queue(f"shop-{n}") for n in range(QUEUES))
+    )
+    environment.kill_server()
+    environment.server.start()
     assert sender.wait() == 0
-    stage.run("tests.stories.gateway", "backend", port)
+    environment.run("tests.stories.gateway", "backend", port)
     expected = {f"shop-{n}": {"done": COUNT} for n in range(QUEUES)}
-    stage.until(lambda: {name: stage.totals(name) for name in expected} == expected)
+    environment.until(lambda: {name: environment.totals(name) for name in expected} == expected)
 
     for queue in expected:
-        arrived = [path for path in stage.lines() if path.startswith(f"/{queue}/")]
+        arrived = [path for path in environment.lines() if path.startswith(f"/{queue}/")]
         # A request whose outcome was lost with the gateway arrives again, right after itself.
         assert [path for path, _ in groupby(arrived)] == [f"/{queue}/{n}" for n in range(COUNT)]
-    stage.until(lambda: stage.api.get(STATUS) == {"status": "closed"})
+    environment.until(lambda: environment.api.get(STATUS) == {"status": "closed"})

@@ -14,7 +14,7 @@ import pytest
 
 from penstock import Penstock
 from tests.stories.database import numbers
-from tests.stories.stage import Stage
+from tests.stories.environment import StoryEnvironment
 from tests.support.http_backend import Answer, Behaviour, HttpBackend, Seen
 
 APP = "tests.stories.order_service:app"
@@ -64,48 +64,52 @@ def carrier() -> Iterator[Carrier]:
 
 
 def test_every_order_is_handled_once_wherever_it_comes_from_and_nothing_is_left(
-    stage: Stage, carrier: Carrier
+    environment: StoryEnvironment, carrier: Carrier
 ) -> None:
-    stage.serve(push_retry_ms="50ms")
+    environment.serve(push_retry_ms="50ms")
     rules = {"/carrier/(.*)": {"url": f"{carrier.url}/$1"}}
-    assert stage.api.call("PUT", "/v1/routes", {"rules": rules}).status_code == 200
-    website = stage.run("tests.stories.order_service", str(SOLD))
-    marketplace = stage.run("tests.stories.marketplace", str(SOLD), str(EACH))
+    assert environment.api.call("PUT", "/v1/routes", {"rules": rules}).status_code == 200
+    website = environment.run("tests.stories.order_service", str(SOLD))
+    marketplace = environment.run("tests.stories.marketplace", str(SOLD), str(EACH))
     assert (website.wait(), marketplace.wait()) == (0, 0)
-    assert totals(stage, WAITING) == WAITING
+    assert totals(environment, WAITING) == WAITING
 
-    worker = stage.work(APP, "--lease", "60s")
-    with Penstock(stage.url) as operator:
-        stage.until(lambda: stage.totals("billing-dead") == {"ready": 1})
+    worker = environment.work(APP, "--lease", "60s")
+    with Penstock(environment.url) as operator:
+        environment.until(lambda: environment.totals("billing-dead") == {"ready": 1})
         [poisoned] = operator.jobs.list(queue="billing-dead")
-        (stage.folder / "fixed").touch()
+        (environment.folder / "fixed").touch()
         assert operator.jobs.redrive(queue="billing-dead") == 1
-        stage.until(lambda: "report" in stage.lines())
+        environment.until(lambda: "report" in environment.lines())
         operator.recurring.remove("report")
-        stage.until(lambda: totals(stage, ENDED) == ENDED)
-        stage.until(lambda: set(stage.totals("reports")) == {"done"})
+        environment.until(lambda: totals(environment, ENDED) == ENDED)
+        environment.until(lambda: set(environment.totals("reports")) == {"done"})
     assert worker.end() == 0
 
-    reports = stage.totals("reports")["done"]
-    assert Counter(stage.lines()) == Counter(
+    reports = environment.totals("reports")["done"]
+    assert Counter(environment.lines()) == Counter(
         [f"left {number}" for number in LEFT]
         + [f"{what} {number}" for what in ("bill", "mail") for number in range(ALL)]
         + [f"remind {number}" for number in range(ALL) if number != PAID_AT_ONCE]
         + ["report"] * reports
     )
-    database = stage.url if stage.url == stage.store else f"sqlite:///{stage.folder / 'orders.db'}"
+    database = (
+        environment.url
+        if environment.url == environment.store
+        else f"sqlite:///{environment.folder / 'orders.db'}"
+    )
     for table in ("customer_order", "parcel", "ledger"):
         assert numbers(database, table) == list(range(ALL))
     assert Counter(carrier.targets) == {f"/parcels/{number}": 2 for number in range(ALL)}
-    check_history(stage, poisoned.id)
-    check_nothing_is_left(stage)
+    check_history(environment, poisoned.id)
+    check_nothing_is_left(environment)
 
 
-def check_history(stage: Stage, poisoned: str) -> None:
+def check_history(environment: StoryEnvironment, poisoned: str) -> None:
     """Every message of every order has ended as it should, at its first attempt."""
     packed = {}
     for number in range(ALL):
-        endings = stage.api.get("/v1/history", tag=f"order-{number}")["endings"]
+        endings = environment.api.get("/v1/history", tag=f"order-{number}")["endings"]
         wanted = Counter(
             [("pack", "done"), ("bill", "done"), ("order.placed", "done"), ("order.placed", "done")]
             + [("payment.due", "cancelled" if number == PAID_AT_ONCE else "done")]
@@ -120,24 +124,26 @@ def check_history(stage: Stage, poisoned: str) -> None:
     others = [number for number in range(SOLD) if number not in EXPRESS]
     assert max(packed[one] for one in EXPRESS) <= min(packed[one] for one in others)
 
-    past = stage.api.get(f"/v1/history/{poisoned}")
+    past = environment.api.get(f"/v1/history/{poisoned}")
     endings = [(one["outcome"], one["attempts"]) for one in past["endings"]]  # newest first
     assert endings == [("done", 1), ("dead", 2)]
-    assert [one["outcome"] for one in past["attempts"]] == ["failed", "failed"]
+    # A busy worker releases what it cannot start yet; that is not an attempt.
+    attempts = [one["outcome"] for one in past["attempts"] if one["outcome"] != "released"]
+    assert attempts == ["failed", "failed"]
     for number in LEFT[1:]:
-        assert stage.api.get("/v1/history", tag=f"order-{number}")["endings"] == []
+        assert environment.api.get("/v1/history", tag=f"order-{number}")["endings"] == []
 
 
-def check_nothing_is_left(stage: Stage) -> None:
-    queues = stage.api.get("/v1/queues")["queues"]
+def check_nothing_is_left(environment: StoryEnvironment) -> None:
+    queues = environment.api.get("/v1/queues")["queues"]
     assert {queue["name"] for queue in queues} == {*ENDED, "reports"}
     for queue in queues:
         assert set(queue["counts"].values()) == {0}, queue["name"]
         ended = sum(queue["totals"][name] for name in ("done", "dead", "cancelled"))
         assert queue["totals"]["sent"] == ended, queue["name"]
-    assert stage.api.get("/v1/recurring")["recurring"] == []
-    assert stage.api.get("/v1/problems")["problems"] == []
+    assert environment.api.get("/v1/recurring")["recurring"] == []
+    assert environment.api.get("/v1/problems")["problems"] == []
 
 
-def totals(stage: Stage, queues: Any) -> dict[str, dict[str, int]]:
-    return {name: stage.totals(name) for name in queues}
+def totals(environment: StoryEnvironment, queues: Any) -> dict[str, dict[str, int]]:
+    return {name: environment.totals(name) for name in queues}

@@ -19,7 +19,7 @@ from penstock.settings.load import Flag
 from penstock.wiring.autoscaling import FOLDER
 from penstock.wiring.broker import Broker, open_broker
 from tests.autoscaling.test_command_line import pids
-from tests.stories.stage import Program, Stage
+from tests.stories.environment import Program, StoryEnvironment
 
 PICTURES = 120
 MIN, MAX = 2, 3
@@ -45,15 +45,22 @@ arguments = ["--lease", "3s", "--beat", "500ms", "--prefetch", "0"]
 
 
 class Fleet:
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.data = stage.folder / "data"
-        self._file = stage.folder / "fleets.toml"
+    def __init__(self, environment: StoryEnvironment) -> None:
+        self.environment = environment
+        self.data = environment.folder / "data"
+        self._file = environment.folder / "fleets.toml"
         self._file.write_text(FLEETS)
 
     def autoscale(self) -> Program:
-        flags = ("--fleets", str(self._file), "--data", str(self.data), "--store", self.stage.store)
-        return self.stage.run("penstock", "autoscale", *flags)
+        flags = (
+            "--fleets",
+            str(self._file),
+            "--data",
+            str(self.data),
+            "--store",
+            self.environment.store,
+        )
+        return self.environment.run("penstock", "autoscale", *flags)
 
     @property
     def workers(self) -> list[int]:
@@ -61,8 +68,8 @@ class Fleet:
 
 
 @pytest.fixture
-def fleet(embedded_stage: Stage) -> Iterator[Fleet]:
-    found = Fleet(embedded_stage)
+def fleet(embedded_environment: StoryEnvironment) -> Iterator[Fleet]:
+    found = Fleet(embedded_environment)
     yield found
     for pid in found.workers:
         with suppress(ProcessLookupError):
@@ -70,9 +77,9 @@ def fleet(embedded_stage: Stage) -> Iterator[Fleet]:
 
 
 @pytest.fixture
-def broker(embedded_stage: Stage, tmp_path: Path) -> Iterator[Broker]:
+def broker(embedded_environment: StoryEnvironment, tmp_path: Path) -> Iterator[Broker]:
     """The store as an operator sees it."""
-    flags = {"store.url": Flag("--store", embedded_stage.store)}
+    flags = {"store.url": Flag("--store", embedded_environment.store)}
     opened = open_broker(load(config=None, env={}, flags=flags).settings)
     yield opened
     opened.close()
@@ -81,32 +88,32 @@ def broker(embedded_stage: Stage, tmp_path: Path) -> Iterator[Broker]:
 def test_every_picture_is_done_through_a_restart_and_a_crash_of_the_fleet(
     fleet: Fleet, broker: Broker
 ) -> None:
-    stage = fleet.stage
+    environment = fleet.environment
     autoscaler = fleet.autoscale()
-    stage.until(lambda: running(broker) == MIN)
+    environment.until(lambda: running(broker) == MIN)
     assert autoscaler.end() == 0
     assert fleet.workers == []
     autoscaler = fleet.autoscale()
-    stage.until(lambda: len(fleet.workers) == MIN)
+    environment.until(lambda: len(fleet.workers) == MIN)
 
-    assert stage.run("tests.stories.thumbnails", str(PICTURES)).wait() == 0
-    stage.until(lambda: len(stage.lines()) >= PICTURES // 6)
+    assert environment.run("tests.stories.thumbnails", str(PICTURES)).wait() == 0
+    environment.until(lambda: len(environment.lines()) >= PICTURES // 6)
     assert autoscaler.end() == 0
-    before = stage.lines()
+    before = environment.lines()
     assert len(before) == len(set(before)), "a drained worker has completed what it began"
     autoscaler = fleet.autoscale()
-    stage.until(lambda: len(stage.lines()) >= len(before) + PICTURES // 6)
+    environment.until(lambda: len(environment.lines()) >= len(before) + PICTURES // 6)
 
     autoscaler.kill()
-    killed = stage.until(lambda: fleet.workers)[0]
+    killed = environment.until(lambda: fleet.workers)[0]
     os.killpg(killed, signal.SIGKILL)
     give_up_lease(broker)
     autoscaler = fleet.autoscale()
-    stage.until(lambda: done(broker) == PICTURES)
+    environment.until(lambda: done(broker) == PICTURES)
     assert autoscaler.end() == 0
 
     assert fleet.workers == []
-    did = Counter(map(int, stage.lines()))
+    did = Counter(map(int, environment.lines()))
     assert set(did) == set(range(PICTURES))
     again = [picture for picture, times in did.items() if times > 1]
     assert max(did.values()) <= 2

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.stories.stage import Stage
+from tests.stories.environment import StoryEnvironment
 from tests.support.http_backend import HttpBackend
 
 APP = "tests.stories.web_shop:app"
@@ -23,29 +23,29 @@ def partner() -> Iterator[HttpBackend]:
 
 
 def test_every_order_is_fulfilled_whatever_is_killed_meanwhile(
-    stage: Stage, partner: HttpBackend
+    environment: StoryEnvironment, partner: HttpBackend
 ) -> None:
-    stage.serve(push_retry_ms="200ms", push_lease_ms="2s")
+    environment.serve(push_retry_ms="200ms", push_lease_ms="2s")
     rules = {"/partner/(.*)": {"url": f"{partner.url}/$1"}}
-    assert stage.api.call("PUT", RULES, rules).status_code == 200
-    worker = stage.work(APP)
-    front = stage.run("tests.stories.web_shop", str(ORDERS))
+    assert environment.api.call("PUT", RULES, rules).status_code == 200
+    worker = environment.work(APP)
+    front = environment.run("tests.stories.web_shop", str(ORDERS))
 
-    stage.until(lambda: len(stage.lines()) >= ORDERS)
+    environment.until(lambda: len(environment.lines()) >= ORDERS)
     front.kill()
     worker.kill()
-    stage.kill_server()
-    fired_before = stage.lines().count("stocktaking")
-    stage.server.start()
-    worker = stage.work(APP)
-    assert stage.run("tests.stories.web_shop", str(ORDERS)).wait() == 0
+    environment.kill_server()
+    fired_before = environment.lines().count("stocktaking")
+    environment.server.start()
+    worker = environment.work(APP)
+    assert environment.run("tests.stories.web_shop", str(ORDERS)).wait() == 0
     expected: dict[str, dict[str, int]] = {name: {"done": ORDERS} for name in (*JOBS, "partner")}
     expected |= {f"orders.{name}": {"done": ORDERS} for name in ("fulfil", "audit")}
-    stage.until(lambda: {name: stage.totals(name) for name in expected} == expected)
-    stage.until(lambda: stage.lines().count("stocktaking") > fired_before)
+    environment.until(lambda: {name: environment.totals(name) for name in expected} == expected)
+    environment.until(lambda: environment.lines().count("stocktaking") > fired_before)
 
     assert worker.end() == 0
-    did = Counter(stage.lines())
+    did = Counter(environment.lines())
     del did["stocktaking"]
     assert set(did) == {
         f"{what} {n}" for what in ("stock", "mail", "invoice", "audit") for n in range(ORDERS)

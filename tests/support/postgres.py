@@ -26,7 +26,7 @@ import psycopg
 
 from tests.support import postgres_binaries
 from tests.support.memory import memory_folder
-from tests.support.private import free_port, start_guard
+from tests.support.private_servers import free_port, start_guard
 
 STEP_S = 0.01
 START_STEPS = 6_000

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.support import debian
-from tests.support.private import free_port, start_guard
+from tests.support.private_servers import free_port, start_guard
 
 HOST = "127.0.0.1"
 USER = PASSWORD = "guest"

@@ -25,7 +25,7 @@ from typing import Any, Self
 import redis
 
 from tests.support import debian
-from tests.support.private import free_port, start_guard
+from tests.support.private_servers import free_port, start_guard
 
 HOST = "127.0.0.1"
 SERVERS = ("redis-server", "valkey-server")

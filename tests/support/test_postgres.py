@@ -84,7 +84,7 @@ def test_settings_of_the_caller_reach_the_server(cluster):
     ],
     ids=["restart", "immediate restart", "kill and start"],
 )
-def test_what_was_committed_is_there_again_at_the_same_address(cluster, maltreat, recovers):
+def test_committed_rows_are_there_again_at_the_same_address(cluster, maltreat, recovers):
     url = cluster.new_database()
     ask(url, "CREATE TABLE message (id integer)")
     earlier = cluster.log

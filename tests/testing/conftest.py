@@ -1,4 +1,4 @@
-"""The plugin as users have it, and the ways of the client that a kit can be used on."""
+"""The plugin as users have it, and the environments of the client that a kit can be used in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.client import conftest as client
-from tests.client.ways import Backend, Way
+from tests.client.environments import Backend, Environment
 from tests.store import conftest as stores
 from tests.store.backends import RenewableDatabase
 
@@ -18,13 +18,13 @@ pytest_pyfunc_call = client.pytest_pyfunc_call
 callers_loop = client.callers_loop
 folder = client.folder
 renewable_database = stores.renewable_database
-way = client.way
+environment = client.environment
 
 
 @pytest.fixture
-def kit_url(way: Way, folder: Path, request: pytest.FixtureRequest) -> str:
+def kit_url(environment: Environment, folder: Path, request: pytest.FixtureRequest) -> str:
     """An empty store: a kit looks at all of it."""
-    if way.backend is Backend.SQLITE:
+    if environment.backend is Backend.SQLITE:
         return f"sqlite:///{folder / 'kit.db'}"
     home: RenewableDatabase = request.getfixturevalue("renewable_database")
     return home.renew()

@@ -88,7 +88,7 @@ def test_an_async_job_that_exits_has_failed(app: Penstock, kit: Kit, run: Run) -
 
 
 @both_ways
-def test_what_a_job_returns_is_awaited(app: Penstock, kit: Kit, run: Run) -> None:
+def test_an_awaitable_that_a_job_returns_is_awaited(app: Penstock, kit: Kit, run: Run) -> None:
     async def other() -> str:
         await asyncio.sleep(0)
         return f"result of {current().kind}"
@@ -119,7 +119,7 @@ def test_inline_jobs_are_awaited_as_well(app: Penstock, kit: Kit) -> None:
     assert seen == ["call"]
 
 
-def test_what_a_subscriber_returns_is_awaited_and_its_last_failure_is_told(
+def test_an_awaitable_that_a_subscriber_returns_is_awaited_and_its_last_failure_is_reported(
     app: Penstock, kit: Kit
 ) -> None:
     errors: list[BaseException] = []
@@ -217,7 +217,9 @@ def two_arguments(job: object, more: object) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("hook", [no_arguments, no_yield, two_arguments, "text", None])
-def test_what_can_surround_no_job_is_refused_where_it_is_declared(app: Penstock, hook: Any) -> None:
+def test_a_hook_that_cannot_wrap_a_job_is_rejected_where_it_is_declared(
+    app: Penstock, hook: Any
+) -> None:
     with pytest.raises(InvalidRequest, match=r"@app\.around"):
         app.around(hook)
 
@@ -240,7 +242,7 @@ def test_a_hook_that_returns_no_context_manager_fails_the_job_with_its_name(
 
 @pytest.mark.parametrize("hook", [no_arguments, two_arguments, "text"])
 @pytest.mark.parametrize("place", ["on_worker_start", "on_worker_stop"])
-def test_what_cannot_start_or_stop_a_worker_is_refused_where_it_is_declared(
+def test_a_hook_that_cannot_start_or_stop_a_worker_is_rejected_where_it_is_declared(
     app: Penstock, hook: Any, place: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=place):

@@ -16,7 +16,7 @@ from penstock.testing import Kit, Outcome
 
 MakeKit = Callable[..., Kit]
 
-pytestmark = pytest.mark.ways("kit")
+pytestmark = pytest.mark.environments("kit")
 
 
 @dataclass
@@ -74,7 +74,7 @@ def test_an_enqueued_job_is_found_by_some_of_its_arguments(kit: Kit, shop: Shop)
     kit.assert_not_enqueued(shop.send_parcel)
 
 
-def test_what_was_expected_and_what_is_there_is_told(kit: Kit, shop: Shop) -> None:
+def test_a_failed_assertion_shows_the_expected_and_the_enqueued_jobs(kit: Kit, shop: Shop) -> None:
     shop.send_mail.enqueue("ada")
 
     with pytest.raises(AssertionError, match=r"'bob'(.|\n)*send_mail.*ada.*in mail, ready"):
@@ -206,7 +206,7 @@ def test_a_handler_that_lets_its_time_pass_is_timed_out(
     assert (job.state, job.reason) == ("dead", "timed_out")
 
 
-def test_what_a_handler_tells_past_its_time_does_not_matter(
+def test_progress_that_a_handler_reports_after_its_timeout_is_ignored(
     penstock_kit: MakeKit, kit_url: str
 ) -> None:
     app = Penstock("sqlite:///never-opened.db")

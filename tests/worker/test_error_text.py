@@ -51,7 +51,7 @@ def test_a_syntax_error_is_reported_with_its_place():
     assert text.splitlines()[:2] == ["SyntaxError: invalid syntax", "  at jobs.py:2"]
 
 
-def test_of_a_very_long_error_only_so_much_is_told_as_is_kept() -> None:
+def test_a_very_long_error_is_cut_to_the_length_that_is_stored() -> None:
     text = error_text(ValueError("x" * 20_000_000))
 
     assert len(text) == DEFAULT_LIMITS.max_error_chars
@@ -159,7 +159,7 @@ def test_members_of_a_group_are_told_with_their_places():
     assert "in find: raise ValueError" in text
 
 
-def test_of_a_large_group_some_members_are_told():
+def test_the_text_of_a_large_exception_group_has_some_of_its_members():
     group = ExceptionGroup("many", [ValueError(f"no {n}") for n in range(50)])
 
     lines = error_text(group).splitlines()

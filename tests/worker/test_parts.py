@@ -36,7 +36,7 @@ def test_no_more_is_claimed_ahead_than_the_table_can_take():
 # ---- the job table
 
 
-def test_what_one_process_notes_another_can_read():
+def test_a_process_can_read_the_job_table_of_another():
     table = JobTable.create(4)
     other = JobTable.inherited(table.fd)
 
@@ -92,7 +92,7 @@ def test_only_what_runs_in_the_process_itself_is_overdue():
 # ---- leftovers of a crashed process
 
 
-def test_what_ran_is_said_to_have_crashed_and_the_rest_is_given_back():
+def test_a_running_job_is_reported_as_crashed_and_the_others_are_released():
     entries = [_entry("ran", EntryState.RUNNING), _entry("line", EntryState.WAITING)]
     entries += [_entry("apart", EntryState.SANDBOXED), _entry("done", EntryState.ENDED)]
 
@@ -110,7 +110,7 @@ def test_what_ran_is_said_to_have_crashed_and_the_rest_is_given_back():
     )
 
 
-def test_what_kept_its_process_from_stopping_it_has_timed_out_and_its_neighbours_are_innocent():
+def test_an_overdue_job_that_blocks_its_process_has_timed_out_and_its_neighbours_are_released():
     entries = [_entry("stuck", EntryState.RUNNING), _entry("beside", EntryState.RUNNING)]
 
     acts = acts_for(entries, ProcessExit(-9, 0), now=0, worker_id="ada", overdue=["stuck"])

@@ -217,7 +217,9 @@ def test_draining_gives_back_what_has_not_begun_and_lets_finish_what_runs(app, m
     assert (unspent.state, unspent.attempts) == (State.READY, 0)
 
 
-def test_what_still_runs_when_draining_is_over_is_given_back_and_loses_no_attempt(app, make_rig):
+def test_a_job_that_still_runs_when_draining_is_over_is_released_without_losing_an_attempt(
+    app, make_rig
+):
     sent = _nothing(app).enqueue()
     driver = make_rig(slots=1)
     driver.turn()
@@ -236,7 +238,7 @@ def test_what_still_runs_when_draining_is_over_is_given_back_and_loses_no_attemp
     assert (message.state, message.attempts) == (State.READY, 0)
 
 
-def test_what_has_crashed_a_worker_before_goes_to_a_sandbox(app, make_rig):
+def test_a_job_that_has_crashed_a_worker_before_runs_in_a_sandbox(app, make_rig):
     _nothing(app).enqueue()
     victim = make_rig(slots=1)
     victim.turn()

@@ -14,7 +14,7 @@ from penstock.worker.handling import run
 from tests.worker.driver import LEASE_MS, LuckyDice
 
 
-def test_what_the_store_could_not_be_told_is_told_when_it_answers_again(app, clock, make_rig):
+def test_an_act_that_the_store_did_not_take_is_reported_when_it_answers_again(app, clock, make_rig):
     sent = _nothing(app).enqueue()
     driver = make_rig(slots=1)
     driver.turn()
@@ -116,7 +116,7 @@ def test_the_valid_part_of_an_invalid_error_text_is_kept(app, make_rig, caplog):
         lambda: current().extend("30d"),
     ],
 )
-def test_what_cannot_be_told_of_a_job_under_way_does_not_end_it(app, clock, make_rig, ask):
+def test_a_report_that_a_running_job_cannot_make_does_not_end_it(app, clock, make_rig, ask):
     @app.job(queue="mail")
     def long() -> None:
         with suppress(InvalidRequest):

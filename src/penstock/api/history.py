@@ -94,7 +94,7 @@ class History(AnswerRecord, frozen=True):
     next: Next
 
 
-class Past(AnswerRecord, frozen=True):
+class MessageHistory(AnswerRecord, frozen=True):
     endings: Annotated[list[Ending], about("How the message ended, newest first.")]
     attempts: Annotated[list[Attempt], about("Leases that ended without finishing the message.")]
 
@@ -159,7 +159,7 @@ GET = named.get(
     "getHistory",
     "/v1/history/{id}",
     "Retrieve the endings and the attempts of a message.",
-    Past,
+    MessageHistory,
 )
 SEARCH_FACTS = everywhere.get(
     "searchFacts",

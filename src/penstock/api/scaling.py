@@ -25,7 +25,7 @@ from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Replicas, Sample
 
 
-class Made(AnswerRecord, frozen=True):
+class LastChange(AnswerRecord, frozen=True):
     at: Annotated[Instant, about("When it was decided.")]
     change: Annotated[int, about("The number of workers added; negative: removed.")]
     wanted: Annotated[int, about("How many workers there should be.")]
@@ -74,7 +74,7 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
     pressure: Annotated[Pressure | None, about("How full the broker is.")] = None
     decision: Annotated[Decision | None, about("The result of the last run.")] = None
     last_change: Annotated[
-        Made | None, about("The last decision that added or removed workers.")
+        LastChange | None, about("The last decision that added or removed workers.")
     ] = None
     queues: Annotated[list[str], about("All of its queues, if it has several.")] = msgspec.field(
         default_factory=list
@@ -90,7 +90,7 @@ class Fleet(AnswerRecord, frozen=True, omit_defaults=True):
             pressure_level=status.level,
             troubles=[Trouble.of(trouble, instant) for trouble in status.troubles],
             seen_at=instant(status.seen_at) if status.seen_at else None,
-            last_change=None if status.made is None else Made.copy_of(status.made, instant),
+            last_change=None if status.made is None else LastChange.copy_of(status.made, instant),
             queues=[*status.queues],
         )
 

@@ -7,17 +7,17 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, everywhere
-from penstock.domain.lake.tables import GoldReadiness, GoldTable
+from penstock.domain.lake.tables import TableReadiness, TableSummary
 
 _DAY = {"format": "date"}
 
 
 class Insights(AnswerRecord, frozen=True):
     readiness: Annotated[
-        GoldReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
+        TableReadiness, about("no_reader: pyarrow is not installed; no_tables: none exist yet.")
     ]
     folder: Annotated[str, about("The folder from which the tables are read.")]
-    tables: Annotated[list[GoldTable], about("The tables, by name.")]
+    tables: Annotated[list[TableSummary], about("The tables, by name.")]
 
 
 class InsightRows(AnswerRecord, frozen=True):

@@ -24,8 +24,8 @@ from penstock.domain.queue.queue import check_name
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,77}")
 _BETWEEN = "."
-OF_NODE = "--"
-_MAX_STICKY = 80 - len(OF_NODE) - ID_CHARS
+NODE_QUEUE_SEPARATOR = "--"
+_MAX_STICKY = 80 - len(NODE_QUEUE_SEPARATOR) - ID_CHARS
 
 MAX_PATTERNS = 50
 MAX_PATTERN_CHARS = 256
@@ -101,7 +101,7 @@ def queue_name(topic: str, subscription: str) -> str:
 
 def node_queue_name(queue: str, node: str) -> str:
     """A worker's own queue beside that of its subscription; raises InvalidRequest."""
-    return check_name(f"{queue}{OF_NODE}{node}")
+    return check_name(f"{queue}{NODE_QUEUE_SEPARATOR}{node}")
 
 
 def node_queue_names(queues: Iterable[str], node: str) -> list[str]:

@@ -92,7 +92,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
         most=broker.settings.limits.max_waiting_claims,
         poll_ms=broker.settings.waking.poll_ms,
     )
-    broker.listen(waiting.heard)
+    broker.listen(waiting.on_wakeup)
     hosts = _hosts(settings.host)
     app = App(Router(routes(broker, waiting)), broker.keyring, broker.logins, hosts=hosts)
     traffic = Traffic(

@@ -18,7 +18,7 @@ from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
 from penstock.operations.drafts import text_of
 from penstock.ports.clock import Clock
-from penstock.ports.unit_of_work import Computation, Steps
+from penstock.ports.unit_of_work import Steps, ThreadedStep
 from penstock.services.routes import DeliveryService, RouteService
 
 MAX_HEADERS = 100
@@ -111,7 +111,7 @@ class RouteOperations:
         return deliveries.Routes.of(self._routes.table)
 
     def put(self, call: Call[Rules, None]) -> Steps[deliveries.Routes]:
-        parsed = yield from Computation(partial(self._routes.parse, text_of(call.body.rules)))
+        parsed = yield from ThreadedStep(partial(self._routes.parse, text_of(call.body.rules)))
         yield from self._routes.keep(parsed)
         return deliveries.Routes.of(self._routes.table)
 

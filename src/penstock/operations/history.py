@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.api import history
-from penstock.api.history import Attempt, Ending, Fact, Past, SearchFacts, SearchHistory
+from penstock.api.history import Attempt, Ending, Fact, MessageHistory, SearchFacts, SearchHistory
 from penstock.domain import fact as domain_fact
 from penstock.domain.access.api_key import Role, allow
 from penstock.domain.errors import InvalidRequest
@@ -37,11 +37,11 @@ class HistoryOperations:
 
         return self._history.history(wanted).map(answer)
 
-    def get(self, call: Call[None, None]) -> Steps[Past]:
+    def get(self, call: Call[None, None]) -> Steps[MessageHistory]:
         past = yield from self._history.past(call.path["id"])
         for queue in past.queues:
             allow(call.caller, Role.READ, queue)
-        return Past(
+        return MessageHistory(
             endings=[Ending.of(ending, call.instant) for ending in past.endings],
             attempts=[Attempt.copy_of(attempt, call.instant) for attempt in past.attempts],
         )

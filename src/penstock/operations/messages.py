@@ -18,7 +18,7 @@ from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.selection import SHOWN, BulkOrder, Pick, check_order
 from penstock.operations.call import Call, Handlers
 from penstock.operations.paging import from_cursor, to_cursor
-from penstock.ports.unit_of_work import Steps, Together, Work
+from penstock.ports.unit_of_work import ParallelWork, Steps, Work
 from penstock.services.message_views import Place
 from penstock.services.messages import MessageService, MessageView
 from penstock.services.selection import MAX_PICKED, SelectionService
@@ -177,7 +177,7 @@ class BulkOperations:
         changed = 0
         for start in range(0, len(ids), _AT_ONCE):
             some = ids[start : start + _AT_ONCE]
-            answers = yield from Together(
+            answers = yield from ParallelWork(
                 [self._picking.act(message_id, order, queue=queue) for message_id in some]
             )
             for answer in answers:

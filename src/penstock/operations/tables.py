@@ -7,7 +7,7 @@ from functools import partial
 from penstock.api import tables
 from penstock.api.tables import Days, InsightRows, Insights
 from penstock.operations.call import Call, Handlers
-from penstock.ports.unit_of_work import Computation, Steps
+from penstock.ports.unit_of_work import Steps, ThreadedStep
 from penstock.services.lake import Tables
 
 _FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
@@ -21,8 +21,8 @@ class TableOperations:
         return {tables.LIST: self.list, tables.GET: self.get}
 
     def list(self, call: Call[None, None]) -> Steps[Insights]:
-        readiness = yield from Computation(self._tables.readiness)
-        found = yield from Computation(self._tables.tables)
+        readiness = yield from ThreadedStep(self._tables.readiness)
+        found = yield from ThreadedStep(self._tables.tables)
         return Insights(readiness=readiness, folder=self._tables.folder, tables=found)
 
     def get(self, call: Call[None, Days]) -> Steps[InsightRows]:
@@ -33,4 +33,4 @@ class TableOperations:
             to_day=_LAST_DAY if call.query.to_day is None else call.query.to_day,
             limit=call.query.limit,
         )
-        return InsightRows.copy_of((yield from Computation(read)))
+        return InsightRows.copy_of((yield from ThreadedStep(read)))

@@ -24,7 +24,7 @@ import aiohttp
 import uvloop
 from yarl import URL
 
-from penstock.domain.delivery.addresses import Guard, Refused
+from penstock.domain.delivery.addresses import AddressDenied, AddressFilter
 from penstock.ports.clock import Clock
 from penstock.ports.sender import PushRequest, PushResponse
 from penstock.supervision.health import Health
@@ -55,7 +55,7 @@ class HttpSender:
     ) -> None:
         """`denied`: networks that are never contacted, in addition to the built-in ones."""
         self._clock = clock
-        self._guard = Guard(denied)
+        self._address_filter = AddressFilter(denied)
         self._connections = connections
         self._keep_alive_ms = keep_alive_ms
         self._loop = uvloop.new_event_loop()
@@ -132,7 +132,7 @@ class HttpSender:
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
         """Check the resolved address here, where it is known which one the connection uses."""
         family, kind, protocol, _, address = info
-        self._guard.check(address[0])
+        self._address_filter.check(address[0])
         return socket.socket(family, kind, protocol)
 
     def _begin_waiting(self) -> None:
@@ -175,7 +175,7 @@ class HttpSender:
     def _log_refusal(self, error: Exception) -> None:
         """Log each address once: a delivery is retried every few seconds until it expires."""
         cause = getattr(error, "os_error", None)
-        if isinstance(cause, Refused) and str(cause) not in self._refusals:
+        if isinstance(cause, AddressDenied) and str(cause) not in self._refusals:
             if len(self._refusals) < _MAX_REFUSALS:
                 self._refusals.add(str(cause))
             _log.warning("%s", cause)
@@ -268,7 +268,7 @@ def _text(error: Exception) -> str:
 
 def _not_connected(error: aiohttp.ClientConnectorError) -> str:
     cause: Exception = getattr(error, "os_error", error)
-    if isinstance(cause, Refused):
+    if isinstance(cause, AddressDenied):
         return str(cause)
     return (
         f"cannot connect to {error.host}:{error.port}: {getattr(cause, 'strerror', None) or cause}"

@@ -71,7 +71,7 @@ class LakeFiles:
             )
         return marker.lake_id
 
-    def found(self, lake_id: str) -> None:
+    def create(self, lake_id: str) -> None:
         make_folder(self._folder)
         temporary = self._temporary(self._folder, MARKER)
         text = msgspec.json.encode(_Marker(lake_id, lake.SCHEMA_VERSION))

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
+from penstock.domain.lake.tables import TableReadiness, TableRows, TableSummary
 
 _DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -25,12 +25,12 @@ class TableFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def readiness(self) -> GoldReadiness:
+    def readiness(self) -> TableReadiness:
         if not self.tables():
-            return GoldReadiness.NO_TABLES
-        return GoldReadiness.READY if find_spec("pyarrow") else GoldReadiness.NO_READER
+            return TableReadiness.NO_TABLES
+        return TableReadiness.READY if find_spec("pyarrow") else TableReadiness.NO_READER
 
-    def tables(self) -> list[GoldTable]:
+    def tables(self) -> list[TableSummary]:
         if not self._folder.is_dir():
             return []
         found = (self._table(place) for place in sorted(self._folder.iterdir()))
@@ -55,12 +55,12 @@ class TableFiles:
             columns=columns, rows=[row + [None] * (width - len(row)) for row in rows], is_cut=False
         )
 
-    def _table(self, place: Path) -> GoldTable | None:
+    def _table(self, place: Path) -> TableSummary | None:
         days = sorted(self._days(place)) if _NAME.fullmatch(place.name) else []
         if not days:
             return None
         size = sum(file.stat().st_size for day in days for file in _files(place, day))
-        return GoldTable(
+        return TableSummary(
             name=place.name, days=len(days), first_day=days[0], last_day=days[-1], bytes=size
         )
 

@@ -9,13 +9,13 @@ import msgspec
 
 from penstock.domain.lake.layout import LakeTable, Range
 from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
-from penstock.domain.lake.tables import GoldReadiness, GoldTable, TableRows
+from penstock.domain.lake.tables import TableReadiness, TableRows, TableSummary
 from penstock.domain.message.lifecycle import Message
 
 LakeRow = tuple[Any, ...]  # in the order of the table's columns
 
 
-class Look(msgspec.Struct, frozen=True):
+class ArchivePosition(msgspec.Struct, frozen=True):
     """The greatest numbers, and the transactions that are writing (domain/lake/progress.py)."""
 
     cut: Cut
@@ -36,8 +36,8 @@ class LakePage(msgspec.Struct, frozen=True):
 class ArchiveStore(Protocol):
     """Rows by number, and how far they are archived; pages are short."""
 
-    def look(self, *, without: Collection[Place] | None = None) -> Look:
-        """Look at all places except these; None: all except closed ones."""
+    def position(self, *, without: Collection[Place] | None = None) -> ArchivePosition:
+        """The position of all places except these; None: of all except closed ones."""
         ...
 
     def marks(self) -> list[Mark]: ...
@@ -91,7 +91,7 @@ class RestoreStore(Protocol):
         """The ids that exist here, live or in the remaining history."""
         ...
 
-    def set_past(self, messages: Sequence[Message]) -> None:
+    def set_attempts(self, messages: Sequence[Message]) -> None:
         """Set the attempts and errors of messages that were sent in this transaction."""
         ...
 
@@ -111,7 +111,7 @@ class LakeWriter(Protocol):
         """None: the lake does not exist yet."""
         ...
 
-    def found(self, lake_id: str) -> None:
+    def create(self, lake_id: str) -> None:
         """Create the lake."""
         ...
 
@@ -139,8 +139,8 @@ class LakeSnapshot(Protocol):
 class TableReader(Protocol):
     """Not for an event loop: it reads files."""
 
-    def readiness(self) -> GoldReadiness: ...
-    def tables(self) -> list[GoldTable]:
+    def readiness(self) -> TableReadiness: ...
+    def tables(self) -> list[TableSummary]:
         """By name."""
         ...
 

@@ -85,7 +85,7 @@ class Browse(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[int, int, int, int] | None = None
 
 
-class QueueStretch(msgspec.Struct, frozen=True):
+class ScannedPage(msgspec.Struct, frozen=True):
     """The matching messages of a part of a queue, and where that ends; None: at its end."""
 
     messages: list[Message]
@@ -102,7 +102,7 @@ class QueueStore(Protocol):
         is_paused: bool | None = None,
         now: int,
     ) -> Queue: ...
-    def keep_from_change(self, queue_nos: Sequence[int]) -> None:
+    def lock_holds(self, queue_nos: Sequence[int]) -> None:
         """Lock them against being held or unheld until the end of this transaction."""
         ...
 
@@ -163,10 +163,10 @@ class QueueStore(Protocol):
 
 class MessageStore(Protocol):
     def find(self, message_id: str) -> Message | None: ...
-    def numbered(self, message_nos: Sequence[int]) -> list[Message]: ...
+    def by_numbers(self, message_nos: Sequence[int]) -> list[Message]: ...
     def content(self, message: Message) -> Content | None: ...
     def browse(self, wanted: Browse) -> list[Message]: ...
-    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
+    def scan_page(self, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
         """Search this many messages for matches; the cost does not depend on how many match."""
         ...
 
@@ -210,7 +210,7 @@ class Maintenance(Protocol):
         """False for a day after a gap in time: the clock may have jumped ahead."""
         ...
 
-    def leave_mark(self, *, now: int) -> None:
+    def probe_write(self, *, now: int) -> None:
         """Write something without effect, to prove that the store is writable."""
         ...
 

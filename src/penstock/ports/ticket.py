@@ -20,7 +20,7 @@ class Ticket(Protocol[T_co]):
     def __await__(self) -> Generator[Any, None, T_co]: ...
 
 
-class Chain(Generic[A, B]):
+class DependentTicket(Generic[A, B]):
     """Work that needs the answer of other work first.  Like a ticket, it is used once."""
 
     __slots__ = ("_first", "_following")

@@ -109,7 +109,7 @@ def write(store: Store, do: Callable[[Session], T]) -> Work[T]:
     return Work(store, do, is_write=True)
 
 
-class Computation(Generic[T]):
+class ThreadedStep(Generic[T]):
     """A slow step that needs no store: an event loop runs it in a thread."""
 
     __slots__ = ("_compute",)
@@ -123,12 +123,12 @@ class Computation(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         return asyncio.to_thread(self._compute).__await__()
 
-    def __iter__(self) -> Generator[Computation[Any], Any, T]:
+    def __iter__(self) -> Generator[ThreadedStep[Any], Any, T]:
         answer: T = yield self
         return answer
 
 
-class Together(Generic[T]):
+class ParallelWork(Generic[T]):
     """Independent work that is started at once, so that it shares commits.
 
     The answer is a list: the answer of each, or the error that it raised.
@@ -157,12 +157,12 @@ class Together(Generic[T]):
                 answers.append(error)
         return answers
 
-    def __iter__(self) -> Generator[Together[Any], Any, list[T | PenstockError]]:
+    def __iter__(self) -> Generator[ParallelWork[Any], Any, list[T | PenstockError]]:
         answer: list[T | PenstockError] = yield self
         return answer
 
 
-Step = Work[Any] | Together[Any] | Computation[Any] | Ticket[Any]
+Step = Work[Any] | ParallelWork[Any] | ThreadedStep[Any] | Ticket[Any]
 
 # Several transactions in sequence: yields work, and is sent its answer or its error.
 Steps = Generator[Step, Any, T]

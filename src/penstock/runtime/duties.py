@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from penstock.domain.errors import PenstockError, StoreUnavailable
-from penstock.domain.lake.progress import EVERYTHING, Forgettable, forgettable
+from penstock.domain.lake.progress import EVERYTHING, PrunableRows, prunable_rows
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import move_task as move
 from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text, instant_text
@@ -87,7 +87,7 @@ class Pruner:
         before_at = before_day * DAY
         self._store.write(lambda s: s.moves.forget(before_at=before_at)).result()
         self._store.write(lambda s: s.workers.forget(before_at=before_at)).result()
-        in_lake = read_forgettable(self._store, is_archived=self._is_archived)
+        in_lake = read_prunable_rows(self._store, is_archived=self._is_archived)
         _repeat(
             self._store,
             lambda s: s.facts.forget(before_at=before_at, upto_no=in_lake.facts_no, limit=_CHUNK),
@@ -142,10 +142,10 @@ class PeriodicDuty:
         return now + self._every_ms
 
 
-def read_forgettable(store: Store, *, is_archived: bool) -> Forgettable:
+def read_prunable_rows(store: Store, *, is_archived: bool) -> PrunableRows:
     if not is_archived:
         return EVERYTHING
-    return forgettable(store.read(lambda s: s.archive.marks()).result())
+    return prunable_rows(store.read(lambda s: s.archive.marks()).result())
 
 
 def _repeat(store: Store, what: Callable[[Session], int]) -> bool:

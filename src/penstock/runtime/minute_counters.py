@@ -22,7 +22,7 @@ from penstock.domain.queue.minute_counters import (
 )
 from penstock.domain.queue.queue import Counts
 from penstock.ports.store import Session, Store
-from penstock.runtime.duties import read_forgettable
+from penstock.runtime.duties import read_prunable_rows
 
 _AT_WORK_MS = 5_000  # other nodes leave a minute to the first one for this long
 _CHUNK = 500  # queues per transaction
@@ -112,7 +112,7 @@ class Sampler:
 
     def _tidy(self, now: int) -> None:
         before_at = now - self._retention_ms
-        upto_no = read_forgettable(self._store, is_archived=self._is_archived).samples_no
+        upto_no = read_prunable_rows(self._store, is_archived=self._is_archived).samples_no
         if self._store.write(lambda s: s.maintenance.may_prune(now=now)).result():
             self._store.write(
                 lambda s: s.minute_counters.forget(before_at=before_at, upto_no=upto_no)

@@ -82,7 +82,7 @@ class WaitingClaims:
         found = (self._queues[queue_no] for queue_no in queue_nos if queue_no in self._queues)
         return sum(len(alike.waiters) for queue in found for alike in queue.alike.values())
 
-    def heard(self, woken: Mapping[int, int]) -> None:
+    def on_wakeup(self, woken: Mapping[int, int]) -> None:
         """Wake claims on these queues; from any thread.  Costs nothing without waiting claims."""
         if self._count and not self._queues.keys().isdisjoint(woken):
             self._loop.call_soon_threadsafe(self._wake, dict(woken))

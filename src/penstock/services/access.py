@@ -100,7 +100,7 @@ class KeyService:
         return write(self._store, do)
 
 
-class _Ring:
+class _KeySnapshot:
     """The keys as of one refresh, and the callers identified with them since."""
 
     def __init__(self, keys: list[ApiKey]) -> None:
@@ -112,28 +112,28 @@ class _Ring:
 class Keyring:
     """The keys that requests are checked against; a duty refreshes them every second.
 
-    Requests read while the duty replaces the ring, so a request uses one ring throughout, and
-    callers cached in an old ring do not get into the new one.
+    Requests read while the duty replaces the snapshot, so a request uses one snapshot throughout,
+    and callers cached in an old snapshot do not get into the new one.
     """
 
     def __init__(self, keys: KeyService, *, required: str = "auto") -> None:
         self._keys = keys
         self._required = required
         self._unusable: set[str] = set()  # ids of keys, logged once
-        self._ring = _Ring([])
+        self._snapshot = _KeySnapshot([])
         self.is_needed = required == "always"
 
     def take(self, keys: list[ApiKey]) -> None:
-        self._ring = _Ring(keys)
+        self._snapshot = _KeySnapshot(keys)
         # `auto`: as soon as a key exists; revoking the last one must not open access.
         self.is_needed = self._required == "always" or (self._required == "auto" and bool(keys))
 
     def signer(self, key_id: str) -> Signer | None:
         """The signer with this key, if it is in use."""
-        ring = self._ring
-        known = ring.signers.get(key_id)
-        if known is None and key_id in ring.by_id:
-            key = ring.by_id[key_id]
+        snapshot = self._snapshot
+        known = snapshot.signers.get(key_id)
+        if known is None and key_id in snapshot.by_id:
+            key = snapshot.by_id[key_id]
             try:
                 secret = self._keys.signing_secret(key)
             except InvalidRequest as error:
@@ -141,17 +141,17 @@ class Keyring:
                     self._unusable.add(key_id)
                     _log.warning("a signed request is rejected: %s", error)
                 return None
-            known = ring.signers[key_id] = Signer(access.caller_of(key), secret)
+            known = snapshot.signers[key_id] = Signer(access.caller_of(key), secret)
         return known
 
     def caller_with(self, key_id: str) -> Caller | None:
         """The caller with this key, if it is in use; for callers that have authenticated before."""
-        key = self._ring.by_id.get(key_id)
+        key = self._snapshot.by_id.get(key_id)
         return None if key is None else access.caller_of(key)
 
     def is_still_valid(self, caller: Caller) -> bool:
         """Whether the caller is still accepted; for long-lived connections such as live updates."""
-        return not self.is_needed or caller.key_id in self._ring.by_id
+        return not self.is_needed or caller.key_id in self._snapshot.by_id
 
     def caller(self, secret: str | None) -> Caller:
         """The caller with this secret; while no key is needed, every caller is accepted."""
@@ -159,16 +159,16 @@ class Keyring:
             return ANYONE
         if secret is None:
             raise Unauthenticated("an API key is required: send Authorization: Bearer pk_…")
-        ring = self._ring
-        known = ring.callers.get(secret)
+        snapshot = self._snapshot
+        known = snapshot.callers.get(secret)
         if known is not None:
             return known
         parts = secret.split("_")
-        key = ring.by_id.get(parts[1]) if len(parts) == 3 else None
+        key = snapshot.by_id.get(parts[1]) if len(parts) == 3 else None
         if key is None or not access.matches(key, secret):
             raise Unauthenticated("this API key is unknown or revoked")
         caller = access.caller_of(key)
-        ring.callers[secret] = caller
+        snapshot.callers[secret] = caller
         return caller
 
 
@@ -179,7 +179,7 @@ class LoggedIn(msgspec.Struct, frozen=True):
     until_at: int
 
 
-class _Seen(msgspec.Struct, frozen=True):
+class _CachedLogin(msgspec.Struct, frozen=True):
     found: Login | None
     until_at: int  # how long this counts
 
@@ -195,7 +195,7 @@ class LoginService:
         self._clock = clock
         self._dice = dice
         self._valid_ms = valid_ms
-        self._seen: dict[str, _Seen] = {}  # by the hash of the token
+        self._cached: dict[str, _CachedLogin] = {}  # by the hash of the token
         self.cookie = login.cookie_name(secret=store.secret)
 
     def open(self, key: str) -> Ticket[LoggedIn]:
@@ -216,15 +216,15 @@ class LoginService:
         """End it, on this node now and on the others within `FRESH_MS`."""
         token_hash = login.hash_token(token)
         until_at = self._clock.now() + self._valid_ms  # even if a concurrent load still finds it
-        self._remember(token_hash, _Seen(None, until_at))
+        self._remember(token_hash, _CachedLogin(None, until_at))
         return self._store.write(lambda session: session.logins.remove(token_hash))
 
     def is_fresh(self, token: str) -> bool:
         """Whether `find` can be called; otherwise load the login first."""
         if not _TOKEN.fullmatch(token):
             return True  # not a login token
-        seen = self._seen.get(login.hash_token(token))
-        return seen is not None and self._clock.now() < seen.until_at
+        cached = self._cached.get(login.hash_token(token))
+        return cached is not None and self._clock.now() < cached.until_at
 
     def load(self, token: str) -> Ticket[None]:
         token_hash = login.hash_token(token)
@@ -232,16 +232,16 @@ class LoginService:
         def look(session: Session) -> None:
             found = session.logins.find(token_hash)
             now = self._clock.now()
-            seen = self._seen.get(token_hash)
-            if seen is None or seen.until_at <= now:
-                self._remember(token_hash, _Seen(found, now + FRESH_MS))
+            cached = self._cached.get(token_hash)
+            if cached is None or cached.until_at <= now:
+                self._remember(token_hash, _CachedLogin(found, now + FRESH_MS))
 
         return self._store.read(look)
 
     def find(self, token: str) -> LoggedIn | None:
         """The loaded login; None: it has expired, was never opened, or its key was revoked."""
-        seen = self._seen.get(login.hash_token(token))
-        found = None if seen is None else seen.found
+        cached = self._cached.get(login.hash_token(token))
+        found = None if cached is None else cached.found
         if found is None or not self._is_valid(found):
             return None
         caller = self._keyring.caller_with(found.key_id)
@@ -259,10 +259,10 @@ class LoginService:
             raise Unauthenticated("a login is accepted only with its header x-csrf-token")
         return found.caller
 
-    def _remember(self, token_hash: str, seen: _Seen) -> None:
-        if len(self._seen) >= _MAX_REMEMBERED:
-            self._seen.clear()  # they are loaded again
-        self._seen[token_hash] = seen
+    def _remember(self, token_hash: str, cached: _CachedLogin) -> None:
+        if len(self._cached) >= _MAX_REMEMBERED:
+            self._cached.clear()  # they are loaded again
+        self._cached[token_hash] = cached
 
 
 def _logged_in(found: Login, token: str, caller: Caller) -> LoggedIn:

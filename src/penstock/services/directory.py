@@ -81,7 +81,7 @@ class Directory:
     def keep(self, queue: Queue) -> Queue:
         before = self._by_name.get(queue.name)
         if before is not None and before[0].queue_no != queue.queue_no:
-            self.forget(queue.name)  # another node created it anew
+            self.forget(queue.name)  # another node has created it again
         self._by_name[queue.name] = (queue, self._clock.now() + FRESH_MS)
         self._names[queue.queue_no] = queue.name
         return queue

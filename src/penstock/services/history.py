@@ -98,7 +98,7 @@ class HistoryService:
     def ready(self) -> Work[None]:
         """Succeeds only while the store is writable: reads would succeed on a full disk."""
         now = self._clock.now()
-        return write(self._store, lambda session: session.maintenance.leave_mark(now=now))
+        return write(self._store, lambda session: session.maintenance.probe_write(now=now))
 
     def damage(self) -> Damage | None:
         """Damage that requests have run into so far."""

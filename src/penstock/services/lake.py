@@ -15,9 +15,9 @@ from penstock.domain.errors import InvalidRequest, PenstockError, TableNotFound
 from penstock.domain.lake.layout import SNAPSHOTS
 from penstock.domain.lake.tables import (
     MAX_ROWS,
-    GoldReadiness,
-    GoldTable,
+    TableReadiness,
     TableRows,
+    TableSummary,
     check_day,
     check_table,
 )
@@ -101,7 +101,7 @@ def _put(session: Session, rows: Sequence[LakeMessage], *, now: int) -> Restored
         for row, n, answer in zip(whole, new, answers, strict=True)
         if isinstance(answer, Sent) and not answer.is_duplicate
     ]
-    session.restoring.set_past([message for _, message in sent])
+    session.restoring.set_attempts([message for _, message in sent])
     for row, message in sent:
         if row["state"] == State.DEAD:
             _bury(session, message.id, row["reason"], now=now)
@@ -155,10 +155,10 @@ class Tables:
         self._tables = tables
         self.folder = folder
 
-    def readiness(self) -> GoldReadiness:
+    def readiness(self) -> TableReadiness:
         return self._tables.readiness()
 
-    def tables(self) -> list[GoldTable]:
+    def tables(self) -> list[TableSummary]:
         return self._tables.tables()
 
     def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows:
@@ -167,7 +167,7 @@ class Tables:
         check_day("to_day", to_day)
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
-        if self.readiness() is GoldReadiness.NO_READER:
+        if self.readiness() is TableReadiness.NO_READER:
             raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")
         found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
         if found is None:

@@ -35,7 +35,7 @@ from penstock.domain.text import sanitize
 from penstock.domain.worker import MAX_KINDS
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Acted, Browse, Claim, Claimable, Claimed, Sent, Session, Store
-from penstock.ports.ticket import Chain, Ticket
+from penstock.ports.ticket import DependentTicket, Ticket
 from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.directory import Directory
 from penstock.services.message_views import (
@@ -91,7 +91,9 @@ class MessageService:
         """
         queue = self._directory.cached(name)
         if queue is None:
-            return Chain(self._directory.load_to_send(name), partial(self._send_all, drafts))
+            return DependentTicket(
+                self._directory.load_to_send(name), partial(self._send_all, drafts)
+            )
         return self._send_all(drafts, queue)
 
     def _send_all(
@@ -269,10 +271,10 @@ class MessageService:
         """Give back messages that were claimed for a client that has disconnected."""
         return self._store.act([self.plan(Lease.of(m), Verb.RELEASE) for m in messages])
 
-    def behind(self, held: Sequence[Lease]) -> Work[dict[int, Message]]:
+    def of_leases(self, held: Sequence[Lease]) -> Work[dict[int, Message]]:
         """The messages of these leases, by number; those that are gone are left out."""
         nos = [lease.message_no for lease in held]
-        return read(self._store, lambda s: {m.message_no: m for m in s.messages.numbered(nos)})
+        return read(self._store, lambda s: {m.message_no: m for m in s.messages.by_numbers(nos)})
 
     def find(self, message_id: str) -> Work[Message | None]:
         """The live message, without its content."""

@@ -22,7 +22,7 @@ from penstock.domain.schedule.schedule import RETIRED, CatchUp, Overlap, Rhythm,
 from penstock.domain.worker import Worker
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Session, Store
-from penstock.ports.unit_of_work import Computation, Work, read, write
+from penstock.ports.unit_of_work import ThreadedStep, Work, read, write
 
 REPLACED = "replaced"  # why an earlier firing was cancelled
 _PAGE = 1_000
@@ -158,14 +158,14 @@ class RecurringService:
 
     def preview(
         self, rhythm: Rhythm, *, count: int, after: int | None = None
-    ) -> Computation[list[int]]:
+    ) -> ThreadedStep[list[int]]:
         """The next instants of a rhythm, which need not be declared."""
         if not 1 <= count <= MAX_PREVIEW:
             raise InvalidRequest(f"count must be from 1 to {MAX_PREVIEW}")
         schedules.check_rhythm(rhythm)
         start = self._clock.now() if after is None else after
         # Finding a thousand firings that are years apart takes half a second.
-        return Computation(lambda: schedules.preview(rhythm, after=start, count=count))
+        return ThreadedStep(lambda: schedules.preview(rhythm, after=start, count=count))
 
     def due(
         self, *, now: int, limit: int, after: tuple[int, str] = (-1, "")

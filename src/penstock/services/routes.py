@@ -10,7 +10,7 @@ import logging
 
 import msgspec
 
-from penstock.domain.delivery.addresses import Guard
+from penstock.domain.delivery.addresses import AddressFilter
 from penstock.domain.delivery.delivery import (
     GROUP,
     KIND,
@@ -50,7 +50,7 @@ class RouteService:
         """`denied`: networks that no rule may lead to, besides those that are always denied."""
         self._store = store
         self._clock = clock
-        self._guard = Guard(denied)
+        self._address_filter = AddressFilter(denied)
         self.table = RouteTable()
         self._kept = DocumentVersion()
 
@@ -67,7 +67,7 @@ class RouteService:
     def parse(self, text: str) -> Rules:
         """Raises InvalidRequest.  Not for an event loop: thousands of rules take a second."""
         table = parse_rules(text)
-        check_endpoints(table, self._guard)
+        check_endpoints(table, self._address_filter)
         return Rules(text, table)
 
     def put(self, text: str) -> Work[Document]:
@@ -81,7 +81,7 @@ class RouteService:
         def do(session: Session) -> Document:
             self._drop_circuits(session, keeping=table, now=now)
             put = session.documents.put(RULES, rules.text, now=now)
-            self._tell(session, table, put.version, now=now)
+            self._add_fact(session, table, put.version, now=now)
             self._take(table, put.version, now=now)
             return put
 
@@ -95,7 +95,7 @@ class RouteService:
             self._drop_circuits(session, keeping=RouteTable(), now=now)
             version = session.documents.remove(RULES, now=now)
             if version:
-                self._tell(session, RouteTable(), version, now=now)
+                self._add_fact(session, RouteTable(), version, now=now)
                 self._take(RouteTable(), version, now=now)
             return bool(version)
 
@@ -126,7 +126,7 @@ class RouteService:
         if gone:
             transitions.close_and_remove(session, gone, now=now)
 
-    def _tell(self, session: Session, table: RouteTable, version: int, *, now: int) -> None:
+    def _add_fact(self, session: Session, table: RouteTable, version: int, *, now: int) -> None:
         data = {"version": version, "routes": len(table.routes)}
         session.facts.add("routes_changed", RULES, at=now, data=data)
 

@@ -10,12 +10,12 @@ from penstock.domain.message.draft import is_label
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import BulkOrder, Pick, apply, place_of
 from penstock.ports.clock import Clock
-from penstock.ports.store import Browse, QueueStretch, Session, Store
+from penstock.ports.store import Browse, ScannedPage, Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 from penstock.services.message_views import MessagePage, Place, home_of, page_of
 from penstock.services.messages import MessageService
 
-STRETCH = 10_000  # messages searched for one page
+SCANNED_PER_PAGE = 10_000  # messages searched for one page
 MAX_IDS = 1_000  # named in one request
 MAX_PICKED = 100_000  # found for one request
 
@@ -35,7 +35,7 @@ class SelectionService:
         self._messages = messages
 
     def page(self, queue: str, pick: Pick, *, limit: int, after: Place | None) -> Work[MessagePage]:
-        """Searches at most `STRETCH` messages, so a short page need not be the last."""
+        """Searches at most `SCANNED_PER_PAGE` messages, so a short page need not be the last."""
         if pick.is_everything:
             return self._messages.browse(queue, pick.state, limit=limit, after=after)
         self._check(pick, limit)
@@ -97,12 +97,10 @@ class SelectionService:
                 )
 
 
-def _look(
-    session: Session, queue: str, pick: Pick, limit: int, after: Place | None
-) -> QueueStretch:
+def _look(session: Session, queue: str, pick: Pick, limit: int, after: Place | None) -> ScannedPage:
     queue_no = session.queues.named(queue).queue_no
     wanted = Browse(queue_no=queue_no, state=pick.state, limit=limit, after=after)
-    found = session.messages.stretch(wanted, pick, length=STRETCH)
+    found = session.messages.scan_page(wanted, pick, length=SCANNED_PER_PAGE)
     if len(found.messages) < wanted.limit:
         return found
-    return QueueStretch(found.messages, place_of(found.messages[-1]))
+    return ScannedPage(found.messages, place_of(found.messages[-1]))

@@ -15,7 +15,7 @@ class Collision(Exception):
     """Two transactions collided.  Nothing was kept; a retry may succeed."""
 
 
-class Overtaken(Collision):
+class RowsChanged(Collision):
     """Another transaction has changed the rows that this one was about to change: retry at once.
 
     The limit of such retries is high, as each means that another transaction made progress.
@@ -26,7 +26,7 @@ class NotADatabase(StoreUnavailable):
     """Not a SQLite file.  Refused when a store is opened; a running store may recover."""
 
 
-class Occupied(StoreUnavailable):
+class WriteLockTimeout(StoreUnavailable):
     """Another writer has held the store's lock for too long.  The connection itself is fine."""
 
 
@@ -102,11 +102,11 @@ class Database(Protocol):
         """Start a transaction; `durable`: its commit returns only when it is on the disk."""
         ...
 
-    def step_back(self, times: int) -> None:
+    def back_off(self, times: int) -> None:
         """After a collision and outside a transaction: let the other transactions go first."""
         ...
 
-    def be_patient(self) -> None:
+    def raise_time_limits(self) -> None:
         """Raise the time limits: the rest of this transaction may take minutes."""
         ...
 
@@ -138,10 +138,10 @@ class DirectDatabase(Protocol):
     def post(self, name: str, params: dict[str, Any] | None = None, **fill: object) -> None:
         self.rows(name, params, **fill)
 
-    def step_back(self, times: int) -> None:
+    def back_off(self, times: int) -> None:
         """Nothing to do: SQLite has one writer, and a caller's transaction cannot start again."""
         return
 
-    def be_patient(self) -> None:
+    def raise_time_limits(self) -> None:
         """Nothing to do: statements have no time limit, or a caller has set it."""
         return

@@ -63,7 +63,7 @@ class Partitions:
 
     def drop(self, day: int, *, to_day: int) -> None:
         """Drop a day; bodies of live messages move to the tables of `to_day`."""
-        self._db.be_patient()
+        self._db.raise_time_limits()
         self.ensure(to_day)
         self._db.post("partitions.lock")
         if day not in self.days():

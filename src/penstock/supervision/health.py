@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from penstock.domain.store.finding import PartTrouble, Pulse, is_stuck, observe
+from penstock.domain.store.finding import PartProgress, PartTrouble, is_stuck, observe
 
 _log = logging.getLogger("penstock.health")
 
@@ -27,15 +27,17 @@ class NodePart:
         self.error: str | None = None  # why it is not running, if so
         self._stuck_ms = stuck_ms
         self._has_work = has_work
-        self._pulse: Pulse | None = None
+        self._progress: PartProgress | None = None
         self._is_stuck = False
 
     def look(self, now: int) -> None:
         if self._stuck_ms is None or self._has_work is None:
             return
-        self._pulse = observe(self._pulse, moves=self.moves, has_work=self._has_work(), now=now)
+        self._progress = observe(
+            self._progress, moves=self.moves, has_work=self._has_work(), now=now
+        )
         was_stuck = self._is_stuck
-        self._is_stuck = is_stuck(self._pulse, stuck_ms=self._stuck_ms, now=now)
+        self._is_stuck = is_stuck(self._progress, stuck_ms=self._stuck_ms, now=now)
         if self._is_stuck and not was_stuck:
             _log.error("%s is stuck: %s", self.name, self._text())
         elif was_stuck and not self._is_stuck:

@@ -43,10 +43,10 @@ class LakeStatus(msgspec.Struct, frozen=True):
     latest: TakenSnapshot | None
 
 
-def run(settings: Settings, *, anew: bool, progress: Progress) -> ArchiveRun:
-    """Write new rows to the lake; `anew`: everything the store still has, into a new lake."""
+def run(settings: Settings, *, new_lake: bool, progress: Progress) -> ArchiveRun:
+    """Write new rows to the lake; `new_lake`: everything the store still has, into a new lake."""
     with _opened(settings) as (broker, archive):
-        if anew:
+        if new_lake:
             _refuse_old(archive.lake)
             broker.store.write(lambda s: s.archive.begin_anew()).result()
         return archive.archiver.run(progress)
@@ -95,8 +95,8 @@ def _refuse_old(lake: LakeWriter) -> None:
 def _look(
     session: Session,
 ) -> tuple[list[Mark], dict[tuple[ArchiveSource, int], int], Snapshot | None]:
-    look = session.archive.look()
-    return session.archive.marks(), dict(look.cut), session.archive.snapshot()
+    position = session.archive.position()
+    return session.archive.marks(), dict(position.cut), session.archive.snapshot()
 
 
 def _source(source: ArchiveSource, marks: list[Mark], behind: int) -> SourceStatus:

@@ -68,7 +68,7 @@ def pusher_thread(broker: Broker) -> PusherThread:
         ring=wakeup.ring,
         tally=broker.pushed,
     )
-    broker.listen(pusher.heard)
+    broker.listen(pusher.on_wakeup)
     drain_ms = broker.settings.server.drain_ms
     return PusherThread(
         pusher,

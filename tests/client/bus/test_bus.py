@@ -179,7 +179,7 @@ def test_an_event_without_subscribers_is_counted_and_is_not_an_error(app, broker
     assert (topic.published, topic.unmatched) == (1, 1)
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_a_thousand_subscriptions_get_an_event_at_once(app, broker, topic):
 
     def all_of_them(session):

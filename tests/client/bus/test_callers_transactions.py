@@ -12,7 +12,7 @@ from penstock import Penstock
 from penstock.domain.errors import InvalidRequest
 from tests.client.bus.driver import counts
 
-pytestmark = pytest.mark.ways("own transaction", "sync connection")
+pytestmark = pytest.mark.environments("own transaction", "sync connection")
 
 
 class Own:
@@ -148,7 +148,7 @@ def test_in_a_new_process_the_first_publish_works_at_once_and_a_changed_subscrip
     assert counts(broker, f"{topic}.a").ready == 3
 
 
-@pytest.mark.ways("file")
+@pytest.mark.environments("file")
 def test_nothing_of_the_client_opens_a_file_inside_the_callers_transaction(
     url, own, clock, queue, topic
 ):

@@ -62,7 +62,7 @@ def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_i
     assert (dead.reason or "").startswith("attempts_exhausted: ValueError: never")
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_scheduled_retries_come_at_the_original_date_plus_each_duration(
     app, worker, clock, queue, account, start, moment
 ):
@@ -151,7 +151,7 @@ def test_a_notification_without_a_handler_waits_and_is_not_lost(app, worker, clo
     assert (found.state, found.attempts) == (State.WAITING, 0)
 
 
-def test_what_a_lost_worker_held_comes_back_to_others(
+def test_a_notification_of_a_lost_worker_goes_to_another_worker(
     app, worker, clock, broker, queue, account, tenant
 ):
     """As killbill's reaper does, but with the thresholds of workers."""
@@ -183,7 +183,7 @@ def test_what_a_lost_worker_held_comes_back_to_others(
     assert attempt.outcome == "crashed"
 
 
-def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(
+def test_a_notification_that_a_live_worker_does_not_finish_is_redelivered_when_its_lease_ends(
     app, worker, clock, broker, queue, account
 ):
     """They go to the next worker that claims, which may be the same one."""
@@ -208,7 +208,7 @@ def test_what_is_stuck_on_a_worker_that_lives_comes_back_when_its_lease_ends(
     assert refused is not None
 
 
-def test_what_is_late_and_was_never_claimed_just_waits_for_its_turn(
+def test_a_late_notification_that_was_never_claimed_stays_ready(
     app, worker, clock, broker, queue, account
 ):
     """Killbill's reaper logs these again and again."""

@@ -9,7 +9,7 @@ import pytest
 from penstock import DueNotification, Penstock, RetrySchedule
 from penstock.domain.errors import InvalidRequest, MessageNotFound, WrongState
 from penstock.domain.message.lifecycle import State
-from tests.client.bus.due import InvoiceDue
+from tests.client.bus.recorded_notification import InvoiceDue
 from tests.edge.api import a_name
 
 
@@ -63,7 +63,7 @@ def test_the_handler_is_told_the_date_the_tags_and_its_own_token(
     assert about.future_user_token not in (None, "u-1")
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_one_hundred_notifications_fire_as_time_passes(app, worker, clock, queue, moment):
     seen: list[int] = []
     billing = app.notifications(queue)
@@ -147,7 +147,7 @@ def test_every_way_to_look_one_up_finds_the_right_ones(
     assert ids(billing.past(tag2=tenant, to_at=moment(minutes=2))) == []
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_more_than_a_page_is_found(app, queue, account):
     billing = app.notifications(queue)
     recorded = [billing.record(i, delay="1h", tags=(account,)).id for i in range(250)]
@@ -241,7 +241,7 @@ def test_a_removed_one_is_never_handled_and_history_says_so(app, worker, clock, 
         billing.remove(recorded.id)
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_all_with_the_tags_are_removed_however_many_they_are(app, clock, queue, account, tenant):
     billing, other = app.notifications(queue), app.notifications(a_name("other"))
     for i in range(1_200):

@@ -18,7 +18,7 @@ def node_queues(broker: Broker) -> WorkerQueueReaper:
     return WorkerQueueReaper(broker.bus, broker.queues, every_ms=1_000)
 
 
-def test_what_a_worker_published_it_handles_itself(app, worker, clock, broker, topic):
+def test_a_worker_handles_the_sticky_events_that_it_published(app, worker, clock, broker, topic):
     seen: list[str] = []
 
     @app.subscribe(topic, dispatch="sticky")
@@ -84,7 +84,7 @@ def test_when_the_worker_is_gone_its_events_go_to_the_others(
     assert counts(broker, f"{topic}.a").ready == 1
 
 
-def test_what_a_lost_worker_held_of_its_own_follows_when_it_is_back_in_line(
+def test_leased_and_delayed_events_of_a_lost_worker_are_moved_when_they_become_ready(
     app, clock, node_queues, broker, topic
 ):
     broker.bus.subscribe(topic, "a", dispatch=Dispatch.STICKY).result()

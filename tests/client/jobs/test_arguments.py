@@ -176,7 +176,7 @@ def test_whatever_stands_in_a_body_it_fits_or_is_refused(body):
         EVERYTHING.read(body)
 
 
-def test_what_is_not_given_is_not_stored_so_that_a_later_default_counts():
+def test_a_default_argument_is_not_stored_so_that_a_later_default_applies():
     def before(to: str, subject: str = "hi") -> None: ...
     def after(to: str, subject: str = "hello") -> None: ...
 

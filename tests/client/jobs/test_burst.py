@@ -10,7 +10,7 @@ from penstock import Retry
 from penstock.client.errors import Unreachable
 from tests.edge.api import a_name
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_burst_waits_for_jobs_that_still_run(app, queue, burst):
     assert (done, thread.is_alive()) == (["long"], False)
 
 
-@pytest.mark.ways("unreachable server")
+@pytest.mark.environments("unreachable server")
 def test_a_burst_does_not_end_on_a_queue_that_could_not_be_asked(app, burst, monkeypatch):
     """The completion of the first job is answered, and a claim from the other queue fails once."""
     first, second = a_name(), a_name()

@@ -18,7 +18,7 @@ from tests.clocks import ManualClock
 from tests.edge.api import a_name
 from tests.worker.driver import PumpDriver
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 ON: dict[str, Any] = {
@@ -266,7 +266,9 @@ def test_settings_that_another_process_changes_are_taken_within_a_second(circuit
 
 
 @pytest.mark.parametrize("outcome", [Snooze("1h"), Cancel("no"), Bury("no such card")])
-def test_what_the_handler_decides_says_nothing_about_the_route(circuits, outcome):
+def test_an_outcome_that_the_handler_chose_does_not_count_as_a_failure_of_the_route(
+    circuits, outcome
+):
     @circuits.app.job(queue=circuits.queue, route=circuits.route, kind=a_name())
     def decide() -> object:
         return outcome
@@ -301,7 +303,7 @@ def test_a_server_that_keeps_no_circuits_for_this_key_does_not_stop_its_jobs(cir
     assert circuits.backend.asked == [1]
 
 
-def test_what_could_not_be_told_is_told_later(circuits, monkeypatch):
+def test_an_outcome_that_could_not_be_reported_is_reported_later(circuits, monkeypatch):
     whole: Callable[..., None] = circuits.driver.source.report
     fails = [StoreUnavailable("gone")]
 

@@ -94,7 +94,7 @@ async def async_generator():
         (Sender(), "a job is a function, not .*: define a function that calls it"),
     ],
 )
-def test_what_cannot_be_a_job_is_refused_where_it_is_declared(idle, wrong, complaint):
+def test_a_function_that_cannot_be_a_job_is_rejected_where_it_is_declared(idle, wrong, complaint):
     with pytest.raises(InvalidRequest, match=complaint):
         idle.job()(wrong)
     with pytest.raises(InvalidRequest, match=complaint):

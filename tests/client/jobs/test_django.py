@@ -20,13 +20,13 @@ from django.utils.connection import ConnectionProxy
 
 from penstock import Penstock
 from penstock.domain.errors import InvalidRequest, TransactionBusy
+from tests.client.environments import Backend, Environment
 from tests.client.jobs.driver import JobDriver
-from tests.client.ways import Backend, Way
 from tests.docs.snippets import ROOT
 from tests.edge.api import a_name
 from tests.store.driver import WAIT_S
 
-pytestmark = pytest.mark.ways("own transaction", "Django")
+pytestmark = pytest.mark.environments("own transaction", "Django")
 
 
 @pytest.fixture
@@ -153,14 +153,14 @@ def test_without_an_atomic_block_or_in_a_broken_one_it_is_refused(app, queue, al
 
 
 def test_a_plain_enqueue_never_waits_for_the_block_it_stands_in(
-    app, queue, driver, alias, connection, way: Way
+    app, queue, driver, alias, connection, environment: Environment
 ):
     with transaction.atomic(alias):
         orders(connection)
         app.enqueue("after a read", {}, queue=queue)
     with transaction.atomic(alias):
         order(connection, "a")
-        if way.backend is Backend.SQLITE:
+        if environment.backend is Backend.SQLITE:
             with pytest.raises(TransactionBusy, match=r"pass it as tx=django\.db\.connection"):
                 app.enqueue("refused", {}, queue=queue)
             with pytest.raises(TransactionBusy, match="after its commit"):
@@ -171,7 +171,7 @@ def test_a_plain_enqueue_never_waits_for_the_block_it_stands_in(
     assert kinds(driver) == ["after a read", "after it"]
 
 
-@pytest.mark.ways("file")
+@pytest.mark.environments("file")
 def test_a_block_of_another_thread_is_waited_for(app, queue, driver, alias, connection):
     is_begun, may_end = threading.Event(), threading.Event()
 
@@ -196,7 +196,7 @@ def test_a_block_of_another_thread_is_waited_for(app, queue, driver, alias, conn
     assert kinds(driver) == ["waited"]
 
 
-@pytest.mark.ways("file")
+@pytest.mark.environments("file")
 def test_an_app_that_is_not_open_refuses_inside_the_block_too(url, alias, connection):
     closed = Penstock(url)
 
@@ -220,7 +220,7 @@ with Penstock("sqlite:///jobs.db?checksums=off") as app:
     _run(program, tmp_path)
 
 
-@pytest.mark.ways("psycopg2")
+@pytest.mark.environments("psycopg2")
 def test_django_on_psycopg2_is_taken_as_well(url, app, queue, driver, tmp_path):
     program = f"""
 import sys

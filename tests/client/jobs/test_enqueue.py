@@ -76,7 +76,7 @@ def test_records_and_instants_arrive_as_what_they_were(app, queue, driver, done)
     assert done == [invoice]
 
 
-def test_what_is_enqueued_for_later_waits(app, queue, driver, clock, done):
+def test_a_job_that_is_enqueued_for_later_waits(app, queue, driver, clock, done):
     @app.job(queue=queue)
     def remind(who: str) -> None:
         done.append(who)
@@ -124,7 +124,7 @@ def test_many_are_enqueued_at_once_in_their_order(app, queue, driver, done):
     assert count.enqueue_many([]) == []
 
 
-@pytest.mark.ways("volume")
+@pytest.mark.environments("volume")
 def test_more_than_a_batch_takes_are_enqueued_in_several(app, queue, driver, done):
     @app.job(queue=queue)
     def count(n: int) -> None:
@@ -137,7 +137,7 @@ def test_more_than_a_batch_takes_are_enqueued_in_several(app, queue, driver, don
     assert done == list(range(1_500))
 
 
-def test_of_many_none_is_enqueued_if_one_does_not_fit(app, queue, driver):
+def test_enqueue_many_enqueues_nothing_if_the_arguments_of_one_job_are_invalid(app, queue, driver):
     @app.job(queue=queue)
     def count(n: int) -> None: ...
 
@@ -159,7 +159,7 @@ def test_a_refusal_among_many_is_raised_and_tells_how_many_were_taken(app, queue
     assert refused.value.__notes__ == ["2 of 5 jobs were enqueued"]
 
 
-def test_what_the_store_refuses_is_raised(app, queue):
+def test_an_error_of_the_store_is_raised_to_the_caller(app, queue):
     app.queue(queue, max_body_bytes=10)
 
     @app.job(queue=queue)
@@ -191,7 +191,7 @@ def test_options_are_said_apart_from_the_arguments(app, queue, driver):
     assert (second.priority, second.group) == (5, None)
 
 
-def test_what_is_kept_with_a_job_is_what_was_said_of_it(app, queue, broker):
+def test_the_options_of_a_job_are_stored_with_its_message(app, queue, broker):
     @app.job(queue=queue, route="eu", timeout="30s", retries_timeouts=True, attempts=3)
     def send_mail() -> None: ...
 

@@ -70,7 +70,7 @@ def test_threads_that_come_at_the_same_time_open_it_once():
     assert opened == [1]
 
 
-@pytest.mark.ways("fork")
+@pytest.mark.environments("fork")
 def test_a_forked_child_opens_its_own_and_leaves_that_of_its_parent_alone(app, queue, driver):
     app.enqueue("parent", {}, queue=queue)
     of_parent = app.backend

@@ -20,7 +20,7 @@ from tests.client.calls import run
 from tests.clocks import ManualClock
 from tests.edge.api import a_name
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 Version = Callable[..., Penstock]
 
@@ -69,7 +69,7 @@ def b() -> str:
     return a_name("b")
 
 
-def test_what_the_next_version_does_not_declare_is_retired_when_its_worker_starts(
+def test_a_schedule_that_the_next_version_does_not_declare_is_retired_when_its_worker_starts(
     version: Version, broker: Broker, clock: ManualClock, owner: str, a: str, b: str, caplog: Any
 ) -> None:
     registry, worker = start(version(a, b))
@@ -136,7 +136,7 @@ def test_a_worker_that_dies_holds_up_the_retirement_until_it_is_taken_for_lost(
     assert names_of(new, owner=owner) == {a}
 
 
-def test_what_others_declared_or_made_by_hand_is_left_alone(
+def test_schedules_of_other_applications_and_of_operators_are_not_retired(
     version: Version, broker: Broker, clock: ManualClock, queue: str, owner: str, a: str, b: str
 ) -> None:
     by_hand, other = a_name("by-hand"), a_name("other")

@@ -16,7 +16,7 @@ from penstock.worker.claimed_job import JobAct
 from tests.client.jobs.driver import JobDriver
 from tests.edge.api import a_name
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_several_queues_are_claimed_in_their_order(app, clock):
     assert [work.queue for work in found] == [names[2], names[2], names[0]]
 
 
-def test_what_one_queue_gave_is_not_lost_when_another_refuses(app, monkeypatch):
+def test_jobs_of_one_queue_are_not_lost_when_another_queue_rejects_the_claim(app, monkeypatch):
     names = [a_name(), a_name()]
     for name in names:
         app.enqueue("kind", {}, queue=name)
@@ -110,7 +110,7 @@ def test_what_one_queue_gave_is_not_lost_when_another_refuses(app, monkeypatch):
         source.claim(names, limit=5, lease_ms=1_000, worker_id="w")
 
 
-def test_what_one_queue_gave_is_not_lost_with_another_that_was_removed_just_now(app, url, clock):
+def test_jobs_of_one_queue_are_not_lost_when_another_queue_has_just_been_removed(app, url, clock):
     names = [a_name(), a_name()]
     for name in names:
         app.enqueue("kind", {}, queue=name)

@@ -12,7 +12,7 @@ from penstock.worker.application import Unanswered
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from tests.edge.api import a_name
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 
 def claim(source, queues, *, limit=10, finishing=()):
@@ -128,7 +128,7 @@ def test_completions_are_done_when_a_queue_refuses_claims(app, monkeypatch, fail
     assert answers == [None, None]
 
 
-@pytest.mark.ways("unreachable server")
+@pytest.mark.environments("unreachable server")
 def test_only_what_the_server_answered_counts_when_it_goes_away_halfway(app, monkeypatch):
     names = [a_name(), a_name(), a_name()]
     fill(app, names, count=2)
@@ -145,7 +145,7 @@ def test_only_what_the_server_answered_counts_when_it_goes_away_halfway(app, mon
     assert source.act(finishing[1:]) == [None, None]
 
 
-@pytest.mark.ways("unreachable server")
+@pytest.mark.environments("unreachable server")
 def test_a_claim_raises_when_the_server_has_answered_nothing(app, monkeypatch):
     names = [a_name(), a_name()]
     fill(app, names)
@@ -157,7 +157,7 @@ def test_a_claim_raises_when_the_server_has_answered_nothing(app, monkeypatch):
         claim(source, names, finishing=[completion(work) for work in held])
 
 
-@pytest.mark.ways("unreachable server")
+@pytest.mark.environments("unreachable server")
 def test_acts_in_several_requests_keep_the_answers_before_a_failure(app, queue, monkeypatch):
     fill(app, [queue])
     source = app.job_source()

@@ -165,7 +165,7 @@ def test_a_job_may_enqueue_another_in_the_same_trace(app, queue, driver, handled
     assert by_id[two.parent.span_id].parent.span_id == one.context.span_id
 
 
-def test_what_went_wrong_is_told_by_the_span(app, queue, driver, handled):
+def test_the_span_of_a_failed_job_has_its_error(app, queue, driver, handled):
     outcomes = {"raise": ValueError("no"), "bury": Bury("bad"), "retry": Retry(error="451")}
 
     @app.job(queue=queue)

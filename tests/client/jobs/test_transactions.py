@@ -15,16 +15,16 @@ from penstock import Penstock, current
 from penstock.domain.errors import InvalidRequest, LeaseLost
 from penstock.domain.message.lease import Verb
 from penstock.worker.outcomes import NOT_COMMITTED
+from tests.client.environments import Backend, Environment
 from tests.client.jobs.driver import JobDriver
-from tests.client.ways import Backend, Way
 
-pytestmark = pytest.mark.ways("own transaction")
+pytestmark = pytest.mark.environments("own transaction")
 
 
 @pytest.fixture
-def tx(app: Penstock, url: str, way: Way) -> Iterator[Any]:
+def tx(app: Penstock, url: str, environment: Environment) -> Iterator[Any]:
     app.open()
-    if way.backend is Backend.SQLITE:
+    if environment.backend is Backend.SQLITE:
         path = url.removeprefix("sqlite:///").partition("?")[0]
         connection: Any = sqlite3.connect(path, check_same_thread=False)  # jobs also use it
     else:
@@ -33,7 +33,7 @@ def tx(app: Penstock, url: str, way: Way) -> Iterator[Any]:
     connection.close()
 
 
-@pytest.mark.ways("sync connection")
+@pytest.mark.environments("sync connection")
 def test_a_job_exists_exactly_if_the_caller_commits(app, queue, driver, tx):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
@@ -48,7 +48,7 @@ def test_a_job_exists_exactly_if_the_caller_commits(app, queue, driver, tx):
     assert [work.body for work in driver.claim()] == ['{"order":2}', '{"order":3}']
 
 
-@pytest.mark.ways("sync connection")
+@pytest.mark.environments("sync connection")
 def test_a_missing_queue_is_made_in_the_callers_transaction_as_it_was_declared(
     app, queue, clock, tx
 ):
@@ -67,7 +67,7 @@ def test_a_missing_queue_is_made_in_the_callers_transaction_as_it_was_declared(
     assert queue in app.queues
 
 
-@pytest.mark.ways("asyncpg")
+@pytest.mark.environments("asyncpg")
 async def test_an_async_caller_has_an_async_transaction(app, queue, driver, url):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...
@@ -145,7 +145,7 @@ def test_a_file_is_opened_before_the_transaction_because_opening_waits_for_it(tm
         app.enqueue("ship", {}, tx=object())
 
 
-@pytest.mark.ways("sync connection")
+@pytest.mark.environments("sync connection")
 def test_a_job_is_cancelled_or_moved_exactly_if_the_caller_commits(app, queue, tx, clock):
     @app.job(queue=queue)
     def ship(order: int) -> None: ...

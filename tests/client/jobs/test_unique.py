@@ -117,7 +117,7 @@ def test_many_at_once_have_their_duplicates_told(app, queue):
 
 
 @pytest.mark.no_store("declaring")
-def test_what_makes_no_sense_is_refused_where_it_is_declared():
+def test_invalid_options_of_unique_are_rejected_where_the_job_is_declared():
     app = Penstock("sqlite:///nowhere.db")
 
     def mail(to: str) -> None: ...

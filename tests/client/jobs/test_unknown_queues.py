@@ -8,7 +8,7 @@ from penstock.domain.errors import Forbidden
 from penstock.worker.processes.startup import unknown_queues
 from tests.edge.api import a_name
 
-pytestmark = pytest.mark.ways("worker")
+pytestmark = pytest.mark.environments("worker")
 
 
 def test_an_unknown_name_is_reported_with_similar_ones(app, queue):

@@ -83,7 +83,7 @@ def test_all_of_it_is_listed_over_several_pages(schedules: RecurringClient) -> N
     assert [one.name for one in schedules.list()] == names
 
 
-def test_what_an_application_no_longer_declares_is_retired(
+def test_a_schedule_that_its_application_no_longer_declares_is_retired(
     schedules: RecurringClient, clock: ManualClock
 ) -> None:
     for name in ("kept", "dropped"):

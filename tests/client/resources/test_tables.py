@@ -13,7 +13,7 @@ from penstock.client.channel import Channel
 from penstock.client.local.channel import LocalChannel
 from penstock.client.remote.transport import Transport
 from penstock.domain.errors import InvalidRequest, TableNotFound
-from penstock.domain.lake.tables import GoldReadiness
+from penstock.domain.lake.tables import TableReadiness
 from penstock.operations.tables import TableOperations
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
@@ -37,13 +37,13 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
 
 def test_tables_are_listed_and_read(channel: Channel, server: LiveServer) -> None:
     folder = server.broker.settings.insights_folder
-    assert channel.request(tables.LIST).readiness is GoldReadiness.NO_TABLES
+    assert channel.request(tables.LIST).readiness is TableReadiness.NO_TABLES
     for day in ("2031-01-01", "2031-01-02"):
         write_day(folder, "slo", day, [{"queue": "mail", "bad": 1}])
 
     found = channel.request(tables.LIST)
 
-    assert (found.readiness, found.folder) == (GoldReadiness.READY, str(folder))
+    assert (found.readiness, found.folder) == (TableReadiness.READY, str(folder))
     assert [(table.name, table.days) for table in found.tables] == [("slo", 2)]
     newest = channel.request(tables.GET, query=Days(limit=1), table="slo")
     assert (newest.rows, newest.is_cut) == ([["2031-01-02", "mail", 1]], True)
@@ -51,7 +51,7 @@ def test_tables_are_listed_and_read(channel: Channel, server: LiveServer) -> Non
     assert (first.rows, first.is_cut) == ([["2031-01-01", "mail", 1]], False)
 
 
-def test_what_cannot_be_read_is_rejected(channel: Channel) -> None:
+def test_an_unknown_table_and_invalid_days_are_rejected(channel: Channel) -> None:
     with pytest.raises(TableNotFound):
         channel.request(tables.GET, table="slo")
     for wrong in (Days(from_day="today"), Days(to_day=""), Days(limit=0)):

@@ -174,7 +174,7 @@ def test_a_circuit_stays_open_for_its_minimum_time(
         assert circuits.half_open(circuit, settings, now=NOW + wait).state is HALF
 
 
-def test_what_a_person_opened_only_a_person_closes() -> None:
+def test_a_circuit_that_an_operator_opened_is_closed_only_by_an_operator() -> None:
     forced = circuits.force_open(a_circuit(), now=NOW)
 
     assert circuits.half_open(forced, ON, now=NOW + 10**9) == forced

@@ -14,9 +14,9 @@ from penstock.domain.circuit.outcome_window import (
     Batch,
     OutcomeWindow,
     OutcomeWindows,
+    max_removable,
     note_all,
     sample_id,
-    to_know,
 )
 from penstock.domain.circuit.settings import BreakerSettings
 
@@ -45,7 +45,7 @@ def line_of(entries: dict[str, int], names: set[str], settings: BreakerSettings)
     since = NOW - settings.entries_max_age_ms
     most = settings.max_queue_sample_count
     ordered = sorted(entries.items(), key=lambda entry: (entry[1], entry[0]))
-    known = dict(ordered[: to_know(len(entries), len(names), most)])
+    known = dict(ordered[: max_removable(len(entries), len(names), most)])
     known |= {name: at for name, at in entries.items() if name in names}
     old = sum(at < since for at in entries.values())
     return OutcomeWindow(len(entries), old, known, since=since)

@@ -62,7 +62,7 @@ def test_a_change_leaves_what_it_does_not_name() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused(values: dict[str, Any], text: str) -> None:
+def test_invalid_overrides_are_rejected(values: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidRequest, match=text):
         read(values)
 

@@ -10,7 +10,7 @@ from penstock.domain.errors import InvalidRequest
 BEFORE = BreakerSettings(open_to_half_open=BreakerTask(enabled=False, interval_ms=5_000))
 
 
-def test_what_is_not_named_stays_as_it_was():
+def test_a_setting_that_is_not_named_does_not_change():
     after = change({"slow_call_ms": 500}, BEFORE)
 
     assert after.slow_call_ms == 500
@@ -33,6 +33,6 @@ def test_a_part_of_a_task_is_changed_without_the_other_part():
         {"error_threshold_percentage": 101},
     ],
 )
-def test_what_they_cannot_be_is_refused(wrong):
+def test_invalid_settings_are_rejected(wrong):
     with pytest.raises(InvalidRequest):
         change(wrong, BEFORE)

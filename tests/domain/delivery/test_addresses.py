@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.delivery.addresses import Guard, Refused, literal, networks
+from penstock.domain.delivery.addresses import AddressDenied, AddressFilter, literal, networks
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_a_host_that_ends_in_a_number_but_is_not_an_address_is_rejected(host: st
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::ffff:127.0.0.1", "64:ff9b::7f00:1"])
 def test_a_network_of_mapped_addresses_denies_the_addresses_inside(host: str) -> None:
-    with pytest.raises(Refused, match="127"):
-        Guard("::ffff:127.0.0.0/104").check(host)
+    with pytest.raises(AddressDenied, match="127"):
+        AddressFilter("::ffff:127.0.0.0/104").check(host)
 
 
 @pytest.mark.parametrize(
@@ -59,23 +59,23 @@ def test_a_network_of_mapped_addresses_denies_the_addresses_inside(host: str) ->
     ],
 )
 def test_an_address_inside_another_is_denied_as_if_it_came_alone(host: str) -> None:
-    with pytest.raises(Refused, match=r"169\.254\.0\.0/16"):
-        Guard().check(host)
+    with pytest.raises(AddressDenied, match=r"169\.254\.0\.0/16"):
+        AddressFilter().check(host)
 
 
 @pytest.mark.parametrize(
     "host", ["::1", "64:ff9b::808:808", "64:ff9b:1::808:808", "2001:0:808:808:0:0:f7f7:f7f7"]
 )
 def test_an_address_that_carries_an_allowed_one_is_allowed(host: str) -> None:
-    assert Guard().check(host) == host
+    assert AddressFilter().check(host) == host
 
 
 def test_a_network_of_addresses_that_carry_others_is_denied_as_it_is_written() -> None:
-    guard = Guard("2002::/16")
+    address_filter = AddressFilter("2002::/16")
 
-    with pytest.raises(Refused, match="2002::/16"):
-        guard.check("2002:0a00:0001::1")
-    assert guard.check("10.0.0.1") == "10.0.0.1"
+    with pytest.raises(AddressDenied, match="2002::/16"):
+        address_filter.check("2002:0a00:0001::1")
+    assert address_filter.check("10.0.0.1") == "10.0.0.1"
 
 
 def test_an_invalid_network_is_an_error() -> None:

@@ -115,7 +115,7 @@ def test_a_short_time_out_counts_as_slow_before_it_passes() -> None:
     assert pool.fill("hanging") < 50
 
 
-def test_what_was_never_sent_says_nothing_about_its_route() -> None:
+def test_a_request_that_was_never_sent_does_not_count_against_its_route() -> None:
     pool = Pool()
     pool.fill("held")
     pool.at(PATIENCE_MS)

@@ -66,7 +66,7 @@ def test_it_goes_by_its_own_id_or_by_its_uri():
     assert a_delivery(x__rp__unique_id="").request_id == "/a?b"
 
 
-def test_what_the_circuit_counts_it_by():
+def test_the_circuit_counts_a_delivery_by_its_unique_id_or_else_by_its_uri_or_message_id():
     named = structs.replace(a_delivery(x__rp__unique_id="header"), unique_id="given")
     plain = structs.replace(a_delivery(), unique_id=None)
 
@@ -86,7 +86,7 @@ def test_long_ids_are_shortened_and_stay_apart():
     assert deliveries.short_id("x" * 256) == "x" * 256
 
 
-def test_what_is_not_to_be_tried_again():
+def test_retry_headers_are_read_by_status_code():
     headers = {"X__Queue__Retry__404": "0", "x__queue__retry__5XX": "3", "x__queue": "a"}
 
     assert a_delivery(**headers).retries == {"404": "0", "5xx": "3"}

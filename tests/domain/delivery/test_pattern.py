@@ -16,7 +16,7 @@ def test_nested_repetitions_take_no_longer_than_others(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [r"/(?!x)(a|aa)+[0-9]", r"/(a|aa)+\1[0-9]"])
-def test_what_only_a_backtracking_engine_can_match_ends_at_a_deadline(text: str) -> None:
+def test_a_pattern_for_the_backtracking_engine_ends_at_a_deadline(text: str) -> None:
     with pytest.raises(InvalidRequest, match="within 25 ms"):
         Pattern(text).fullmatch("/" + "a" * 40)
 
@@ -49,7 +49,7 @@ def test_both_engines_return_the_same_groups(
 
 
 @pytest.mark.parametrize("text", ["/a(", "/[", r"/\C", "*", "(" * 5_000, "/(?P<a>x)(?P<a"])
-def test_what_no_engine_understands_is_not_a_pattern(text: str) -> None:
+def test_a_text_that_no_engine_can_compile_is_rejected(text: str) -> None:
     with pytest.raises(InvalidPattern):
         Pattern(text)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.domain.delivery.addresses import Guard
+from penstock.domain.delivery.addresses import AddressFilter
 from penstock.domain.delivery.pattern import compile_pattern
 from penstock.domain.delivery.route import (
     DeliveryRoute,
@@ -162,12 +162,12 @@ def test_a_group_cannot_put_a_dot_segment_into_the_target() -> None:
 )
 def test_a_new_route_that_could_never_be_reached_is_refused(url: str, why: str) -> None:
     with pytest.raises(InvalidRequest, match=why):
-        check_endpoint(a_route(url=url), Guard("10.0.0.0/8"))
+        check_endpoint(a_route(url=url), AddressFilter("10.0.0.0/8"))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:65535/", "https://shop/a.b", "http://h:$1/"])
 def test_a_new_route_elsewhere_is_taken(url: str) -> None:
-    check_endpoint(a_route("/a/(.*)", url), Guard("10.0.0.0/8"))
+    check_endpoint(a_route("/a/(.*)", url), AddressFilter("10.0.0.0/8"))
 
 
 def test_patterns_are_compiled_when_the_table_is_made() -> None:

@@ -60,7 +60,7 @@ def test_a_rule_says_all_about_its_route() -> None:
     )
 
 
-def test_what_a_rule_does_not_say_is_as_in_gateleens_queue() -> None:
+def test_fields_that_a_rule_leaves_out_have_the_defaults_of_gateleens_queue() -> None:
     route = parsed()
 
     assert (route.timeout_ms, route.methods, route.concurrency) == (120_000, frozenset(), None)
@@ -94,7 +94,7 @@ def test_the_target_may_be_given_in_parts(parts: dict[str, Any], url: str) -> No
     assert parsed(url=None, **parts).url == url
 
 
-def test_what_is_about_reading_or_logging_is_passed_over() -> None:
+def test_fields_for_reading_or_logging_are_ignored() -> None:
     more = {"expandOnBackend": True, "logExpiry": 4, "keepAlive": True, "doc": "x", "profile": []}
 
     assert parsed(**more) == parsed()

@@ -9,9 +9,9 @@ from penstock.domain.lake.progress import (
     ArchiveSource,
     Mark,
     finish,
-    forgettable,
     is_over,
     plan,
+    prunable_rows,
 )
 
 MARK = Mark(ArchiveSource.HISTORY, 20_000, done_no=10, planned_no=10, rows_total=9)
@@ -48,6 +48,6 @@ def test_only_days_that_are_closed_in_every_table_may_be_forgotten():
         Mark(ArchiveSource.ATTEMPTS, 2),
         Mark(ArchiveSource.FACTS, ALL_DAYS, 7, 9),
     ]
-    found = forgettable(marks)
+    found = prunable_rows(marks)
     assert (found.days, found.facts_no, found.samples_no) == (frozenset({1}), 7, 0)
     assert EVERYTHING.days is None

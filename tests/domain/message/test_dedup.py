@@ -34,7 +34,7 @@ def test_ending_while_queued_frees_every_key(until, state):
 
 
 @pytest.mark.parametrize("state", ENDS)
-def test_what_its_claim_has_freed_is_not_freed_again(state):
+def test_a_key_that_was_freed_by_the_claim_is_not_freed_again(state):
     message = a_leased_message(dedup_until=DedupUntil.CLAIMED)
 
     assert not frees_key(message, replace(message, state=state))

@@ -212,7 +212,7 @@ def test_two_spellings_of_the_same_text_are_the_same_content():
     assert content_key('"a/b\\n"') == content_key('"a\\/b\\u000a"')
 
 
-def test_what_a_job_says_is_kept():
+def test_the_options_of_a_job_are_kept():
     new = a_new_message(
         a_queue(),
         timeout_ms=5,
@@ -247,6 +247,6 @@ def test_a_key_made_of_the_content_can_be_held_as_well():
         {"dedup_until": DedupUntil.CLAIMED},
     ],
 )
-def test_what_makes_no_sense_for_a_job_is_refused(wrong):
+def test_invalid_options_of_a_job_are_rejected(wrong):
     with pytest.raises(InvalidRequest):
         a_new_message(a_queue(), **wrong)

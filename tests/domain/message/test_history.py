@@ -67,6 +67,6 @@ def test_history_may_be_asked_for_any_outcome(outcome):
         HistoryFilter(limit=1, outcome=State.LEASED),
     ],
 )
-def test_what_history_cannot_answer_is_refused(wanted):
+def test_an_invalid_filter_of_history_is_rejected(wanted):
     with pytest.raises(InvalidRequest):
         check_filter(wanted, max_limit=10)

@@ -93,7 +93,7 @@ def test_slow_rates_are_kept_to_the_message() -> None:
 
 
 @pytest.mark.parametrize("rate", [1, 50, 500])
-def test_what_was_missed_in_a_pause_is_not_made_up_for(rate: int) -> None:
+def test_a_move_does_not_catch_up_after_a_pause(rate: int) -> None:
     task = move.advance(a_task(rate), now=NOON, moved=1)
 
     assert move.allowance(task, now=NOON + HOUR) == max(1, rate // 5)
@@ -147,7 +147,7 @@ def test_a_running_task_completes_fails_or_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("state", [state for state in MoveState if state is not MoveState.RUNNING])
-def test_what_does_not_run_moves_nothing_and_cannot_be_cancelled(state: MoveState) -> None:
+def test_a_move_that_is_not_running_moves_nothing_and_cannot_be_ended(state: MoveState) -> None:
     task = a_task(state=state)
 
     assert move.allowance(task, now=NOON + HOUR) == 0

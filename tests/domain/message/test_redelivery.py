@@ -130,7 +130,9 @@ def test_giving_back_unhandled_gives_the_attempt_back(give_back):
 @pytest.mark.parametrize(
     ("redelivery", "place"), [(Redelivery.FRONT, 3), (Redelivery.BACK, NEXT_ORDER)]
 )
-def test_what_comes_back_keeps_its_place_or_goes_to_the_back_as_the_queue_says(redelivery, place):
+def test_a_redelivered_message_keeps_its_place_or_goes_to_the_back_as_the_queue_is_set(
+    redelivery, place
+):
     queue = a_queue(redelivery=redelivery)
     message = a_leased_message(order_no=3, due_at=NOON)
 

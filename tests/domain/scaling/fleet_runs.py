@@ -12,7 +12,7 @@ from penstock.domain.scaling.fleet_run import (
     record_scaling,
     run,
 )
-from penstock.domain.scaling.governor import FleetStanding
+from penstock.domain.scaling.governor import FleetNeed
 from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 NOW = 1_000_000
@@ -35,7 +35,7 @@ def once(
     state: FleetState | None = None,
     *,
     of: Fleet | None = None,
-    others: list[FleetStanding] | None = None,
+    others: list[FleetNeed] | None = None,
     now: int = NOW,
 ) -> tuple[FleetState, Decision]:
     return run(state or FleetState(), reading, of or fleet(), PROFILE, others or [], now=now)

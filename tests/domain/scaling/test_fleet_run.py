@@ -29,7 +29,7 @@ from tests.domain.scaling.fleet_runs import (
 # ---- what the analyser says, within limits
 
 
-def test_what_the_analyser_recommends_is_decided_within_the_limits() -> None:
+def test_a_recommendation_of_the_analyser_is_decided_within_the_limits() -> None:
     _, free = once(FleetReading(replicas=there(1), sample=MANY), of=fleet(max=10))
     _, bound = once(FleetReading(replicas=there(1), sample=MANY), of=fleet(max=3))
 
@@ -150,7 +150,7 @@ def test_a_count_that_flaps_is_never_acted_upon() -> None:
     assert state.odd_counts >= FLAPPING
 
 
-def test_what_lies_on_the_way_to_what_was_asked_for_is_expected() -> None:
+def test_a_count_between_the_old_and_the_requested_number_is_expected() -> None:
     of = fleet(max=50, patience_ms=0)
     state = after_scaling(5, of, running=1)
     for running in (1, 3, 3, 6):
@@ -204,7 +204,7 @@ def test_a_half_open_circuit_needs_exactly_one_worker() -> None:
 # ---- what is wanted, for those who ask
 
 
-def test_what_is_wanted_stays_until_something_else_is_decided() -> None:
+def test_the_wanted_number_stays_until_the_next_decision() -> None:
     slow = Profile(samples_needed=2, backlog_goal_s=1)
     of, state, wanted = fleet(max=50), FleetState(), []
     for _ in range(3):

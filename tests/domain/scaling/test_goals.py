@@ -71,7 +71,7 @@ def test_one_worker_stays_if_messages_waited_within_the_window() -> None:
 # ---- the age of the oldest
 
 
-def test_what_waits_is_to_be_taken_within_the_age_goal() -> None:
+def test_the_age_goal_wants_enough_workers_to_take_the_backlog_in_time() -> None:
     """600 messages, 2 a second per worker, 30 s: ten workers, before anything is too old."""
     found = decided(AGED, 1, 600, consume_rate=2.0, oldest_ms=1_000)
 
@@ -99,7 +99,7 @@ def test_a_queue_in_which_nothing_moves_gets_no_more_workers_for_its_age() -> No
     assert (found.wanted, found.reason) == (4, "no_rate_yet")
 
 
-def test_of_several_goals_the_largest_need_decides() -> None:
+def test_the_goal_that_needs_most_workers_decides() -> None:
     both = Profile(samples_needed=1, backlog_goal_s=300, oldest_goal_ms=30_000, most_up=100)
 
     assert decided(both, 1, 600, consume_rate=2.0, oldest_ms=0).wanted == 10

@@ -6,24 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.scaling.governor import Bound, FleetStanding, Governed, govern, who_makes_room
+from penstock.domain.scaling.governor import Bound, FleetNeed, Governed, fleet_to_shrink, govern
 
 
-def standing(
+def need(
     fleet: str = "other",
     *,
     total: int | None,
     least: int = 0,
     desired: int | None = None,
     is_excused: bool = False,
-) -> FleetStanding:
-    return FleetStanding(
-        fleet=fleet, min=least, total=total, desired=desired, is_excused=is_excused
-    )
+) -> FleetNeed:
+    return FleetNeed(fleet=fleet, min=least, total=total, desired=desired, is_excused=is_excused)
 
 
-SERVED = standing(total=2, least=2)
-LACKING = standing(total=1, least=2)
+SERVED = need(total=2, least=2)
+LACKING = need(total=1, least=2)
 
 
 def test_a_fleet_below_its_minimum_is_raised_to_it_even_if_others_are_below_theirs() -> None:
@@ -92,13 +90,13 @@ def test_at_its_minimum_it_gets_nothing_while_another_is_below() -> None:
 
 
 def test_others_that_were_stopped_by_pressure_do_not_hold_it_up() -> None:
-    stopped = standing(total=0, least=2, is_excused=True)
+    stopped = need(total=0, least=2, is_excused=True)
 
     assert govern(5, total=8, least=0, most=10, others=[stopped]).change == 2
 
 
 def test_others_of_which_nothing_is_known_do_not_hold_it_up() -> None:
-    assert govern(2, total=1, least=0, most=10, others=[standing(total=None, least=2)]).change == 2
+    assert govern(2, total=1, least=0, most=10, others=[need(total=None, least=2)]).change == 2
 
 
 bounds = st.tuples(st.integers(0, 50), st.integers(1, 100)).filter(lambda pair: pair[0] <= pair[1])
@@ -111,7 +109,7 @@ bounds = st.tuples(st.integers(0, 50), st.integers(1, 100)).filter(lambda pair: 
     others=st.lists(st.sampled_from([SERVED, LACKING]), max_size=3),
 )
 def test_the_outcome_lies_within_the_limits_or_moves_toward_them(
-    change: int, total: int, limits: tuple[int, int], others: list[FleetStanding]
+    change: int, total: int, limits: tuple[int, int], others: list[FleetNeed]
 ) -> None:
     least, most = limits
 
@@ -126,7 +124,7 @@ def test_the_outcome_lies_within_the_limits_or_moves_toward_them(
 
 
 @given(change=st.integers(-200, 200), total=st.integers(0, 200), limits=bounds)
-def test_what_was_governed_once_is_not_turned_around_the_next_time(
+def test_a_governed_change_is_not_reversed_by_the_next_run(
     change: int, total: int, limits: tuple[int, int]
 ) -> None:
     least, most = limits
@@ -145,24 +143,24 @@ def test_what_was_governed_once_is_not_turned_around_the_next_time(
 
 
 def test_the_fleet_that_needs_its_workers_least_makes_room() -> None:
-    asking = standing("asking", total=4, desired=8)
-    rich = standing("rich", total=10, desired=2)
-    poor = standing("poor", total=10, desired=9)
+    asking = need("asking", total=4, desired=8)
+    rich = need("rich", total=10, desired=2)
+    poor = need("poor", total=10, desired=9)
 
-    assert who_makes_room(asking, [asking, poor, rich]) is rich
+    assert fleet_to_shrink(asking, [asking, poor, rich]) is rich
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        standing("other", total=2, least=2, desired=0),  # has only its minimum
-        standing("other", total=4, desired=8),  # is in as much need
-        standing("other", total=4, desired=9),  # in more
-        standing("other", total=0, desired=0),  # has nothing
-        standing("other", total=None),
+        need("other", total=2, least=2, desired=0),  # has only its minimum
+        need("other", total=4, desired=8),  # is in as much need
+        need("other", total=4, desired=9),  # in more
+        need("other", total=0, desired=0),  # has nothing
+        need("other", total=None),
     ],
 )
 def test_a_fleet_with_equal_need_or_at_its_minimum_does_not_make_room(
-    other: FleetStanding,
+    other: FleetNeed,
 ) -> None:
-    assert who_makes_room(standing("asking", total=4, desired=8), [other]) is None
+    assert fleet_to_shrink(need("asking", total=4, desired=8), [other]) is None

@@ -25,7 +25,7 @@ from tests.domain.scaling.fleet_runs import (
 )
 
 
-def test_those_that_were_asked_for_are_waited_for_as_long_as_patience_lasts() -> None:
+def test_requested_workers_are_missing_only_after_the_fleets_patience_is_over() -> None:
     of = fleet(max=50, patience_ms=60_000)
     state = after_scaling(5, of)
     found_replicas = there(2, requested=6)

@@ -56,7 +56,7 @@ def test_a_fleet_yields_from_the_level_on_that_its_order_says(
 
 
 @given(memory=st.floats(0, 100), disk=st.integers(0, 1_000), order=st.integers(0, 9))
-def test_who_yields_at_some_pressure_yields_at_a_worse_one(
+def test_a_fleet_that_yields_at_some_pressure_yields_at_a_worse_one(
     memory: float, disk: int, order: int
 ) -> None:
     now = level_of(pressure(memory, disk), LIMITS)

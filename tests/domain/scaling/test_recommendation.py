@@ -170,7 +170,7 @@ def test_messages_without_a_rate_yet_keep_who_is_there() -> None:
     assert (recommended.change, recommended.reason) == (0, ScalingReason.NO_RATE_YET)
 
 
-def test_what_is_being_published_to_a_staging_queue_keeps_who_is_there() -> None:
+def test_publishing_to_a_staging_queue_keeps_the_running_workers() -> None:
     quiet = sample(0, staged=staged(0, rate=0.5))
 
     kept = decided(quiet, replicas(3), profile())
@@ -180,7 +180,7 @@ def test_what_is_being_published_to_a_staging_queue_keeps_who_is_there() -> None
     assert first.change == 1
 
 
-def test_what_is_published_to_the_queue_itself_does_not_count() -> None:
+def test_publishing_to_the_queue_itself_keeps_no_worker() -> None:
     recommended = decided(sample(0, publish_rate=9.0), replicas(2), profile())
 
     assert recommended.change == -2

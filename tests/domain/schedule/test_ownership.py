@@ -44,7 +44,7 @@ def a_worker(*declared: str, owner: str = OWNER, state: WorkerState = WorkerStat
     ],
     ids=["not declared", "declared", "another's", "made by hand", "old enough", "too young"],
 )
-def test_what_an_application_declared_before_and_does_not_any_more_is_dropped(
+def test_a_schedule_that_its_application_no_longer_declares_is_dropped(
     schedule: Schedule, is_dropped: bool
 ) -> None:
     assert schedules.is_dropped(schedule, owner=OWNER, declared={"a"}, now=NOON) is is_dropped

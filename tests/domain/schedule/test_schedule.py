@@ -165,7 +165,7 @@ def test_nothing_is_fired_before_its_time() -> None:
     assert (plan.fire_at, plan.next_at) == ((), NOON + 1)
 
 
-def test_what_is_due_is_fired_and_the_next_instant_is_known() -> None:
+def test_a_due_schedule_fires_and_has_its_next_instant() -> None:
     plan = schedules.plan(a_schedule(), now=NOON)
 
     assert (plan.fire_at, plan.skipped, plan.next_at) == ((NOON,), 0, NOON + HOUR)
@@ -258,7 +258,7 @@ def test_another_rhythm_starts_anew_and_another_message_does_not() -> None:
     assert renamed.changed_at == NOON + 1
 
 
-def test_what_the_queue_does_not_take_stays_due() -> None:
+def test_an_instant_that_the_queue_did_not_accept_stays_due() -> None:
     schedule = a_schedule(catch_up=CatchUp.ALL)
     plan = schedules.plan(schedule, now=NOON + 2 * HOUR)
 

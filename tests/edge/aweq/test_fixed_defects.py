@@ -141,7 +141,7 @@ def test_asking_for_the_head_hands_out_nothing(aweq: AweqClient) -> None:
     assert aweq.lengths() == (1, 0)
 
 
-def test_what_is_received_at_the_same_time_is_received_once(
+def test_a_message_is_received_once_by_concurrent_clients(
     make_client: MakeClient, aweq: AweqClient
 ) -> None:
     sent = {aweq.send(f"job {number}") for number in range(60)}
@@ -155,7 +155,7 @@ def test_what_is_received_at_the_same_time_is_received_once(
     assert set(keys) == sent
 
 
-def test_what_is_checked_out_survives_a_restart(
+def test_a_checked_out_message_survives_a_restart(
     make_server: MakeServer,
 ) -> None:
     before = make_server()

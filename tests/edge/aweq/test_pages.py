@@ -75,6 +75,6 @@ def test_a_site_can_be_let_in_and_others_stay_out(make_server: MakeServer) -> No
 
 
 @pytest.mark.parametrize("origin", ["", "elsewhere.example", "http://a.example/path", "http://a b"])
-def test_what_is_not_an_origin_is_refused(origin: str) -> None:
+def test_a_setting_that_is_not_an_origin_is_rejected(origin: str) -> None:
     with pytest.raises(InvalidRequest, match=r"aweq\.allow_origin"):
         check(Settings(aweq=AweqSettings(allow_origin=origin)))

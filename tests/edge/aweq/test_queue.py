@@ -40,7 +40,7 @@ def test_a_queue_that_was_removed_is_made_again(aweq: AweqClient, api: Api) -> N
     assert aweq.texts(2) == ["another job"]
 
 
-def test_what_is_sent_through_one_api_is_received_through_the_other(
+def test_a_message_that_is_sent_through_one_api_is_received_through_the_other(
     aweq: AweqClient, api: Api
 ) -> None:
     key = aweq.send({"a": 1})

@@ -93,9 +93,9 @@ def test_a_new_lake_is_started_only_on_request_and_in_its_own_folder(run, shop, 
 
     refused = run("archive", "run", *shop.flags, *elsewhere)
     assert (refused.code, refused.err.endswith("(lake_refused)\n")) == (1, True)
-    assert run("archive", "run", "--anew", *shop.flags).code == 1, "there is one already"
+    assert run("archive", "run", "--new-lake", *shop.flags).code == 1, "there is one already"
 
-    assert run("archive", "run", "--anew", *shop.flags, *elsewhere).code == 0
+    assert run("archive", "run", "--new-lake", *shop.flags, *elsewhere).code == 0
     assert len(rows_of(tmp_path / "other", lake.HISTORY)) == 2
 
 

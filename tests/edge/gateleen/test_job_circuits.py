@@ -95,5 +95,5 @@ def test_a_route_that_is_named_twice_gets_one_permit(watched: Api, route: str) -
         (OUTCOMES, {"outcomes": [{"route": "r", "id": "1", "outcome": None, "odd": 1}]}),
     ],
 )
-def test_what_makes_no_sense_is_refused(watched: Api, path: str, wrong: Any) -> None:
+def test_an_invalid_request_is_rejected(watched: Api, path: str, wrong: Any) -> None:
     assert_refused(watched.call("POST", path, wrong), 400, "invalid_request")

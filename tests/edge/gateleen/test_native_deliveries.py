@@ -112,7 +112,9 @@ def test_its_own_media_type_is_kept(api: Api) -> None:
     ],
     ids=str,
 )
-def test_what_no_request_could_be_is_refused(api: Api, wrong: dict[str, Any]) -> None:
+def test_a_delivery_that_is_not_a_valid_request_is_rejected(
+    api: Api, wrong: dict[str, Any]
+) -> None:
     body = {"queue": "p", "uri": "/shop/a", **wrong}
 
     assert_refused(api.call("POST", "/v1/deliveries", body), 400, "invalid_request")

@@ -93,7 +93,7 @@ def test_without_the_header_nothing_is_queued(api: Api) -> None:
 
 
 @pytest.mark.parametrize("uri", ["/other", "/shop", "/", "/xshop/a", "/x/push/shop/a"])
-def test_what_no_route_takes_is_refused_and_leaves_no_trace(
+def test_a_request_without_a_route_is_rejected_and_creates_no_queue(
     api: Api, server: LiveServer, uri: str
 ) -> None:
     queue = a_name("push")
@@ -141,7 +141,7 @@ def test_a_method_that_its_route_does_not_take_is_refused(api: Api) -> None:
     assert delivery_of(pushed(api, "/post/a")).method == "POST"
 
 
-def test_what_belongs_to_the_connection_is_not_kept(server: LiveServer, api: Api) -> None:
+def test_headers_of_the_connection_are_not_stored(server: LiveServer, api: Api) -> None:
     headers = {
         "X-Queue": "p",
         "Connection": "close, X-Hop",

@@ -182,7 +182,7 @@ def test_the_edges_of_the_ranges_are_taken(api: Api, edge: dict[str, Any]) -> No
     assert api.get(BREAKER) == {**EXAMPLE, **edge}
 
 
-def test_what_is_beyond_gateleen_is_set_natively_and_stays(api: Api) -> None:
+def test_settings_that_gateleen_does_not_have_survive_a_put_in_its_format(api: Api) -> None:
     ok(api.call("PATCH", "/v1/breaker", {"single_probe": True, "unlock_growth": 2}))
 
     assert api.call("PUT", BREAKER, EXAMPLE).status_code == 200

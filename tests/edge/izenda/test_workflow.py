@@ -214,7 +214,7 @@ def test_a_cancelled_task_says_so(izenda: IzendaClient) -> None:
     assert izenda.dequeue(izenda.register()) is None
 
 
-def test_what_others_send_to_the_queue_is_a_task_too(izenda: IzendaClient) -> None:
+def test_a_message_that_is_sent_natively_to_the_queue_is_a_task_too(izenda: IzendaClient) -> None:
     worker = izenda.register()
     izenda.dequeue(worker)  # creates the queue
     izenda.api.send("tasks", {"a": [1]}, kind="k")
@@ -238,7 +238,7 @@ def test_a_worker_waits_for_the_next_task(
     assert waiting.result(60)["id"] == task
 
 
-def test_who_leaves_while_it_waits_is_given_nothing(
+def test_a_worker_that_leaves_while_it_waits_gets_no_task(
     izenda: IzendaClient, api: Api, in_background: InBackground
 ) -> None:
     worker = izenda.register()

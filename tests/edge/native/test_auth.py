@@ -43,7 +43,7 @@ def test_a_wrong_key_is_rejected(guarded: LiveServer, header: str) -> None:
     assert (answer.status, b"unauthenticated" in answer.body) == (401, True)
 
 
-def test_of_a_key_every_letter_counts(guarded: LiveServer) -> None:
+def test_every_character_of_a_key_counts(guarded: LiveServer) -> None:
     key = new_key(guarded)
     for wrong in (key[:-1], key + "0", key[:-1] + ("0" if key[-1] != "0" else "1"), key.upper()):
         refused = Api(guarded.url, key=wrong).call("GET", "/v1/stats")

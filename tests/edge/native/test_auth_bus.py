@@ -65,7 +65,7 @@ def test_its_own_are_open_to_it(admin: Api, mailer: Api) -> None:
         ("DELETE", "/v1/topics/bank/subscriptions/audit", None),
     ],
 )
-def test_what_belongs_to_others_is_out_of_reach(
+def test_a_key_cannot_reach_topics_and_notifications_of_other_queues(
     mailer: Api, bank: str, method: str, path: str, body: Any
 ) -> None:
     answer = mailer.call(method, path.replace("{id}", bank), body)
@@ -99,7 +99,7 @@ def test_topics_of_others_are_not_listed(mailer: Api, admin: Api, bank: str) -> 
     assert "mail.two" in names
 
 
-def test_who_may_only_send_cannot_take_back(let_in: LetIn, bank: str) -> None:
+def test_a_key_that_may_only_send_cannot_change_or_cancel(let_in: LetIn, bank: str) -> None:
     sender = let_in(Role.PRODUCE)
 
     assert_refused(sender.call("DELETE", f"/v1/notifications/{bank}"), 403, "forbidden")

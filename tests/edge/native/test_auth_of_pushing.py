@@ -76,7 +76,7 @@ def test_the_key_itself_is_not_kept(admin: Api) -> None:
         ("DELETE", "/v1/breaker", None),
     ],
 )
-def test_what_concerns_all_queues_is_not_for_a_key_that_is_for_some(
+def test_a_key_for_some_queues_cannot_change_what_concerns_all_queues(
     admin: Api,
     let_in: LetIn,
     method: str,

@@ -64,7 +64,7 @@ def test_by_default_the_ready_ones_are_shown_in_the_order_of_their_turn(api: Api
     assert [message["id"] for message in shown] == [sooner, later]
 
 
-def test_those_that_stand_behind_another_of_their_group_come_last(api: Api) -> None:
+def test_messages_that_are_blocked_by_their_group_come_last(api: Api) -> None:
     queue = api.make_queue(ordering="group")
     ids = [api.send(queue, n, group=group) for n, group in enumerate(("a", "a", "b"))]
 

@@ -100,7 +100,7 @@ def test_dead_letters_go_home(api: Api) -> None:
     assert api.message(message_id)["queue"] == home
 
 
-def test_those_that_wait_are_all_moved_once_although_their_order_changes(
+def test_waiting_messages_are_all_rescheduled_once_although_their_order_changes(
     api: Api, queue: str, clock: ManualClock
 ) -> None:
     ids = [api.send(queue, delay_ms=60_000 + n) for n in range(4)]
@@ -156,7 +156,7 @@ def test_messages_named_by_their_ids_must_be_in_this_queue(api: Api, queue: str)
         {"act": "reschedule", "where": {"state": "ready"}, "due_at": "soon"},
     ],
 )
-def test_what_makes_no_sense_is_refused_and_changes_nothing(
+def test_an_invalid_request_is_rejected_and_changes_nothing(
     api: Api, queue: str, wrong: dict[str, Any]
 ) -> None:
     message_id = api.send(queue)

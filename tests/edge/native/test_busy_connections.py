@@ -166,7 +166,7 @@ def test_a_slow_reader_gets_everything(make_server: MakeServer) -> None:
     assert {len(answer.body) for answer in answers} == {len(answers[0].body)}
 
 
-def test_those_who_were_cut_off_while_waiting_wait_no_more(make_server: MakeServer) -> None:
+def test_claims_of_closed_connections_stop_waiting(make_server: MakeServer) -> None:
     server = make_server()
     api = Api(server.url)
     queue = api.make_queue()

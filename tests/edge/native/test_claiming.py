@@ -35,7 +35,7 @@ def test_messages_are_claimed_in_the_order_in_which_they_were_sent(api: Api) -> 
     assert [first["id"], *(m["id"] for m in others)] == ids
 
 
-def test_what_is_claimed_is_not_given_to_anybody_else(api: Api) -> None:
+def test_a_claimed_message_is_not_given_to_another_claim(api: Api) -> None:
     queue = api.make_queue()
     api.send(queue)
 

@@ -19,7 +19,7 @@ def turn(api: Api, queue: str, *receipts: str, **wanted: object) -> dict[str, li
     return answer
 
 
-def test_what_is_done_is_completed_and_the_next_is_claimed(api: Api) -> None:
+def test_a_claim_completes_the_given_message_and_returns_the_next(api: Api) -> None:
     queue = api.make_queue()
     first, second = api.send(queue), api.send(queue)
     held = api.claim_one(queue)
@@ -89,7 +89,7 @@ def test_a_claim_that_waits_does_not_wait_when_something_is_there(api: Api) -> N
     assert len(answer["completed"]) == 1
 
 
-def test_what_is_refused_completes_nothing(api: Api) -> None:
+def test_a_rejected_claim_completes_nothing(api: Api) -> None:
     queue = api.make_queue()
     api.send(queue)
     held = api.claim_one(queue)

@@ -133,7 +133,7 @@ def test_pipelined_requests_are_answered_in_order(wire: Raw) -> None:
     assert answers == [f"queue 'none-{n}' does not exist" for n in range(50)]
 
 
-def test_who_is_pipelined_behind_a_waiting_claim_waits_too(wire: Raw, api: Api) -> None:
+def test_a_request_that_is_pipelined_behind_a_waiting_claim_waits_too(wire: Raw, api: Api) -> None:
     queue = api.make_queue()
     claim = request("POST", f"/v1/queues/{queue}/claims", b'{"wait_ms": 20000}')
     wire.send(claim, HEALTH)
@@ -154,7 +154,7 @@ def test_many_may_be_pipelined_at_once(wire: Raw) -> None:
     assert statuses == [200, *([404] * 900), 200]
 
 
-def test_those_who_pipeline_without_end_are_stopped(wire: Raw, api: Api) -> None:
+def test_a_client_that_pipelines_without_end_is_stopped(wire: Raw, api: Api) -> None:
     queue = api.make_queue()
     wire.send(request("POST", f"/v1/queues/{queue}/claims", b'{"wait_ms": 20000}'))
     eventually(lambda: waiting_claims(api) == 1)
@@ -166,7 +166,7 @@ def test_those_who_pipeline_without_end_are_stopped(wire: Raw, api: Api) -> None
     assert wire.rest().count(b"HTTP/1.1 404") <= 1_100
 
 
-def test_what_follows_a_malformed_request_is_not_read(wire: Raw) -> None:
+def test_a_request_after_a_malformed_one_is_not_read(wire: Raw) -> None:
     wire.send(HEALTH, b"NONSENSE\r\n\r\n", HEALTH)
 
     assert wire.answer().status == 200
@@ -174,7 +174,7 @@ def test_what_follows_a_malformed_request_is_not_read(wire: Raw) -> None:
     assert wire.is_closed()
 
 
-def test_what_follows_a_farewell_is_not_answered(wire: Raw) -> None:
+def test_a_request_after_connection_close_is_not_answered(wire: Raw) -> None:
     wire.send(request("GET", "/healthz", headers={"Connection": "close"}), HEALTH)
 
     assert wire.answer().status == 200

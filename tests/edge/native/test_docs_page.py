@@ -122,7 +122,7 @@ def test_the_first_steps_can_be_followed(api: Api, page: str) -> None:
     assert api.queue(queue)["totals"]["done"] == 1
 
 
-def test_what_is_written_is_escaped() -> None:
+def test_text_and_attributes_of_elements_are_escaped() -> None:
     assert el("p", "<b>", el("b", "R&D"), title='"') == (
         '<p title="&quot;">&lt;b&gt;<b>R&amp;D</b></p>'
     )

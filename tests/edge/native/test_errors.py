@@ -13,7 +13,7 @@ import pytest
 from penstock.domain import errors
 from penstock.domain.errors import PenstockError, StoreUnavailable, all_errors
 from penstock.edge.server.errors import STATUS, error_response, unexpected
-from penstock.store.database import Occupied
+from penstock.store.database import WriteLockTimeout
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
 
@@ -58,7 +58,7 @@ def test_every_error_is_answered_in_the_one_shape(error: type[PenstockError]) ->
 
 
 def test_an_error_without_a_code_of_its_own_is_answered_as_the_one_it_is_a_case_of() -> None:
-    answers = [error_response(error("because")) for error in (Occupied, StoreUnavailable)]
+    answers = [error_response(error("because")) for error in (WriteLockTimeout, StoreUnavailable)]
 
     assert [answer.status for answer in answers] == [503, 503]
     assert answers[0].body == answers[1].body

@@ -159,7 +159,7 @@ def test_acts_of_a_batch_may_be_any_of_these(api: Api, queue: str) -> None:
         ("fail", {"is_start": True}),
     ],
 )
-def test_what_means_nothing_to_an_act_is_refused(
+def test_a_field_that_an_act_does_not_take_is_rejected(
     api: Api, queue: str, verb: str, fields: dict[str, Any]
 ) -> None:
     api.send(queue)

@@ -232,7 +232,7 @@ def test_fields_that_mean_nothing_to_an_act_are_refused(
     assert api.counts(queue) == {"leased": 1}
 
 
-def test_of_a_very_long_error_the_beginning_is_kept(api: Api, lease: dict[str, Any]) -> None:
+def test_the_beginning_of_a_very_long_error_is_kept(api: Api, lease: dict[str, Any]) -> None:
     ok(api.act(lease["receipt"], "fail", error="e" * 10_000))
 
     assert api.message(lease["id"])["last_error"] == "e" * 4_096

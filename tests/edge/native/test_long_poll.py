@@ -38,7 +38,7 @@ def body_of(messages: list[dict[str, Any]]) -> list[Any]:
     return [message["body"] for message in messages]
 
 
-def test_what_is_there_is_given_at_once(api: Api, queue: str) -> None:
+def test_a_ready_message_is_returned_at_once(api: Api, queue: str) -> None:
     api.send(queue, "x")
 
     assert body_of(api.claim(queue, wait_ms=LONG_MS)) == ["x"]
@@ -214,7 +214,7 @@ def test_the_duty_that_brings_back_wakes_those_who_wait(
     assert body_of(claim.result(SOON_S)) == ["x"]
 
 
-def test_of_several_who_wait_one_gets_the_message_and_the_others_go_on_waiting(
+def test_one_of_several_waiting_claims_gets_the_message_and_the_others_keep_waiting(
     api: Api, queue: str, waiting: Waiting
 ) -> None:
     claims = waiting.start(4)
@@ -227,7 +227,7 @@ def test_of_several_who_wait_one_gets_the_message_and_the_others_go_on_waiting(
         eventually(partial(_are_waiting, api, len(claims)))
 
 
-def test_who_has_waited_longest_is_served_first(
+def test_the_claim_that_has_waited_longest_is_served_first(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
     """On SQLite: with several lanes the first read of a claim may come after that of the next."""
@@ -294,7 +294,7 @@ def test_a_client_that_goes_away_while_it_waits_takes_no_message_with_it(
     assert (claimed["id"], claimed["attempts"]) == (message_id, 1)
 
 
-def test_those_who_go_away_do_not_swallow_wake_ups(
+def test_clients_that_disconnect_do_not_use_up_wakeups(
     api: Api, queue: str, server: LiveServer, waiting: Waiting
 ) -> None:
     path = f"/v1/queues/{queue}/claims"

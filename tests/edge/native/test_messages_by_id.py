@@ -124,7 +124,7 @@ def test_no_reason_is_needed(api: Api, queue: str) -> None:
     assert "reason" not in api.message(message_id)
 
 
-def test_of_a_very_long_reason_the_beginning_is_kept(api: Api, queue: str) -> None:
+def test_the_beginning_of_a_very_long_reason_is_kept(api: Api, queue: str) -> None:
     message_id = api.send(queue)
 
     ok(ask(api, message_id, "cancel", reason="\x00" + "r" * 10_000))
@@ -144,7 +144,7 @@ def test_a_leased_message_cannot_be_changed_by_hand(api: Api, queue: str, verb: 
 
 
 @pytest.mark.parametrize("verb", ["cancel", "bury", "redrive"])
-def test_what_has_ended_cannot_be_touched(api: Api, queue: str, verb: str) -> None:
+def test_a_message_that_has_ended_cannot_be_changed(api: Api, queue: str, verb: str) -> None:
     message_id = api.finish(queue)
 
     refused = ask(api, message_id, verb)

@@ -139,7 +139,7 @@ def test_a_move_that_loses_its_target_says_why_it_failed(
     assert (failed["state"], failed["reason"]) == ("failed", "queue_not_found")
 
 
-def test_what_is_not_there_is_not_found(api: Api, letters: str) -> None:
+def test_an_unknown_queue_target_or_move_is_not_found(api: Api, letters: str) -> None:
     assert_refused(start(api, a_name("none")), 404, "queue_not_found")
     assert_refused(start(api, letters, to=a_name("none")), 404, "target_not_found")
     assert_refused(api.call("GET", f"/v1/queues/{a_name('none')}/moves"), 404, "queue_not_found")

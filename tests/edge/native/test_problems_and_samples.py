@@ -169,7 +169,7 @@ def test_a_queue_that_is_not_there_has_no_graph(api: Api) -> None:
     assert_refused(answer, 404, "queue_not_found")
 
 
-def test_what_all_queues_did_is_for_those_who_see_them_all(let_in: LetIn) -> None:
+def test_samples_of_all_queues_need_a_key_for_all_queues(let_in: LetIn) -> None:
     limited = let_in(Role.READ, queues=("mine-*",))
 
     assert_refused(limited.call("GET", "/v1/samples"), 403, "forbidden")

@@ -14,7 +14,7 @@ from penstock.domain.access.api_key import Role
 from penstock.domain.errors import PenstockError
 from penstock.edge.server.errors import error_response
 from penstock.edge.server.protocol import HttpConnection
-from penstock.edge.server.request import Heads, Request, Respond, Response
+from penstock.edge.server.request import Request, RequestHeadCache, Respond, Response
 from penstock.edge.server.traffic import Traffic
 from tests.edge.live import LiveServer
 from tests.edge.native.wire import Wire
@@ -77,23 +77,23 @@ CONFUSING = (request("POST", "/1", b"x" * 40), request("POST", "/2", b"y" * 52))
     then=[CONFUSING[0]],
     answers=Answers.AT_ONCE,
 )
-def test_what_is_recognised_is_what_the_parser_would_have_read(
+def test_a_cached_head_gives_the_request_that_the_parser_would_have_read(
     before: list[bytes], then: list[bytes], answers: Answers
 ) -> None:
     asyncio.run(_compare(before, then, answers))
 
 
 async def _compare(before: list[bytes], then: list[bytes], answers: Answers) -> None:
-    parsed = _Side(answers, _NoHeads())
+    parsed = _Side(answers, _NoCache())
     expected = [parsed.take(before), parsed.take(then), parsed.take(then)]
 
-    recognised = _Side(answers, Heads())
+    recognised = _Side(answers, RequestHeadCache())
     assert [recognised.take(before), recognised.take(then), recognised.take(then)] == expected
 
 
 def test_a_head_that_came_before_needs_no_parser() -> None:
     async def ask() -> list[Any]:
-        side = _Side(Answers.AT_ONCE, Heads())
+        side = _Side(Answers.AT_ONCE, RequestHeadCache())
         once = side.take([REQUESTS[0]])
         connection = HttpConnection(side.traffic)
         connection.connection_made(Wire())
@@ -110,7 +110,7 @@ def test_whether_a_coded_body_is_taken_is_judged_each_time() -> None:
     coded = request("POST", "/a", b"12345678", headers={"Content-Encoding": "gzip"})
 
     async def ask() -> list[Any]:
-        side = _Side(Answers.AT_ONCE, Heads())
+        side = _Side(Answers.AT_ONCE, RequestHeadCache())
         side.traffic.accepts_encoded = lambda target: True
         taken = side.take([coded])
         side.traffic.accepts_encoded = lambda target: False
@@ -123,7 +123,7 @@ def test_whether_a_coded_body_is_taken_is_judged_each_time() -> None:
 
 
 def test_heads_without_end_do_not_fill_the_memory() -> None:
-    heads, wire = Heads(), Wire()
+    heads, wire = RequestHeadCache(), Wire()
     all_of_them = [request("GET", f"/{number}") for number in range(3_000)]
     for raw in all_of_them:
         heads.learn(raw, Request("GET", "/", b"", {}, b""))
@@ -135,7 +135,7 @@ def test_heads_without_end_do_not_fill_the_memory() -> None:
 
 
 def test_a_long_head_is_not_remembered() -> None:
-    heads, long = Heads(), request("GET", "/" + "x" * 2_000)
+    heads, long = RequestHeadCache(), request("GET", "/" + "x" * 2_000)
 
     heads.learn(long, Request("GET", "/x", b"", {}, b""))
 
@@ -156,7 +156,7 @@ def test_a_key_that_is_taken_back_is_refused_though_its_head_is_known(guarded: L
         assert wire.ask(ask).status == 401
 
 
-class _NoHeads(Heads):
+class _NoCache(RequestHeadCache):
     def learn(self, data: bytes, request: Request) -> None:
         pass
 
@@ -164,7 +164,7 @@ class _NoHeads(Heads):
 class _Side:
     """Connections, one after another, that share a cache of heads."""
 
-    def __init__(self, answers: Answers, heads: Heads) -> None:
+    def __init__(self, answers: Answers, heads: RequestHeadCache) -> None:
         self.seen: list[Any] = []
         self.later: list[Respond] = []
         self._answers = answers

@@ -29,7 +29,7 @@ def test_a_part_of_a_path_may_have_to_fit_a_pattern():
             router.find("GET", path)
 
 
-def test_what_was_found_before_is_found_again_and_only_by_its_own_method():
+def test_a_path_that_was_found_before_is_found_again_only_by_its_own_method():
     router = _router("/queues/{queue}")
 
     first = router.find("GET", "/queues/a")

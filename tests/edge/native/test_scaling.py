@@ -126,7 +126,7 @@ def test_keda_gets_no_outdated_number(api: Api, server: LiveServer, clock: Manua
 @pytest.mark.parametrize(
     "path", ["/v1/scaling/mail/decisions?limit=0", "/v1/scaling/mail/decisions?x=1"]
 )
-def test_what_is_asked_wrongly_is_refused(api: Api, server: LiveServer, path: str) -> None:
+def test_an_invalid_query_is_rejected(api: Api, server: LiveServer, path: str) -> None:
     keep(server, a_fleet_status())
 
     assert_refused(api.call("GET", path), 400, "invalid_request")

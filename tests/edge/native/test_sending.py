@@ -94,7 +94,7 @@ def test_all_that_can_be_said_about_a_message_comes_back_with_the_claim(
     }
 
 
-def test_what_a_message_does_not_have_is_left_out(api: Api) -> None:
+def test_fields_that_a_message_does_not_have_are_left_out(api: Api) -> None:
     queue = api.make_queue()
     api.send(queue, None)
 
@@ -279,7 +279,7 @@ def test_a_text_is_the_same_content_however_it_is_written_in_json(api: Api) -> N
     assert again == {"id": first["id"], "is_duplicate": True}
 
 
-def test_what_was_purged_can_be_sent_again(api: Api) -> None:
+def test_a_dedup_key_of_a_purged_message_can_be_used_again(api: Api) -> None:
     queue = api.make_queue()
     api.send(queue, dedup_key="waits")
     api.finish(queue, dedup_key="done", priority=-1)

@@ -50,7 +50,7 @@ def all_ids(api: Api, queue: str) -> set[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_was_acknowledged_is_there_after_a_restart(
+def test_an_acknowledged_message_is_there_after_a_restart(
     make_process: MakeProcess, in_background: InBackground, number: signal.Signals
 ) -> None:
     server: ServerProcess = make_process()

@@ -55,7 +55,7 @@ def in_newsroom(what: Callable[[Newsroom], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def test_what_was_said_before_the_connection_was_ready_comes_first() -> None:
+def test_data_that_was_sent_before_the_connection_was_ready_comes_first() -> None:
     async def do(room: Newsroom) -> None:
         room.stream.send(b"one ")
         await room.open()

@@ -57,7 +57,7 @@ def test_a_worker_registers_with_an_empty_request(api: Api) -> None:
     }
 
 
-def test_what_a_worker_tells_of_itself_is_shown(api: Api) -> None:
+def test_the_description_that_a_worker_registers_with_is_shown(api: Api) -> None:
     about = {
         "name": "mailer",
         "host": "node-1",
@@ -134,7 +134,7 @@ def test_only_who_is_there_can_be_drained(api: Api) -> None:
     assert_refused(ask(api, {"id": NO_SUCH_ID}, "drain"), 404, "worker_not_found")
 
 
-def test_who_leaves_gives_back_what_it_holds(api: Api) -> None:
+def test_a_worker_that_leaves_releases_its_messages(api: Api) -> None:
     queue = api.make_queue()
     worker = register(api)
     api.send(queue)

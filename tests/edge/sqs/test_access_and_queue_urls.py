@@ -42,7 +42,7 @@ def test_pages_of_other_sites_cannot_act_here(
     aws.send(queue)  # it exists
 
 
-def test_who_only_looks_does_nothing(http: httpx.Client, aws: Aws, queue: str) -> None:
+def test_a_head_request_changes_nothing(http: httpx.Client, aws: Aws, queue: str) -> None:
     """HEAD is GET without the body of the response, for link checkers."""
     params = {"Action": "DeleteQueue", "QueueUrl": queue}
 
@@ -196,7 +196,7 @@ def test_a_client_cannot_say_that_it_came_through_a_proxy(
     assert url_for(server, headers, name) == f"http://localhost/000000000000/{name}"
 
 
-def test_what_a_trusted_proxy_says_counts(make_server: MakeServer) -> None:
+def test_headers_of_a_trusted_proxy_set_the_queue_url(make_server: MakeServer) -> None:
     server = make_server(server={"trusted_proxies": "10.0.0.0/8, 127.0.0.0/8"})
     client = Aws(server.url)
     name = name_of(client.make())
@@ -205,7 +205,7 @@ def test_what_a_trusted_proxy_says_counts(make_server: MakeServer) -> None:
         assert url_for(server, headers, name) == f"{start}/000000000000/{name}"
 
 
-def test_what_another_proxy_says_does_not(make_server: MakeServer) -> None:
+def test_headers_of_another_proxy_do_not_set_the_queue_url(make_server: MakeServer) -> None:
     server = make_server(server={"trusted_proxies": "10.0.0.0/8"})
     client = Aws(server.url)
     name = name_of(client.make())

@@ -89,7 +89,7 @@ def test_truths_come_back_in_small_letters():
 
 
 @pytest.mark.parametrize("name", ["Foo", "All", "QueueArn", "ApproximateNumberOfMessages"])
-def test_what_cannot_be_written_is_an_unknown_attribute(name):
+def test_a_read_only_attribute_is_unknown_to_writes(name):
     for act in (attributes.read_new, lambda given: changed(given)):
         error = refusal(act, {"DelaySeconds": "1", name: "1"})
 
@@ -305,13 +305,13 @@ def test_a_queue_made_again_is_compared_by_what_is_given(given, difference):
         ({"QueueArn": "x"}, "InvalidAttributeName"),
     ],
 )
-def test_what_no_queue_can_have_is_refused_also_when_it_is_made_again(given, code):
+def test_an_invalid_attribute_is_also_rejected_when_the_queue_is_created_again(given, code):
     again = refusal(lambda: attributes.first_difference(QueueAttributes(), given))
 
     assert again.code == refusal(attributes.read_new, given).code == code
 
 
-def test_that_a_queue_is_fifo_need_not_be_said_again():
+def test_creating_a_fifo_queue_again_does_not_need_the_fifo_attribute():
     current = QueueAttributes(fifo=True, content_based_deduplication=True)
 
     assert attributes.first_difference(current, {"ContentBasedDeduplication": "true"}) is None

@@ -47,7 +47,7 @@ def test_many_messages_fall_due_together(aws: Aws, queue: str, clock: ManualCloc
     assert aws.counts(queue) == (1010, 0, 0)
 
 
-def test_what_is_too_old_is_gone(aws: Aws, clock: ManualClock) -> None:
+def test_a_message_is_gone_after_the_retention_period(aws: Aws, clock: ManualClock) -> None:
     queue = aws.make(MessageRetentionPeriod=60, DelaySeconds=0)
     aws.send(queue, "visible")
     aws.send(queue, "delayed", DelaySeconds=100)

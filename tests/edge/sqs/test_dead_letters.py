@@ -98,7 +98,7 @@ def test_a_last_receive_that_succeeds_is_in_time(aws: Aws, letters: str) -> None
     assert aws.counts(queue) == aws.counts(letters) == (0, 0, 0)
 
 
-def test_who_has_handled_it_after_all_deletes_a_message_that_has_died(
+def test_a_late_consumer_deletes_a_message_that_has_become_a_dead_letter(
     aws: Aws, letters: str, clock: ManualClock
 ) -> None:
     queue = aws.make(RedrivePolicy=redrive_to(letters, 1))

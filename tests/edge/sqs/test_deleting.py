@@ -53,7 +53,7 @@ def test_a_message_given_back_can_still_be_deleted(aws: Aws, queue: str) -> None
     assert aws.counts(queue) == (0, 0, 0)
 
 
-def test_who_got_a_message_later_does_not_lose_it_to_an_older_handle(
+def test_a_later_receiver_does_not_lose_its_message_to_an_older_handle(
     aws: Aws, queue: str, clock: ManualClock
 ) -> None:
     aws.send(queue)
@@ -68,7 +68,7 @@ def test_who_got_a_message_later_does_not_lose_it_to_an_older_handle(
     assert aws.counts(queue) == (0, 0, 0)
 
 
-def test_of_a_fifo_queue_a_handle_whose_time_is_over_does_not_delete(
+def test_an_expired_handle_of_a_fifo_queue_does_not_delete(
     aws: Aws, line: str, clock: ManualClock
 ) -> None:
     aws.send(line, MessageGroupId="g")
@@ -86,7 +86,7 @@ def test_of_a_fifo_queue_a_handle_whose_time_is_over_does_not_delete(
     assert aws.counts(line) == (1, 0, 0)
 
 
-def test_of_a_fifo_queue_an_older_handle_does_not_delete(
+def test_an_older_handle_of_a_fifo_queue_does_not_delete(
     aws: Aws, line: str, clock: ManualClock
 ) -> None:
     aws.send(line, MessageGroupId="g")

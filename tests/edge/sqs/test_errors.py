@@ -13,7 +13,7 @@ import pytest
 from penstock.domain import errors as core
 from penstock.edge.sqs import errors
 from penstock.edge.sqs.errors import SqsError
-from penstock.store.database import Occupied
+from penstock.store.database import WriteLockTimeout
 
 ONE_OF_EACH = [
     errors.queue_does_not_exist(),
@@ -102,7 +102,7 @@ def test_every_refusal_of_the_core_has_a_word_in_sqs(kind):
         (core.QueueNotFound("mail"), "AWS.SimpleQueueService.NonExistentQueue", 400),
         (core.ShuttingDown("bye"), "ServiceUnavailable", 503),
         (core.StoreUnavailable("disk"), "ServiceUnavailable", 503),
-        (Occupied("wait"), "ServiceUnavailable", 503),
+        (WriteLockTimeout("wait"), "ServiceUnavailable", 503),
         (core.Unauthenticated("who"), "InvalidClientTokenId", 403),
         (core.Forbidden("no"), "AccessDenied", 403),
         (core.TooLarge("big"), "InvalidParameterValue", 400),

@@ -79,7 +79,7 @@ def test_messages_deleted_out_of_order_leave_the_others_in_order(aws: Aws, line:
     assert aws.bodies(line) == ["a1", "a3"]
 
 
-def test_what_comes_back_comes_back_in_order(aws: Aws, line: str, clock: ManualClock) -> None:
+def test_redelivered_messages_come_in_order(aws: Aws, line: str, clock: ManualClock) -> None:
     send(aws, line, "a1", "a2", "a3")
     assert aws.bodies(line, 2) == ["a1", "a2"]
 

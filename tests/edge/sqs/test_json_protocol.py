@@ -137,7 +137,7 @@ def test_a_refusal_has_both_names_of_the_error(http: httpx.Client, queue: str) -
         b"[" * 100_000,
     ],
 )
-def test_what_is_not_the_json_of_the_operation_is_refused(
+def test_a_body_that_is_not_the_json_of_the_operation_is_rejected(
     http: httpx.Client, aws: Aws, raw: bytes
 ) -> None:
     aws.make_named("q")

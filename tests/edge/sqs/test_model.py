@@ -97,7 +97,7 @@ def test_null_is_absent_and_unknown_members_are_passed_over():
         b'{"AttributeNames": ' + b"[" * 100_000,
     ],
 )
-def test_what_is_not_the_json_of_the_input_is_a_serialization_exception(body):
+def test_a_body_that_is_not_the_json_of_the_input_is_a_serialization_exception(body):
     with pytest.raises(SqsError) as caught:
         OPERATIONS["ReceiveMessage"].decode(body)
 

@@ -169,7 +169,7 @@ def test_a_native_message_is_received_as_its_text(
     assert api.message(message_id)["state"] == "done"
 
 
-def test_what_no_xml_can_hold_is_shown_in_json_and_replaced_in_xml(
+def test_characters_that_xml_cannot_hold_are_kept_in_json_and_replaced_in_xml(
     aws: Aws, api: Api, http: httpx.Client
 ) -> None:
     name = api.make_queue()
@@ -307,7 +307,9 @@ def annotate(api: Api, queue: str, annotations: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(UNREADABLE))
-def test_what_sqs_cannot_read_counts_as_unset(aws: Aws, api: Api, line: str, name: str) -> None:
+def test_an_annotation_that_sqs_cannot_read_counts_as_unset(
+    aws: Aws, api: Api, line: str, name: str
+) -> None:
     before = aws.attributes(line)
     policy = json.dumps({"deadLetterTargetArn": arn_of(line), "maxReceiveCount": 4})
     source = aws.make_fifo()

@@ -101,7 +101,9 @@ def test_a_client_that_accepts_json_gets_the_same_tree_in_json(
 
 
 @pytest.mark.parametrize("path", ["/", "/000000000000/some-queue"])
-def test_what_is_neither_protocol_is_an_unknown_operation(http: httpx.Client, path: str) -> None:
+def test_a_request_of_neither_protocol_is_an_unknown_operation(
+    http: httpx.Client, path: str
+) -> None:
     for headers in ({}, {"Accept": "application/json"}):
         answer = http.post(path, headers=headers)
 

@@ -101,7 +101,7 @@ def test_a_change_updates_the_timestamp(aws: Aws, queue: str, clock: ManualClock
     assert shown["LastModifiedTimestamp"] == str(clock.now() // 1000)
 
 
-def test_what_a_queue_counts_cannot_be_set(aws: Aws, queue: str) -> None:
+def test_computed_attributes_of_a_queue_cannot_be_set(aws: Aws, queue: str) -> None:
     for name in ("QueueArn", "ApproximateNumberOfMessages", "CreatedTimestamp"):
         with refused("InvalidAttributeName", f"Unknown Attribute {name}."):
             aws.set(queue, **{name: "1"})

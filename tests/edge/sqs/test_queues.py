@@ -111,7 +111,7 @@ def test_a_queue_is_not_made_again_with_other_tags(aws: Aws) -> None:
         make({"team": "post"})
 
 
-def test_what_counts_for_making_a_queue_again_is_how_it_is_now(aws: Aws) -> None:
+def test_creating_a_queue_again_compares_its_current_attributes(aws: Aws) -> None:
     queue = aws.make(VisibilityTimeout=10)
     name = name_of(queue)
     aws.set(queue, VisibilityTimeout=20)

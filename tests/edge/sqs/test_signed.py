@@ -205,7 +205,7 @@ def test_a_signature_is_for_one_operation(owner: Aws, queue: str) -> None:
     assert owner.counts(queue) == (1, 0, 0)
 
 
-def test_what_celerys_transport_signs_is_served(owner: Aws, queue: str) -> None:
+def test_a_request_that_celerys_transport_signs_is_served(owner: Aws, queue: str) -> None:
     owner.send(queue, "for a worker")
     sent: list[AWSPreparedRequest] = []
 

@@ -96,7 +96,7 @@ def refused(request: Request, *, now: int = NOW_MS) -> SqsError:
         lambda: presigned(f"{URL}/?Action=ListQueues", token="SESSION+/="),
     ],
 )
-def test_what_botocore_signs_is_taken(request_):
+def test_a_request_that_botocore_signs_is_accepted(request_):
     assert verify(request_()) is SIGNER
 
 
@@ -258,7 +258,7 @@ def test_the_host_must_be_signed():
 
 @pytest.mark.parametrize("name", [b"x-amz-target", b"x-amz-security-token", b"x-amz-anything"])
 @pytest.mark.parametrize("sign", [signed, lambda: presigned(f"{URL}/?Action=GetQueueUrl")])
-def test_what_speaks_of_the_request_must_be_signed(sign, name):
+def test_headers_that_describe_the_request_must_be_signed(sign, name):
     request = sign()
     verify(request)
 
@@ -269,7 +269,7 @@ def test_what_speaks_of_the_request_must_be_signed(sign, name):
     assert f"'{name.decode()}' must be a 'SignedHeader'" in error.message
 
 
-def test_what_proxies_add_need_not_be_signed():
+def test_headers_that_proxies_add_need_not_be_signed():
     request = signed()
     request.headers |= {b"x-amzn-trace-id": b"Root=1", b"x-forwarded-for": b"10.0.0.1"}
 

@@ -39,13 +39,13 @@ def test_processes_that_keep_crashing_are_restarted_ever_more_rarely(make, home)
     for _ in range(9):
         _all_dead(home)
         _tend(fleet, now)
-        if read_ledger(home).owed:
+        if read_ledger(home).to_start:
             pauses.append(read_ledger(home).wait_until - now)
             now = read_ledger(home).wait_until
             _tend(fleet, now - 1)
-            assert read_ledger(home).owed == 1
+            assert read_ledger(home).to_start == 1
             _tend(fleet, now)
-            assert read_ledger(home).owed == 0
+            assert read_ledger(home).to_start == 0
 
     assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]
 
@@ -119,7 +119,7 @@ def test_a_crash_after_a_while_is_not_a_crash_at_the_start(make, home):
     fleet.maintain(now=NOON + 30_000)
 
     assert read_ledger(home).crashes == 1
-    assert read_ledger(home).owed == 0
+    assert read_ledger(home).to_start == 0
 
 
 def test_a_process_that_exits_by_itself_is_not_restarted(make, home):

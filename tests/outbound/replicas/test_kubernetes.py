@@ -59,7 +59,7 @@ def fleet(make: Make) -> KubernetesReplicas:
     return make()
 
 
-def test_those_that_are_ready_run_and_the_others_are_starting(fleet, workload, cluster):
+def test_ready_pods_count_as_running_and_the_others_as_starting(fleet, workload, cluster):
     assert fleet.count(now=NOON) == Replicas(running=2, starting=1, requested=3)
     workload.wanted = 5
 

@@ -99,7 +99,7 @@ def test_an_idle_worker_started_elsewhere_is_ended_before_a_busy_one_of_ours(
     assert len(_replicas(home)) == 1
 
 
-def test_of_idle_workers_ours_is_ended_first_because_it_reacts_at_once(fleet, workers, home):
+def test_an_idle_worker_of_ours_is_ended_first_because_it_reacts_at_once(fleet, workers, home):
     fleet.scale_to(1, now=NOON)
     _registers(workers, _replicas(home)[0])
     theirs = _registers(workers, None)

@@ -257,8 +257,8 @@ def test_days_are_closed_when_they_are_over_and_written(driver):
     driver.finish(mail)
     driver.run()
     assert is_closed()
-    look = store_driver.read(lambda s: s.archive.look())
-    assert (ArchiveSource.HISTORY, day) not in look.cut, "it is not looked at any more"
+    position = store_driver.read(lambda s: s.archive.position())
+    assert (ArchiveSource.HISTORY, day) not in position.cut, "it is not looked at any more"
     assert len(driver.rows(lake.HISTORY)) == 2
 
 
@@ -315,7 +315,7 @@ def test_a_lake_that_is_gone_is_not_replaced_silently(driver, tmp_path):
     driver.finish(driver.store_driver.queue("mail"))
     driver.run()
     elsewhere = ArchiverDriver(driver.store_driver, tmp_path / "elsewhere")
-    with pytest.raises(LakeRefused, match="--anew"):
+    with pytest.raises(LakeRefused, match="--new-lake"):
         elsewhere.run()
 
     driver.store_driver.write(lambda s: s.archive.begin_anew())

@@ -21,7 +21,7 @@ from tests.runtime.archiver.driver import ArchiverDriver, rows_of
 from tests.store.driver import StoreDriver
 
 
-def test_of_several_nodes_one_archives_per_interval(driver):
+def test_one_of_several_nodes_archives_per_interval(driver):
     store_driver = driver.store_driver
     nodes = [ArchiveDuty(store_driver.store, driver.archiver, every_ms=MINUTE) for _ in range(2)]
     driver.finish(store_driver.queue("mail"))

@@ -99,11 +99,11 @@ class AutoscalerDriver:
     def alerts_of(self) -> Alerts:
         driver = self
 
-        class Told:
+        class RecordedAlerts:
             def send(self, alert: Alert) -> None:
                 driver.alerts.append(alert)
 
-        return Told()
+        return RecordedAlerts()
 
     # ---- moves of tests
 

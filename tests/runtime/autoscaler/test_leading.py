@@ -11,7 +11,7 @@ from tests.fakes import FakeReplicas
 from tests.runtime.autoscaler.driver import BUSY, AutoscalerDriver, Slow, fleet
 
 
-def test_of_two_autoscalers_one_acts(driver: AutoscalerDriver) -> None:
+def test_one_of_two_autoscalers_acts(driver: AutoscalerDriver) -> None:
     first = driver.start(fleet("mail", min=1))
     second = driver.another(holder="two")
 

@@ -243,7 +243,7 @@ PROBING = {
 
 def held(driver: PusherDriver, count: int) -> None:
     """So many queues whose heads have failed and wait for long, and which the circuit holds."""
-    cast(Wakeups, driver.store_driver.store).listen(driver.pusher.heard)
+    cast(Wakeups, driver.store_driver.store).listen(driver.pusher.on_wakeup)
     driver.rule(PATTERN, url="http://backend/$1", retryIntervals=[60])
     driver.breaker(**PROBING)
     queues = [driver.queue(f"q{number}") for number in range(count)]

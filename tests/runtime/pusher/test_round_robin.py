@@ -11,7 +11,7 @@ from penstock.runtime.pusher.round_robin import RoundRobin
 def a_round_robin(*queue_nos: int, most: int = 10, **limits: int) -> RoundRobin:
     round_robin = RoundRobin(most=most, limit_of=limits.get)
     for queue_no in queue_nos:
-        round_robin.hint(queue_no)
+        round_robin.wake(queue_no)
     return round_robin
 
 
@@ -31,28 +31,28 @@ def test_no_more_are_taken_than_there_is_room_for_and_none_twice():
     round_robin = a_round_robin(1, 2, 3, most=2)
 
     assert round_robin.take() == [1, 2]
-    round_robin.hint(1)
+    round_robin.wake(1)
     assert round_robin.take() == []
-    round_robin.rest(2)
+    round_robin.drop_idle(2)
     assert round_robin.take() == [3]
 
 
-def test_an_empty_queue_is_forgotten_until_a_hint_comes():
+def test_an_empty_queue_is_forgotten_until_a_wakeup_comes():
     round_robin = a_round_robin(1)
-    round_robin.rest(*round_robin.take())
+    round_robin.drop_idle(*round_robin.take())
 
     assert round_robin.take() == []
-    round_robin.hint(1)
+    round_robin.wake(1)
     assert round_robin.take() == [1]
 
 
-def test_a_hint_that_comes_while_a_queue_is_taken_is_not_lost():
+def test_a_wakeup_that_comes_while_a_queue_is_taken_is_not_lost():
     round_robin = a_round_robin(1, 2)
     round_robin.take()
-    round_robin.hint(1)
-    round_robin.hint(2)
+    round_robin.wake(1)
+    round_robin.wake(2)
 
-    round_robin.rest(1)
+    round_robin.drop_idle(1)
     round_robin.park(2, until=1_000)
 
     assert round_robin.take() == [1, 2]
@@ -72,15 +72,15 @@ def test_a_parked_queue_is_due_at_its_instant():
     assert round_robin.next_instant() == 500
 
 
-def test_a_hint_brings_a_parked_queue_back_but_a_suggestion_does_not():
+def test_a_wakeup_brings_a_parked_queue_back_but_a_scan_does_not():
     round_robin = a_round_robin(1, 2)
     round_robin.take()
     round_robin.park(1, until=500)
     round_robin.park(2, until=500)
 
-    round_robin.suggest([1, 2, 3])
+    round_robin.add_scanned([1, 2, 3])
     assert round_robin.take() == [3]
-    round_robin.hint(1)
+    round_robin.wake(1)
     assert round_robin.take() == [1]
     round_robin.wake_parked(now=500)
     assert round_robin.take() == [2]
@@ -94,7 +94,7 @@ def test_a_full_route_keeps_only_its_own_queues_waiting():
     assert not round_robin.enter(2, "narrow")
     assert round_robin.enter(3, "wide")
 
-    round_robin.hint(2)
+    round_robin.wake(2)
     assert round_robin.take() == [], "it waits for its route, whatever comes"
     round_robin.back(1)
     assert round_robin.take() == [2], (
@@ -106,12 +106,12 @@ def test_a_queue_whose_route_is_known_to_be_full_is_not_taken():
     round_robin = a_round_robin(1, 2, narrow=1)
     round_robin.take()
     round_robin.enter(1, "narrow")
-    round_robin.rest(1)
+    round_robin.drop_idle(1)
     round_robin.enter(2, "narrow")
-    round_robin.hint(1)
+    round_robin.wake(1)
 
     assert round_robin.take() == []
-    round_robin.rest(2)
+    round_robin.drop_idle(2)
     assert round_robin.take() == [1]
 
 
@@ -122,7 +122,7 @@ def test_only_as_many_queues_of_a_route_are_taken_as_it_has_room_for():
         round_robin.back(queue_no)
 
     assert round_robin.take() == [1, 2]
-    round_robin.rest(1)
+    round_robin.drop_idle(1)
     assert round_robin.take() == [3], "the first had nothing for the route after all"
 
 
@@ -130,7 +130,7 @@ def test_removing_a_limit_admits_all_waiting_queues():
     limits = {"narrow": 1}
     round_robin = RoundRobin(most=10, limit_of=limits.get)
     for queue_no in (1, 2, 3):
-        round_robin.hint(queue_no)
+        round_robin.wake(queue_no)
     round_robin.take()
     for queue_no in (1, 2, 3):
         round_robin.enter(queue_no, "narrow")
@@ -141,7 +141,7 @@ def test_removing_a_limit_admits_all_waiting_queues():
 
 
 ACTS = st.lists(
-    st.tuples(st.sampled_from(["hint", "suggest", "serve", "empty", "fail"]), st.integers(0, 7)),
+    st.tuples(st.sampled_from(["wake", "scan", "serve", "empty", "fail"]), st.integers(0, 7)),
     max_size=80,
 )
 
@@ -150,7 +150,7 @@ ACTS = st.lists(
 def test_limits_are_kept_and_every_queue_is_served(acts, most, limit):
     round_robin = RoundRobin(most=most, limit_of={"even": limit}.get)
     in_flight: dict[int, str] = {}
-    hinted: set[int] = set()
+    woken: set[int] = set()
     now = 0
 
     def go_on() -> None:
@@ -165,30 +165,30 @@ def test_limits_are_kept_and_every_queue_is_served(acts, most, limit):
     for what, number in acts:
         now += 1
         round_robin.wake_parked(now=now)
-        if what == "hint":
-            round_robin.hint(number)
-            hinted.add(number)
-        elif what == "suggest":
-            round_robin.suggest([number])
+        if what == "wake":
+            round_robin.wake(number)
+            woken.add(number)
+        elif what == "scan":
+            round_robin.add_scanned([number])
         elif in_flight:
             queue_no = sorted(in_flight)[number % len(in_flight)]
             del in_flight[queue_no]
-            hinted.discard(queue_no)
+            woken.discard(queue_no)
             if what == "serve":
                 round_robin.back(queue_no)
             elif what == "empty":
-                round_robin.rest(queue_no)
+                round_robin.drop_idle(queue_no)
             else:
                 round_robin.park(queue_no, now + 5)
         go_on()
 
-    # From here on all are served: every hinted queue must have been taken by the end.
+    # From here on all are served: every woken queue must have been taken by the end.
     for _ in range(100):
         now += 10
         round_robin.wake_parked(now=now)
         go_on()
         for queue_no in list(in_flight):
-            hinted.discard(queue_no)
+            woken.discard(queue_no)
             del in_flight[queue_no]
-            round_robin.rest(queue_no)
-    assert hinted == set()
+            round_robin.drop_idle(queue_no)
+    assert woken == set()

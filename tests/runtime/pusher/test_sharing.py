@@ -163,13 +163,13 @@ def test_a_wake_up_rings_for_deliveries_and_soon_not_for_other_queues(driver: Pu
     ours, others = driver.queue(), driver.store_driver.queue("mail")
     finder.look(now=driver.store_driver.now)
 
-    finder.heard({ours.queue_no: 1, others.queue_no: 1})
+    finder.on_wakeup({ours.queue_no: 1, others.queue_no: 1})
     found = finder.look(now=driver.store_driver.now)
-    finder.heard({others.queue_no: 5})
-    finder.heard({ours.queue_no: 0})
+    finder.on_wakeup({others.queue_no: 5})
+    finder.on_wakeup({ours.queue_no: 0})
 
-    assert (found.heard, len(rung)) == ([ours.queue_no], 1)
-    assert finder.look(now=driver.store_driver.now).heard == []
+    assert (found.woken, len(rung)) == ([ours.queue_no], 1)
+    assert finder.look(now=driver.store_driver.now).woken == []
 
 
 def test_without_a_scan_a_wake_up_is_enough(store_driver: StoreDriver):
@@ -180,7 +180,7 @@ def test_without_a_scan_a_wake_up_is_enough(store_driver: StoreDriver):
     driver.step()
     assert driver.sent() == []
 
-    driver.pusher.heard({queue.queue_no: 1})
+    driver.pusher.on_wakeup({queue.queue_no: 1})
     driver.step()
 
     assert driver.sent() == ["/a"]

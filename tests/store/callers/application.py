@@ -13,23 +13,23 @@ from penstock.store.postgres.store import open_postgres
 from penstock.store.store import open_sqlite
 from tests.clocks import NOON
 from tests.factories import a_new_message
-from tests.store.callers.ways import ADD, WAYS
+from tests.store.callers.transaction_kinds import ADD, TRANSACTION_KINDS
 
 
 def main(backend: str, name: str, where: str, queue_no: str) -> None:
     store = open_sqlite(Path(where)) if backend == "sqlite" else open_postgres(where, lanes=1)
-    way = WAYS[backend][name](where)
+    transaction = TRANSACTION_KINDS[backend][name](where)
     queue = store.read(lambda s: s.queues.get(int(queue_no))).result()
-    _step(way, store, queue, "lost")
+    _step(transaction, store, queue, "lost")
     sys.stdin.readline()  # where it is killed, or continues
-    way.commit()
+    transaction.commit()
     print("committed", flush=True)
     sys.stdin.readline()
 
 
-def _step(way, store, queue: Queue, order: str) -> None:
-    way.run(ADD.format(order))
-    [sent] = way.send(store, [a_new_message(queue, now=NOON)])
+def _step(transaction, store, queue: Queue, order: str) -> None:
+    transaction.run(ADD.format(order))
+    [sent] = transaction.send(store, [a_new_message(queue, now=NOON)])
     print(sent.id, flush=True)
 
 

@@ -13,14 +13,14 @@ from penstock.ports.store import Store
 from penstock.store.postgres.store import open_postgres
 from penstock.store.store import open_sqlite
 from tests.store.backends import RenewableDatabase
-from tests.store.callers.ways import ALL, ORDERS, WAYS, Way
+from tests.store.callers.transaction_kinds import ALL, ORDERS, TRANSACTION_KINDS, CallerTransaction
 
-OpenWay = Callable[[], Way]
+OpenTransaction = Callable[[], CallerTransaction]
 
 
 @pytest.fixture(params=ALL, ids=[f"{backend}: {name}" for backend, name in ALL])
 def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """The backend and the way."""
+    """The backend and the kind of transaction."""
     found: tuple[str, str] = request.param
     return found
 
@@ -55,20 +55,20 @@ def open_store(backend: str, where: str) -> Callable[[], Store]:
 
 
 @pytest.fixture
-def open_way(kind: tuple[str, str], where: str, store: Store) -> Iterator[OpenWay]:
-    opened: list[Way] = []
+def open_transaction(kind: tuple[str, str], where: str, store: Store) -> Iterator[OpenTransaction]:
+    opened: list[CallerTransaction] = []
 
-    def open_one() -> Way:
+    def open_one() -> CallerTransaction:
         backend, name = kind
-        opened.append(WAYS[backend][name](where))
+        opened.append(TRANSACTION_KINDS[backend][name](where))
         return opened[-1]
 
     yield open_one
-    for way in opened:
-        way.rollback()
-        way.close()
+    for transaction in opened:
+        transaction.rollback()
+        transaction.close()
 
 
 @pytest.fixture
-def way(open_way: OpenWay) -> Way:
-    return open_way()
+def transaction(open_transaction: OpenTransaction) -> CallerTransaction:
+    return open_transaction()

@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.message.lease import Verb
 from tests.docs.snippets import ROOT
 from tests.factories import a_new_message, an_act
-from tests.store.callers.ways import Way
+from tests.store.callers.transaction_kinds import CallerTransaction
 from tests.store.driver import StoreDriver
 
 KINDS = [("sqlite", "sqlite3"), ("postgres", "psycopg")]
@@ -19,20 +19,20 @@ KINDS = [("sqlite", "sqlite3"), ("postgres", "psycopg")]
 
 @pytest.mark.parametrize("kind", KINDS, ids=["sqlite", "postgres"], indirect=True)
 def test_the_doctor_finds_the_counters_right(
-    driver: StoreDriver, way: Way, kind: tuple[str, str], where: str
+    driver: StoreDriver, transaction: CallerTransaction, kind: tuple[str, str], where: str
 ) -> None:
     mail = driver.queue(max_attempts=1)
     for verb in (Verb.COMPLETE, Verb.FAIL, Verb.RELEASE):
         driver.send(mail)
-        way.send(driver.store, [a_new_message(mail, now=driver.now) for _ in range(2)])
-        way.rollback()
-        way.send(driver.store, [a_new_message(mail, now=driver.now) for _ in range(2)])
-        way.commit()
+        transaction.send(driver.store, [a_new_message(mail, now=driver.now) for _ in range(2)])
+        transaction.rollback()
+        transaction.send(driver.store, [a_new_message(mail, now=driver.now) for _ in range(2)])
+        transaction.commit()
         first, second = driver.claim(mail, 2)
-        way.act(driver.store, [an_act(verb, first, now=driver.now)])
-        way.rollback()
-        way.act(driver.store, [an_act(verb, first, now=driver.now)])
-        way.commit()
+        transaction.act(driver.store, [an_act(verb, first, now=driver.now)])
+        transaction.rollback()
+        transaction.act(driver.store, [an_act(verb, first, now=driver.now)])
+        transaction.commit()
         driver.complete(second)
     driver.store.close()
 

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.domain.queue.queue import Queue
 from tests.docs.snippets import ROOT
-from tests.store.callers.ways import LOOK, Way
+from tests.store.callers.transaction_kinds import LOOK, CallerTransaction
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 
@@ -50,22 +50,22 @@ def read_line(process: subprocess.Popen) -> str:
 
 
 def test_killed_before_its_commit_it_leaves_neither(
-    driver: StoreDriver, way: Way, kind: tuple[str, str], where: str
+    driver: StoreDriver, transaction: CallerTransaction, kind: tuple[str, str], where: str
 ) -> None:
     mail = driver.queue()
     with application(kind, where, mail) as process:
         sent = read_line(process)
         assert sent
 
-    assert way.run(LOOK) == []
-    way.rollback()
+    assert transaction.run(LOOK) == []
+    transaction.rollback()
     assert driver.find(sent) is None
     assert driver.claim_ids(mail) == []
     check_counters(driver)
 
 
 def test_killed_after_its_commit_it_leaves_both(
-    driver: StoreDriver, way: Way, kind: tuple[str, str], where: str
+    driver: StoreDriver, transaction: CallerTransaction, kind: tuple[str, str], where: str
 ) -> None:
     mail = driver.queue()
     with application(kind, where, mail) as process:
@@ -75,7 +75,7 @@ def test_killed_after_its_commit_it_leaves_both(
         process.stdin.flush()
         assert read_line(process) == "committed"
 
-    assert way.run(LOOK) == [("lost",)]
-    way.rollback()
+    assert transaction.run(LOOK) == [("lost",)]
+    transaction.rollback()
     assert driver.claim_ids(mail) == [sent]
     check_counters(driver)

@@ -17,7 +17,7 @@ from penstock.domain.errors import InvalidRequest, ShuttingDown
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
-from tests.store.callers.ways import ADD, Way
+from tests.store.callers.transaction_kinds import ADD, CallerTransaction
 from tests.store.driver import StoreDriver
 
 SQLITE = pytest.mark.parametrize("kind", [("sqlite", "sqlite3")], ids=[""], indirect=True)
@@ -96,25 +96,27 @@ def test_sqlalchemy_in_autocommit(driver: StoreDriver, where: str) -> None:
 
 
 @POSTGRES
-def test_a_transaction_that_has_failed(driver: StoreDriver, way: Way) -> None:
+def test_a_transaction_that_has_failed(driver: StoreDriver, transaction: CallerTransaction) -> None:
     mail = driver.queue()
     with pytest.raises(psycopg.Error):
-        way.run("SELECT 1 / 0")
+        transaction.run("SELECT 1 / 0")
 
     with pytest.raises(InvalidRequest, match="rolled back"):
-        way.send(driver.store, [a_new_message(mail, now=driver.now)])
+        transaction.send(driver.store, [a_new_message(mail, now=driver.now)])
 
 
 @POSTGRES
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
-def test_a_transaction_with_an_older_view(driver: StoreDriver, way: Way, level: str) -> None:
+def test_a_transaction_with_an_older_view(
+    driver: StoreDriver, transaction: CallerTransaction, level: str
+) -> None:
     mail = driver.queue()
-    way.run(f"SET TRANSACTION ISOLATION LEVEL {level}")
+    transaction.run(f"SET TRANSACTION ISOLATION LEVEL {level}")
 
     with pytest.raises(InvalidRequest, match="READ COMMITTED"):
-        way.send(driver.store, [a_new_message(mail, now=driver.now)])
-    way.run(ADD.format("a"))
-    way.commit()
+        transaction.send(driver.store, [a_new_message(mail, now=driver.now)])
+    transaction.run(ADD.format("a"))
+    transaction.commit()
 
 
 # --- not this database ---
@@ -153,11 +155,13 @@ def test_another_database(driver: StoreDriver, postgres_url: str) -> None:
 
 
 @POSTGRES
-def test_a_database_of_the_same_name_on_another_server(driver: StoreDriver, way: Way) -> None:
+def test_a_database_of_the_same_name_on_another_server(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     driver.store.callers._location.secret = "ab" * 32  # type: ignore[attr-defined]
 
     with pytest.raises(InvalidRequest, match="own database"):
-        way.send(driver.store, [])
+        transaction.send(driver.store, [])
 
 
 @SQLITE
@@ -217,8 +221,8 @@ def test_asynchronous_connections_need_the_asynchronous_form_and_vice_versa(
 
 
 @SQLITE
-def test_a_store_that_is_closed(driver: StoreDriver, way: Way) -> None:
+def test_a_store_that_is_closed(driver: StoreDriver, transaction: CallerTransaction) -> None:
     driver.store.close()
 
     with pytest.raises(ShuttingDown):
-        way.send(driver.store, [])
+        transaction.send(driver.store, [])

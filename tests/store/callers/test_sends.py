@@ -9,14 +9,16 @@ from penstock.domain.limits import DAY
 from penstock.domain.queue.queue import Counts, Ordering
 from penstock.ports.store import Sent
 from tests.factories import a_new_message, a_queue
-from tests.store.callers.conftest import OpenWay
-from tests.store.callers.ways import ADD, LOOK, Way, each_driver
+from tests.store.callers.conftest import OpenTransaction
+from tests.store.callers.transaction_kinds import ADD, LOOK, CallerTransaction, each_driver
 from tests.store.counter_checks import check_counters
 from tests.store.driver import StoreDriver
 
 
-def send(driver: StoreDriver, way: Way, queue, **draft) -> Sent | PenstockError:
-    [answer] = way.send(driver.store, [a_new_message(queue, now=driver.now, **draft)])
+def send(
+    driver: StoreDriver, transaction: CallerTransaction, queue, **draft
+) -> Sent | PenstockError:
+    [answer] = transaction.send(driver.store, [a_new_message(queue, now=driver.now, **draft)])
     return answer
 
 
@@ -26,29 +28,33 @@ def accepted(answer: Sent | PenstockError) -> str:
     return answer.id
 
 
-def test_after_the_commit_it_can_be_claimed(driver: StoreDriver, way: Way) -> None:
+def test_after_the_commit_it_can_be_claimed(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
-    way.run(ADD.format("a"))
+    transaction.run(ADD.format("a"))
 
-    sent = accepted(send(driver, way, mail, body="hello"))
+    sent = accepted(send(driver, transaction, mail, body="hello"))
     assert driver.find(sent) is None
-    way.commit()
+    transaction.commit()
 
-    assert way.run(LOOK) == [("a",)]
-    way.rollback()
+    assert transaction.run(LOOK) == [("a",)]
+    transaction.rollback()
     assert driver.claim_ids(mail) == [sent]
     check_counters(driver)
 
 
-def test_after_a_rollback_the_message_does_not_exist(driver: StoreDriver, way: Way) -> None:
+def test_after_a_rollback_the_message_does_not_exist(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
-    way.run(ADD.format("a"))
+    transaction.run(ADD.format("a"))
 
-    accepted(send(driver, way, mail, dedup_key="k"))
-    way.rollback()
+    accepted(send(driver, transaction, mail, dedup_key="k"))
+    transaction.rollback()
 
-    assert way.run(LOOK) == []
-    way.rollback()
+    assert transaction.run(LOOK) == []
+    transaction.rollback()
     assert driver.claim_ids(mail) == []
     assert driver.read(lambda s: s.queues.counts([mail.queue_no])).get(mail.queue_no) in (
         None,
@@ -57,64 +63,74 @@ def test_after_a_rollback_the_message_does_not_exist(driver: StoreDriver, way: W
     driver.send(mail, dedup_key="k")  # the key is free
 
 
-def test_it_may_be_the_first_thing_that_a_transaction_does(driver: StoreDriver, way: Way) -> None:
+def test_it_may_be_the_first_thing_that_a_transaction_does(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
 
-    sent = accepted(send(driver, way, mail))
-    way.commit()
+    sent = accepted(send(driver, transaction, mail))
+    transaction.commit()
 
     assert driver.claim_ids(mail) == [sent]
 
 
-def test_as_the_first_thing_it_can_be_rolled_back(driver: StoreDriver, way: Way) -> None:
+def test_as_the_first_thing_it_can_be_rolled_back(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
 
-    accepted(send(driver, way, mail))
-    way.rollback()
+    accepted(send(driver, transaction, mail))
+    transaction.rollback()
 
     assert driver.claim_ids(mail) == []
 
 
-def test_a_refusal_leaves_the_transaction_as_it_was(driver: StoreDriver, way: Way) -> None:
+def test_a_refusal_leaves_the_transaction_as_it_was(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     full = driver.queue(max_messages=1)
     driver.send(full)
-    way.run(ADD.format("a"))
+    transaction.run(ADD.format("a"))
 
-    assert isinstance(send(driver, way, full), QueueFull)
-    assert isinstance(send(driver, way, a_queue(queue_no=999)), QueueNotFound)
-    way.run(ADD.format("b"))
-    way.commit()
+    assert isinstance(send(driver, transaction, full), QueueFull)
+    assert isinstance(send(driver, transaction, a_queue(queue_no=999)), QueueNotFound)
+    transaction.run(ADD.format("b"))
+    transaction.commit()
 
-    assert way.run(LOOK) == [("a",), ("b",)]
-    way.rollback()
+    assert transaction.run(LOOK) == [("a",), ("b",)]
+    transaction.rollback()
     check_counters(driver)
 
 
-def test_an_error_of_ours_undoes_only_our_changes(driver: StoreDriver, way: Way) -> None:
+def test_an_error_of_ours_undoes_only_our_changes(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
-    way.run(ADD.format("a"))
+    transaction.run(ADD.format("a"))
 
     def fail(session) -> None:
         session.queues.change(mail.queue_no, is_paused=True, now=driver.now)
         raise QueueNotFound("nowhere")
 
     with pytest.raises(QueueNotFound):
-        way.write(driver.store, fail)
-    accepted(send(driver, way, mail))
-    way.commit()
+        transaction.write(driver.store, fail)
+    accepted(send(driver, transaction, mail))
+    transaction.commit()
 
-    assert way.run(LOOK) == [("a",)]
-    way.rollback()
+    assert transaction.run(LOOK) == [("a",)]
+    transaction.rollback()
     assert len(driver.claim_ids(mail)) == 1  # not paused
 
 
 @each_driver
-def test_a_dedup_key_is_taken_only_by_a_commit(driver: StoreDriver, way: Way) -> None:
+def test_a_dedup_key_is_taken_only_by_a_commit(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
 
-    first = accepted(send(driver, way, mail, dedup_key="k"))
-    again = send(driver, way, mail, dedup_key="k")
-    way.commit()
+    first = accepted(send(driver, transaction, mail, dedup_key="k"))
+    again = send(driver, transaction, mail, dedup_key="k")
+    transaction.commit()
 
     assert isinstance(again, Sent)
     assert (again.id, again.is_duplicate) == (first, True)
@@ -125,12 +141,14 @@ def test_a_dedup_key_is_taken_only_by_a_commit(driver: StoreDriver, way: Way) ->
 
 
 @each_driver
-def test_a_group_keeps_its_order_over_both_ways_of_sending(driver: StoreDriver, way: Way) -> None:
+def test_a_group_keeps_its_order_over_both_ways_of_sending(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     ordered = driver.queue(ordering=Ordering.GROUP)
     ids = [driver.send(ordered, group="g")]
-    ids.append(accepted(send(driver, way, ordered, group="g")))
-    ids.append(accepted(send(driver, way, ordered, group="g")))
-    way.commit()
+    ids.append(accepted(send(driver, transaction, ordered, group="g")))
+    ids.append(accepted(send(driver, transaction, ordered, group="g")))
+    transaction.commit()
     ids.append(driver.send(ordered, group="g"))
 
     claimed = []
@@ -143,13 +161,13 @@ def test_a_group_keeps_its_order_over_both_ways_of_sending(driver: StoreDriver, 
 
 
 @each_driver
-def test_many_go_at_once(driver: StoreDriver, way: Way) -> None:
+def test_many_go_at_once(driver: StoreDriver, transaction: CallerTransaction) -> None:
     mail = driver.queue()
     new = [a_new_message(mail, now=driver.now, body="%s $1 :x 'é'", attributes={"n": "1"})
            for _ in range(150)]  # fmt: skip
 
-    answers = way.send(driver.store, new)
-    way.commit()
+    answers = transaction.send(driver.store, new)
+    transaction.commit()
 
     assert [a.id for a in answers if isinstance(a, Sent)] == [n.message.id for n in new]
     claimed = driver.submit_claim(mail, 200).result(30).messages
@@ -159,27 +177,29 @@ def test_many_go_at_once(driver: StoreDriver, way: Way) -> None:
 
 
 @each_driver
-def test_the_tables_of_a_new_day_are_there(driver: StoreDriver, way: Way) -> None:
+def test_the_tables_of_a_new_day_are_there(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
     driver.clock.advance(ms=40 * DAY)
-    way.run(ADD.format("a"))
+    transaction.run(ADD.format("a"))
 
-    accepted(send(driver, way, mail))
-    way.rollback()
-    sent = accepted(send(driver, way, mail))
-    way.commit()
+    accepted(send(driver, transaction, mail))
+    transaction.rollback()
+    sent = accepted(send(driver, transaction, mail))
+    transaction.commit()
 
     assert driver.claim_ids(mail) == [sent]
 
 
 @each_driver
 def test_two_callers_do_not_wait_for_each_others_counters(
-    driver: StoreDriver, open_way: OpenWay, backend: str
+    driver: StoreDriver, open_transaction: OpenTransaction, backend: str
 ) -> None:
     if backend == "sqlite":
         return  # SQLite has one writer
     mail = driver.queue()
-    one, other = open_way(), open_way()
+    one, other = open_transaction(), open_transaction()
 
     accepted(send(driver, one, mail))
     accepted(send(driver, other, mail))
@@ -192,24 +212,24 @@ def test_two_callers_do_not_wait_for_each_others_counters(
 
 
 @each_driver
-def test_a_write_may_make_a_queue(driver: StoreDriver, way: Way) -> None:
+def test_a_write_may_make_a_queue(driver: StoreDriver, transaction: CallerTransaction) -> None:
     settings = a_queue().settings
-    way.write(driver.store, lambda s: s.queues.add("new", settings, now=driver.now))
+    transaction.write(driver.store, lambda s: s.queues.add("new", settings, now=driver.now))
     assert driver.read(lambda s: s.queues.find("new")) is None
-    way.commit()
+    transaction.commit()
 
     assert driver.read(lambda s: s.queues.find("new")) is not None
 
 
 @each_driver
 def test_a_send_in_a_transaction_respects_the_limits_of_its_queue(
-    driver: StoreDriver, way: Way
+    driver: StoreDriver, transaction: CallerTransaction
 ) -> None:
     mail = driver.queue(max_leased_per_group=1, is_fair=True)
 
-    first, second = (accepted(send(driver, way, mail, group="g")) for _ in range(2))
-    other = accepted(send(driver, way, mail, group="h"))
-    way.commit()
+    first, second = (accepted(send(driver, transaction, mail, group="g")) for _ in range(2))
+    other = accepted(send(driver, transaction, mail, group="h"))
+    transaction.commit()
 
     assert sorted(driver.claim_ids(mail)) == sorted([first, other])
     assert driver.get(second).lease_no == 0

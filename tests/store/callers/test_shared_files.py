@@ -17,7 +17,7 @@ from penstock.store.sqlite.shared_connection import is_plain, move_log
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
 from tests.factories import a_new_message
-from tests.store.callers.ways import ADD, Way
+from tests.store.callers.transaction_kinds import ADD, CallerTransaction
 from tests.store.driver import WAIT_S, StoreDriver
 
 # The bytes that every process that has the database open has locked.
@@ -57,9 +57,11 @@ def ask_another_process(question: str, path: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_while_the_caller_writes_the_store_waits(driver: StoreDriver, way: Way) -> None:
+def test_while_the_caller_writes_the_store_waits(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
-    way.run(ADD.format("a"))
+    transaction.run(ADD.format("a"))
     sent = threading.Event()
 
     def send() -> None:
@@ -69,38 +71,38 @@ def test_while_the_caller_writes_the_store_waits(driver: StoreDriver, way: Way) 
     thread = threading.Thread(target=send)
     thread.start()
     assert not sent.wait(0.2)
-    way.commit()
+    transaction.commit()
     thread.join(WAIT_S)
 
     assert sent.is_set()
     assert len(driver.claim_ids(mail)) == 1
 
 
-def test_reading_the_file_drops_no_locks(where: str, way: Way) -> None:
-    way.run(ADD.format("a"))
+def test_reading_the_file_drops_no_locks(where: str, transaction: CallerTransaction) -> None:
+    transaction.run(ADD.format("a"))
 
     assert is_plain(Path(where))
     assert reserved_bytes(Path(where)) == 0
 
     assert ask_another_process(IS_OPEN, where) == "yes"  # or others might remove its log
     assert others_can_write(where) == "database is locked"
-    way.commit()
+    transaction.commit()
     assert others_can_write(where) == "yes"
 
 
 def test_a_store_that_opens_beside_a_transaction_drops_no_locks(
-    driver: StoreDriver, where: str, way: Way
+    driver: StoreDriver, where: str, transaction: CallerTransaction
 ) -> None:
     mail = driver.queue()
-    way.send(driver.store, [a_new_message(mail, now=driver.now)])
+    transaction.send(driver.store, [a_new_message(mail, now=driver.now)])
     driver.read(lambda s: s.queues.number_of())
 
     assert others_can_write(where) == "database is locked"
-    way.commit()
+    transaction.commit()
 
 
 def test_callers_leave_the_log_to_the_store(
-    driver: StoreDriver, where: str, way: Way, monkeypatch: pytest.MonkeyPatch
+    driver: StoreDriver, where: str, transaction: CallerTransaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_plain, "COMMITS_PER_MOVE", 10)
     mail = driver.queue()
@@ -109,12 +111,12 @@ def test_callers_leave_the_log_to_the_store(
     before = set(threading.enumerate())
 
     for _ in range(10):
-        way.send(driver.store, [a_new_message(mail, now=driver.now, body="x" * 10_000)])
-        way.commit()
+        transaction.send(driver.store, [a_new_message(mail, now=driver.now, body="x" * 10_000)])
+        transaction.commit()
     for thread in set(threading.enumerate()) - before:
         thread.join(WAIT_S)
 
-    assert way.run("PRAGMA wal_autocheckpoint") == [(0,)]
+    assert transaction.run("PRAGMA wal_autocheckpoint") == [(0,)]
     assert Path(where).stat().st_size > size + 50_000  # it has come into the database
 
 

@@ -17,8 +17,8 @@ from penstock.domain.queue.queue import Ordering
 from penstock.ports.store import Acted, Sent
 from penstock.store.postgres.store import migrate, open_postgres
 from tests.factories import a_new_message, an_act
-from tests.store.callers.conftest import OpenWay
-from tests.store.callers.ways import Way
+from tests.store.callers.conftest import OpenTransaction
+from tests.store.callers.transaction_kinds import CallerTransaction
 from tests.store.counter_checks import check_counters
 from tests.store.driver import WAIT_S, StoreDriver
 
@@ -56,16 +56,18 @@ def test_a_schema_of_our_own_is_found_and_the_callers_tables_are_left_alone(
     store.close()
 
 
-def test_a_refusal_restores_all_settings(driver: StoreDriver, way: Way) -> None:
-    before = way.run(SETTINGS)
+def test_a_refusal_restores_all_settings(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
+    before = transaction.run(SETTINGS)
 
     def fail(_session) -> None:
         raise KeyError
 
     with pytest.raises(KeyError):
-        way.write(driver.store, fail)
+        transaction.write(driver.store, fail)
 
-    assert way.run(SETTINGS) == before
+    assert transaction.run(SETTINGS) == before
 
 
 def test_the_callers_kind_of_rows_does_not_matter(driver: StoreDriver, where: str) -> None:
@@ -113,30 +115,34 @@ def test_a_pool_of_asyncpg(driver: StoreDriver, where: str) -> None:
     assert len(driver.claim_ids(mail)) == 1
 
 
-def test_a_waiting_claim_is_woken_by_the_commit(driver: StoreDriver, way: Way) -> None:
+def test_a_waiting_claim_is_woken_by_the_commit(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
-    heard: list[Mapping[int, int]] = []
+    wakeups: list[Mapping[int, int]] = []
     arrived = threading.Event()
     assert driver.store.wakeups.is_listening.wait(WAIT_S)  # type: ignore[attr-defined]
 
     def hear(woken: Mapping[int, int]) -> None:
-        heard.append(dict(woken))
+        wakeups.append(dict(woken))
         arrived.set()
 
     driver.store.listen(hear)  # type: ignore[attr-defined]
-    way.send(driver.store, [a_new_message(mail, now=driver.now)])
+    transaction.send(driver.store, [a_new_message(mail, now=driver.now)])
     assert not arrived.wait(0.2)
-    way.commit()
+    transaction.commit()
 
     assert arrived.wait(WAIT_S)
-    assert heard == [{mail.queue_no: 1}]
+    assert wakeups == [{mail.queue_no: 1}]
 
 
 def test_a_cancelled_send_leaves_a_connection_that_works(
-    driver: StoreDriver, where: str, way: Way
+    driver: StoreDriver, where: str, transaction: CallerTransaction
 ) -> None:
     ordered = driver.queue(ordering=Ordering.GROUP)
-    way.send(driver.store, [a_new_message(ordered, now=driver.now, group="g")])  # holds the group
+    transaction.send(
+        driver.store, [a_new_message(ordered, now=driver.now, group="g")]
+    )  # holds the group
 
     async def run() -> None:
         tx = await asyncpg.connect(where)
@@ -146,7 +152,7 @@ def test_a_cancelled_send_leaves_a_connection_that_works(
             await until_a_lock_is_waited_for(where)
             sending.cancel()
             await asyncio.sleep(0)
-            way.commit()
+            transaction.commit()
             with pytest.raises(asyncio.CancelledError):
                 await sending
             assert await tx.fetchval("SELECT 1") == 1
@@ -167,47 +173,51 @@ async def until_a_lock_is_waited_for(where: str) -> None:
 
 
 def test_a_message_that_a_caller_completes_is_not_given_to_others_meanwhile(
-    driver: StoreDriver, way: Way
+    driver: StoreDriver, transaction: CallerTransaction
 ) -> None:
     mail = driver.queue()
     driver.send(mail)
     [message] = driver.claim(mail)
-    way.act(driver.store, [an_act(Verb.COMPLETE, message, now=driver.now)])
+    transaction.act(driver.store, [an_act(Verb.COMPLETE, message, now=driver.now)])
 
     driver.clock.advance(days=1)  # its lease has run out long ago
     assert driver.claim_ids(mail) == []
-    way.commit()
+    transaction.commit()
 
     assert driver.claim_ids(mail) == []
     check_counters(driver)
 
 
-def test_the_first_caller_of_a_day_does_not_delay_the_others(driver: StoreDriver, way: Way) -> None:
+def test_the_first_caller_of_a_day_does_not_delay_the_others(
+    driver: StoreDriver, transaction: CallerTransaction
+) -> None:
     mail = driver.queue()
     driver.clock.advance(days=40)
-    way.send(driver.store, [a_new_message(mail, now=driver.now)])
+    transaction.send(driver.store, [a_new_message(mail, now=driver.now)])
 
     driver.send(mail)  # in tables that are there for both
-    way.rollback()
+    transaction.rollback()
 
     assert len(driver.claim_ids(mail)) == 1
 
 
-def test_sends_in_opposite_order_do_not_hang(driver: StoreDriver, open_way: OpenWay) -> None:
+def test_sends_in_opposite_order_do_not_hang(
+    driver: StoreDriver, open_transaction: OpenTransaction
+) -> None:
     """The server detects it: one must be rolled back, and the other one succeeds."""
     ordered = driver.queue(ordering=Ordering.GROUP)
-    one, other = open_way(), open_way()
+    one, other = open_transaction(), open_transaction()
     one.send(driver.store, [a_new_message(ordered, now=driver.now, group="a")])
     other.send(driver.store, [a_new_message(ordered, now=driver.now, group="b")])
     errors: list[Exception] = []
 
-    def send(way: Way, group: str) -> None:
+    def send(transaction: CallerTransaction, group: str) -> None:
         try:
-            way.send(driver.store, [a_new_message(ordered, now=driver.now, group=group)])
-            way.commit()
+            transaction.send(driver.store, [a_new_message(ordered, now=driver.now, group=group)])
+            transaction.commit()
         except Exception as error:
             errors.append(error)
-            way.rollback()
+            transaction.rollback()
 
     threads = [
         threading.Thread(target=send, args=(one, "b")),

@@ -20,7 +20,7 @@ from penstock.store.sqlite.shared_connection import LogMoveTimer
 from penstock.store.sqlite.write_lock import WriteLock
 from penstock.store.store import open_sqlite
 from tests.factories import a_new_message, an_act
-from tests.store.callers.ways import ADD, LOOK, ORDERS
+from tests.store.callers.transaction_kinds import ADD, LOOK, ORDERS
 from tests.store.driver import WAIT_S, StoreDriver
 
 SOON_S = 0.1

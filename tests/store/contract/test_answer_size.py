@@ -35,7 +35,7 @@ def untouched(message: Message) -> bool:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("ordering", Ordering)
-def test_what_does_not_fit_stays_ready_and_comes_next(
+def test_a_message_that_does_not_fit_stays_ready_and_comes_next(
     driver: StoreDriver, way: str, ordering: Ordering
 ) -> None:
     queue = driver.queue(ordering=ordering)

@@ -93,7 +93,7 @@ def test_no_more_than_the_limit_of_each_outcome_is_kept_and_the_oldest_are_dropp
     assert sorted(samples(driver, FAILURE)) == ["f2", "f3", "f4", "f5", "f6"]
 
 
-def test_of_outcomes_of_the_same_age_the_first_by_name_are_dropped(driver):
+def test_outcomes_of_the_same_age_are_dropped_by_name(driver):
     note(driver, *((name, FAILURE) for name in "gfaebdc"))
 
     assert sorted(samples(driver, FAILURE)) == list("cdefg")
@@ -109,7 +109,7 @@ def test_an_outcome_is_kept_if_its_request_is_tried_again(driver):
     assert sorted(samples(driver, FAILURE)) == list("adefg")
 
 
-def test_what_is_too_old_does_not_count_but_is_kept(driver):
+def test_an_outcome_that_is_too_old_does_not_count_but_is_kept(driver):
     note(driver, ("a", FAILURE), ("b", FAILURE))
     driver.clock.advance(ms=SETTINGS.entries_max_age_ms)
     at_the_edge = note(driver, ("c", SUCCESS))

@@ -45,7 +45,7 @@ def test_kinds_without_messages_return_only_the_next_due_date(driver, mail):
     assert (claimed.messages, claimed.next_due_at) == ([], driver.now + 7)
 
 
-def test_what_falls_due_is_found_and_what_has_expired_is_not(driver, mail):
+def test_a_message_that_falls_due_is_claimed_and_an_expired_one_is_not(driver, mail):
     driver.send(mail, kind="a", expires_in_ms=5)
     due = driver.send(mail, kind="a", delay_ms=5)
     driver.clock.advance(ms=5)
@@ -90,7 +90,7 @@ def test_with_a_key_they_can_be_repeated(driver, mail):
     assert again == first
 
 
-def test_what_is_done_is_completed_before(driver, mail):
+def test_a_claim_first_completes_the_given_messages(driver, mail):
     driver.send(mail, kind="a")
     second = driver.send(mail, kind="a")
     [held] = driver.claim(mail, kinds=("a",))

@@ -127,7 +127,7 @@ def test_an_expired_run_is_claimed_again_in_order(driver, mail):
     assert [message.attempts for message in again] == [2, 2, 2]
 
 
-def test_of_an_expired_run_only_messages_before_the_first_leased_one_are_claimed(driver, mail):
+def test_a_claim_of_an_expired_run_takes_only_messages_before_the_first_leased_one(driver, mail):
     ids = send(driver, mail, "aaaa")
     _, _, third, _ = take(driver, mail)
     extend(driver, third)

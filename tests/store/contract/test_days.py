@@ -56,7 +56,7 @@ def test_a_dropped_day_takes_its_history_with_it_and_no_other(driver, mail):
 
 
 @pytest.mark.parametrize("state", ["waiting", "ready", "leased", "dead"])
-def test_what_is_still_alive_of_a_dropped_day_keeps_its_body(driver, mail, state):
+def test_a_live_message_of_a_dropped_day_keeps_its_body(driver, mail, state):
     delay_ms = 10 * DAY if state == "waiting" else 0
     message_id = driver.send(mail, body='"old"', attributes={"a": "1"}, delay_ms=delay_ms)
     if state in ("leased", "dead"):

@@ -124,7 +124,7 @@ def test_a_lease_from_before_that_was_extended_ahead_does_not_last_for_days(
     assert driver.get(leased.id).due_at == driver.now + DEFAULT_LIMITS.max_lease_ms
 
 
-def test_what_is_ready_stays_ready_in_its_order(ahead: StoreDriver, mail: Queue) -> None:
+def test_ready_messages_stay_ready_in_their_order(ahead: StoreDriver, mail: Queue) -> None:
     ids = ahead.send_many(mail, 3)
 
     correct(ahead)
@@ -366,7 +366,7 @@ def test_a_shared_store_is_set_back_once_and_only_beyond_the_bound(
     caplog.clear()  # that was expected
 
 
-def test_what_nodes_wrote_a_moment_ago_does_not_count_as_the_future(
+def test_rows_that_nodes_wrote_a_moment_ago_do_not_count_as_the_future(
     ahead: StoreDriver, mail: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Their clocks differ a little from that of the node that sets the store back."""

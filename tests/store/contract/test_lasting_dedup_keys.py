@@ -100,7 +100,7 @@ def test_every_kind_of_claim_frees_it(driver, way):
 
 
 @pytest.mark.parametrize("until", [CLAIMED, ENDED])
-def test_what_ends_without_a_claim_frees_it_too(driver, mail, until):
+def test_a_message_that_ends_without_a_claim_frees_its_key_too(driver, mail, until):
     message_id = send(driver, mail, until)
     driver.alter(message_id, lambda m, _: lifecycle.bury(m))
 
@@ -108,7 +108,7 @@ def test_what_ends_without_a_claim_frees_it_too(driver, mail, until):
 
 
 @pytest.mark.parametrize("until", [CLAIMED, ENDED])
-def test_what_expires_frees_it(driver, mail, until):
+def test_a_message_that_expires_frees_its_key(driver, mail, until):
     send(driver, mail, until, expires_in_ms=5)
     driver.clock.advance(ms=5)
     driver.write(lambda s: s.maintenance.expire(mail.queue_no, now=driver.now, limit=10))
@@ -180,7 +180,7 @@ def test_a_message_whose_key_is_counted_by_a_window_leaves_the_others_alone(driv
     assert is_taken(driver, mail)
 
 
-def test_of_two_in_one_batch_the_second_is_a_duplicate(driver, mail):
+def test_the_second_message_of_a_batch_with_the_same_key_is_a_duplicate(driver, mail):
     new = [a_new_message(mail, now=driver.now, dedup_key="k", dedup_until=ENDED) for _ in range(2)]
     driver.sent_ids += [n.message.id for n in new]
 

@@ -174,8 +174,8 @@ def test_the_outcome_of_a_message_is_found_by_its_number(driver, mail):
     assert done.id == held.id
     back = lose(driver, mail)
 
-    found = driver.read(lambda s: s.messages.numbered([held.message_no, back.message_no, 10**9]))
+    found = driver.read(lambda s: s.messages.by_numbers([held.message_no, back.message_no, 10**9]))
 
     assert found == [driver.get(back.id)]
     assert found[0].state is State.READY
-    assert driver.read(lambda s: s.messages.numbered([])) == []
+    assert driver.read(lambda s: s.messages.by_numbers([])) == []

@@ -21,7 +21,7 @@ def test_a_login_is_kept_until_it_is_removed(driver):
     assert driver.read(lambda s: s.logins.find(login.token_hash)) is None
 
 
-def test_those_that_have_expired_are_pruned(driver):
+def test_expired_logins_are_pruned(driver):
     old, new = Login("old", "key", NOON), Login("new", "key", NOON + 1)
     for login in (old, new):
         driver.write(lambda s, login=login: s.logins.add(login))

@@ -16,7 +16,7 @@ def mail(driver):
 
 
 @pytest.fixture
-def heard(driver):
+def wakeups(driver):
     received = []
     driver.store.listen(lambda woken: received.append(dict(woken)))
 
@@ -49,19 +49,19 @@ def test_claims_of_one_batch_share_the_slots_that_are_left(driver, mail):
 
 
 @pytest.mark.parametrize("verb", [v for v in Verb if v is not Verb.EXTEND])
-def test_the_end_of_a_lease_makes_room_and_wakes_waiting_claims(driver, mail, heard, verb):
+def test_the_end_of_a_lease_makes_room_and_wakes_waiting_claims(driver, mail, wakeups, verb):
     driver.send_many(mail, 5)
     held = driver.claim(mail, 5)
-    heard()
+    wakeups()
 
     assert isinstance(driver.act(verb, held[0], delay_ms=None), Acted)
 
-    assert any(mail.queue_no in woken for woken in heard())
+    assert any(mail.queue_no in woken for woken in wakeups())
     assert len(driver.claim(mail, 5)) == 1
     assert driver.counts(mail).leased == 2
 
 
-def test_what_a_claim_completes_first_makes_room_for_what_it_takes(driver, mail):
+def test_messages_that_a_claim_completes_make_room_for_those_that_it_leases(driver, mail):
     ids = driver.send_many(mail, 5)
     held = driver.claim(mail, 5)
     finishing = [an_act(Verb.COMPLETE, m, now=driver.now) for m in held]
@@ -121,13 +121,13 @@ def test_a_limit_below_the_number_of_leases_ends_none_and_allows_no_new_ones(dri
     assert len(driver.claim(mail, 5)) == 1
 
 
-def test_a_limit_that_is_raised_or_removed_takes_effect_at_once(driver, mail, heard):
+def test_a_limit_that_is_raised_or_removed_takes_effect_at_once(driver, mail, wakeups):
     driver.send_many(mail, 6)
     driver.claim(mail, 5)
-    heard()
+    wakeups()
 
     driver.tune(mail, max_leased=3)
-    assert any(woken.get(mail.queue_no) for woken in heard())
+    assert any(woken.get(mail.queue_no) for woken in wakeups())
     assert len(driver.claim(mail, 5)) == 1
 
     driver.tune(mail, max_leased=None)

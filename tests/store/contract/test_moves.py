@@ -88,7 +88,7 @@ def test_a_task_is_found_as_it_was_added(driver, dead, mail):
     assert driver.read(lambda s: s.moves.find("no-such-task")) is None
 
 
-def test_what_a_step_changes_is_kept(driver, dead):
+def test_the_changes_of_a_step_are_kept(driver, dead):
     task = start(driver, dead, max_per_second=7)
     after = move.fail(move.advance(task, now=driver.now + 5, moved=3), now=driver.now, reason="why")
 
@@ -333,12 +333,12 @@ def test_a_group_whose_first_message_is_leased_waits_for_it(driver):
 def test_claims_that_wait_at_the_target_are_woken(driver, dead, mail):
     die(driver, mail)
     task = start(driver, dead)
-    heard: list[Mapping[int, int]] = []
-    driver.store.listen(heard.append)
+    wakeups: list[Mapping[int, int]] = []
+    driver.store.listen(wakeups.append)
 
     move_some(driver, task)
 
-    assert [woken.get(mail.queue_no) for woken in heard] == [1]
+    assert [woken.get(mail.queue_no) for woken in wakeups] == [1]
 
 
 def test_a_step_that_does_not_commit_moves_and_counts_nothing(driver, dead, mail):

@@ -18,7 +18,7 @@ def mail(driver):
 
 def look(driver, mail, pick, *, limit=100, length=10_000, after=None):
     wanted = Browse(queue_no=mail.queue_no, state=pick.state, limit=limit, after=after)
-    return driver.read(lambda s: s.messages.stretch(wanted, pick, length=length))
+    return driver.read(lambda s: s.messages.scan_page(wanted, pick, length=length))
 
 
 def all_pages(driver, mail, pick, **options):
@@ -86,7 +86,7 @@ def test_pages_of_any_size_find_everything_once_and_in_order(driver, mail, state
     assert seen == expected
 
 
-def test_a_search_scans_a_limited_stretch_and_says_where_it_stopped(driver, mail):
+def test_a_search_scans_a_limited_number_of_messages_and_returns_where_it_stopped(driver, mail):
     driver.send_many(mail, 7, kind="common")
     rare = driver.send(mail, kind="rare")
     driver.send_many(mail, 7, kind="common")

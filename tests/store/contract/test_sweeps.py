@@ -50,7 +50,7 @@ def test_a_queue_with_an_expired_lease_has_something_due(driver, mail):
     assert with_due(driver) == [mail.queue_no]
 
 
-def test_what_is_brought_back_is_ready(driver, mail):
+def test_messages_that_are_brought_back_are_ready(driver, mail):
     delayed = driver.send(mail, delay_ms=5)
     lost = driver.send(mail)
     driver.claim(mail)

@@ -214,7 +214,7 @@ def test_queues_of_workers_are_remembered_until_they_are_removed(driver):
     assert driver.read(lambda s: s.topics.node_queues()) == []
 
 
-def test_what_is_ready_is_handed_over_in_its_order_and_the_rest_stays(driver):
+def test_ready_messages_are_handed_over_in_their_order_and_the_others_stay(driver):
     own, shared = driver.queue("orders.a--w1"), driver.queue("orders.a")
     held = driver.send(own)
     driver.claim(own)

@@ -10,7 +10,7 @@ from penstock.domain.queue.queue import Ordering
 
 
 @pytest.fixture
-def heard(driver):
+def wakeups(driver):
     """Wake-ups of the store since the last call."""
     received = []
     driver.store.listen(lambda woken: received.append(dict(woken)))
@@ -28,83 +28,83 @@ def mail(driver):
     return driver.queue("mail", lease_ms=MINUTE)
 
 
-def test_a_send_announces_how_many_messages_are_ready(driver, mail, heard):
+def test_a_send_announces_how_many_messages_are_ready(driver, mail, wakeups):
     driver.send_many(mail, 3)
 
-    assert heard() == {mail.queue_no: 3}
+    assert wakeups() == {mail.queue_no: 3}
 
 
-def test_a_delayed_message_announces_a_new_due_date(driver, mail, heard):
+def test_a_delayed_message_announces_a_new_due_date(driver, mail, wakeups):
     driver.send(mail, delay_ms=5)
 
-    assert heard() == {mail.queue_no: 0}
+    assert wakeups() == {mail.queue_no: 0}
 
 
 @pytest.mark.parametrize(
     ("verb", "delay_ms", "count"),
     [(Verb.RELEASE, 0, 1), (Verb.RELEASE, 5, 0), (Verb.FAIL, 0, 1), (Verb.SNOOZE, 5, 0)],
 )
-def test_a_released_message_is_announced(driver, mail, heard, verb, delay_ms, count):
+def test_a_released_message_is_announced(driver, mail, wakeups, verb, delay_ms, count):
     driver.send(mail)
     [held] = driver.claim(mail)
-    heard()
+    wakeups()
 
     driver.act(verb, held, delay_ms=delay_ms)
 
-    assert heard() == {mail.queue_no: count}
+    assert wakeups() == {mail.queue_no: count}
 
 
-def test_the_next_of_a_group_is_announced_when_the_run_before_it_has_ended(driver, heard):
+def test_the_next_of_a_group_is_announced_when_the_run_before_it_has_ended(driver, wakeups):
     mail = driver.queue("mail", ordering=Ordering.GROUP)
     driver.send_many(mail, 3, group="a")
     first, second = driver.claim(mail, 2, in_a_row=True)
-    heard()
+    wakeups()
 
     driver.complete(first)
-    assert heard() == {}
+    assert wakeups() == {}
 
     driver.complete(second)
-    assert heard() == {mail.queue_no: 1}
+    assert wakeups() == {mail.queue_no: 1}
 
 
-def test_the_next_of_a_group_is_announced(driver, heard):
+def test_the_next_of_a_group_is_announced(driver, wakeups):
     mail = driver.queue("mail", ordering=Ordering.GROUP)
     driver.send_many(mail, 2, group="a")
     [held] = driver.claim(mail)
-    heard()
+    wakeups()
 
     driver.complete(held)
 
-    assert heard() == {mail.queue_no: 1}
+    assert wakeups() == {mail.queue_no: 1}
 
 
-def test_a_dead_letter_is_announced_in_its_new_queue(driver, heard):
+def test_a_dead_letter_is_announced_in_its_new_queue(driver, wakeups):
     dead = driver.queue("dead")
     mail = driver.queue("mail", dead_letter_queue="dead")
     message_id = driver.send(mail)
-    heard()
+    wakeups()
 
     driver.alter(message_id, lambda m, _: lifecycle.bury(m))
 
-    assert heard()[dead.queue_no] == 1
+    assert wakeups()[dead.queue_no] == 1
 
 
-def test_resuming_a_queue_is_announced(driver, mail, heard):
+def test_resuming_a_queue_is_announced(driver, mail, wakeups):
     driver.pause(mail)
-    heard()
+    wakeups()
 
     driver.pause(mail, is_paused=False)
 
-    assert heard()[mail.queue_no] > 0
+    assert wakeups()[mail.queue_no] > 0
 
 
-def test_removing_a_queue_wakes_all_claims_that_wait_there(driver, mail, heard):
+def test_removing_a_queue_wakes_all_claims_that_wait_there(driver, mail, wakeups):
     driver.write(lambda s: s.queues.remove(mail.queue_no, now=driver.now))
 
-    assert heard()[mail.queue_no] > 1_000
+    assert wakeups()[mail.queue_no] > 1_000
 
 
-def test_a_rolled_back_change_is_not_announced(driver, mail, heard):
+def test_a_rolled_back_change_is_not_announced(driver, mail, wakeups):
     def purge_and_break(session):
         session.queues.change(mail.queue_no, is_paused=True)
         raise ValueError
@@ -112,10 +112,10 @@ def test_a_rolled_back_change_is_not_announced(driver, mail, heard):
     with pytest.raises(PenstockError):
         driver.write(purge_and_break)
 
-    assert heard() == {}
+    assert wakeups() == {}
 
 
-def test_a_listener_that_fails_does_not_affect_the_others(driver, mail, heard, caplog):
+def test_a_listener_that_fails_does_not_affect_the_others(driver, mail, wakeups, caplog):
     def broken(_):
         raise ValueError
 
@@ -123,7 +123,7 @@ def test_a_listener_that_fails_does_not_affect_the_others(driver, mail, heard, c
 
     driver.send(mail)
 
-    assert heard() == {mail.queue_no: 1}
+    assert wakeups() == {mail.queue_no: 1}
     assert len(driver.claim(mail)) == 1
     assert {
         record.getMessage() for record in caplog.records if record.name == "penstock.store"

@@ -61,7 +61,7 @@ def test_a_worker_is_found_as_it_was_added(driver):
     assert driver.read(lambda s: s.workers.find("no-such-worker")) is None
 
 
-def test_what_happens_to_a_worker_is_kept(driver):
+def test_changes_of_a_worker_are_kept(driver):
     worker = register(driver)
     driver.clock.advance(minutes=1)
 

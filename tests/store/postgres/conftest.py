@@ -50,14 +50,14 @@ def driver(open_one: Open) -> PostgresDriver:
 
 
 @pytest.fixture
-def stepped_back(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def backed_off(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The collisions after which a transaction was retried."""
     retries: list[int] = []
-    step_back = PostgresDatabase.step_back
+    back_off = PostgresDatabase.back_off
 
     def tell(db: PostgresDatabase, times: int) -> None:
         retries.append(times)
-        step_back(db, times)
+        back_off(db, times)
 
-    monkeypatch.setattr(PostgresDatabase, "step_back", tell)
+    monkeypatch.setattr(PostgresDatabase, "back_off", tell)
     return retries

@@ -80,7 +80,7 @@ def hand_over(driver: StoreDriver, own, shared) -> None:
         )
 
 
-def test_events_are_published_handed_over_changed_and_cancelled_at_once(drivers, stepped_back):
+def test_events_are_published_handed_over_changed_and_cancelled_at_once(drivers, backed_off):
     first, second = drivers
     queues = [first.queue(f"orders.{i}", ordering="group", lease_ms=DAY) for i in range(3)]
     first.write(lambda s: s.topics.add("orders", now=first.now))
@@ -115,4 +115,4 @@ def test_events_are_published_handed_over_changed_and_cancelled_at_once(drivers,
                 first.complete(message)
         assert first.counts(queue).live == 0
     check_counters(first)
-    assert stepped_back == []
+    assert backed_off == []

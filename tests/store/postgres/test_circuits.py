@@ -39,7 +39,7 @@ def nodes_of(drivers):
 
 
 def test_outcomes_that_many_nodes_report_at_once_are_counted_and_each_circuit_opens_once(
-    drivers, postgres_url, stepped_back
+    drivers, postgres_url, backed_off
 ):
     nodes = nodes_of(drivers)
     queues = [drivers[0].queue(f"q{i}") for i in range(6)]
@@ -67,7 +67,7 @@ def test_outcomes_that_many_nodes_report_at_once_are_counted_and_each_circuit_op
     assert kept == [(900,)]
     facts = by_hand(postgres_url, "SELECT subject FROM fact WHERE kind = 'circuit_opened'")
     assert sorted(facts) == sorted((circuit_hash(pattern),) for pattern in PATTERNS)
-    assert stepped_back == []
+    assert backed_off == []
 
 
 def test_one_of_many_simultaneous_permit_requests_is_the_probe(drivers):
@@ -119,7 +119,7 @@ def test_each_duty_is_done_by_one_of_several_nodes(drivers):
     assert len(drivers[0].read(lambda s: s.circuits.next_for_release(100))) == 17
 
 
-def test_rules_may_change_while_outcomes_come_in(drivers, stepped_back):
+def test_rules_may_change_while_outcomes_come_in(drivers, backed_off):
     nodes = nodes_of(drivers)
     routes = RouteService(drivers[0].store, drivers[0].clock)
 
@@ -138,7 +138,7 @@ def test_rules_may_change_while_outcomes_come_in(drivers, stepped_back):
     at_once(report, change)
 
     assert circuit_hash(PATTERNS[0]) in nodes[0].all().result()
-    assert stepped_back == []
+    assert backed_off == []
 
 
 def test_nodes_that_change_settings_at_once_do_not_undo_each_others_changes(drivers):

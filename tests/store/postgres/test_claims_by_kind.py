@@ -69,7 +69,7 @@ def test_many_simultaneous_claims_share_all_messages(driver, mail):
     assert set(given) | set(take(driver, mail, "a", "b", "c", limit=100)) == ids
 
 
-@pytest.mark.parametrize("name", ["claims_by_kind.claim", "claims_by_kind.free_fronts"])
+@pytest.mark.parametrize("name", ["claims_by_kind.claim", "claims_by_kind.free_heads"])
 def test_a_backlog_of_other_kinds_is_not_read(driver, mail, postgres_url, name):
     for _ in range(20):
         driver.send_many(mail, 500, kind="other")

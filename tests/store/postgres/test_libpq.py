@@ -28,7 +28,7 @@ OTHERS = (
     "browse_ready",
     "oldest_ready",
     "claims_by_kind.claim",
-    "claims_by_kind.free_fronts",
+    "claims_by_kind.free_heads",
     "dedup.release",
     "moves.ordinary",
     "moves.homeless",

@@ -128,7 +128,7 @@ def change_limits(driver: StoreDriver, queue: Queue) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"max_leased_per_group": 2}, {"is_fair": True}], ids=str)
-def test_everything_at_once_causes_no_deadlock(drivers, stepped_back, limits):
+def test_everything_at_once_causes_no_deadlock(drivers, backed_off, limits):
     letters = drivers[0].queue("letters", lease_ms=DAY, rate_per_group=Rate(50, SECOND, 9))
     mail = drivers[0].queue(
         lease_ms=DAY, max_leased=50, max_attempts=2, dead_letter_queue="letters", **limits
@@ -140,7 +140,7 @@ def test_everything_at_once_causes_no_deadlock(drivers, stepped_back, limits):
         lambda: work_on(drivers[1], letters, 1),
     )
 
-    assert stepped_back == []
+    assert backed_off == []
     drain(drivers[0], [mail, letters])
 
 

@@ -245,7 +245,7 @@ def purge_like(driver: StoreDriver, queue: Queue, what: str, *, limit: int) -> i
 
 @pytest.mark.parametrize("ordering", ["standard", "group"])
 @pytest.mark.parametrize("what", ["purge", "redrive"])
-def test_a_step_that_was_overtaken_continues_with_what_is_left(
+def test_a_step_whose_rows_have_changed_continues_with_what_is_left(
     drivers, postgres_url, what, ordering
 ):
     """0 means that nothing is left: so it must not be returned because of other transactions."""
@@ -342,7 +342,7 @@ def test_a_message_that_moves_while_its_group_is_waited_for_is_read_again(driver
             there.rollback()
 
 
-def test_two_nodes_that_remove_queues_do_not_deadlock(drivers, stepped_back):
+def test_two_nodes_that_remove_queues_do_not_deadlock(drivers, backed_off):
     names = [f"q{n}" for n in range(12)]
     for name in names:
         drivers[0].send(drivers[0].queue(name, ordering="group"), group="a")
@@ -354,5 +354,5 @@ def test_two_nodes_that_remove_queues_do_not_deadlock(drivers, stepped_back):
 
     at_once(*[lambda i=i: remove(nodes[i % 2], names[i::4]) for i in range(4)])
 
-    assert stepped_back == []
+    assert backed_off == []
     check_counters(drivers[0])

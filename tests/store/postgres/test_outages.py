@@ -89,7 +89,7 @@ def test_a_statement_that_waits_too_long_for_a_lock_is_given_up(open_one, postgr
     driver.send(mail)
 
 
-def test_two_transactions_that_wait_for_each_other_both_get_through(drivers, stepped_back):
+def test_two_transactions_that_wait_for_each_other_both_get_through(drivers, backed_off):
     """One of them is the victim.  It retries only after a pause: at once it would take the row lock
     that the other was about to get, and they would wait for each other again."""
     mail = drivers[0].queue()
@@ -114,7 +114,7 @@ def test_two_transactions_that_wait_for_each_other_both_get_through(drivers, ste
 
     at_once(lambda: change_both(drivers[0], ids), lambda: change_both(drivers[1], ids[::-1]))
 
-    assert stepped_back
+    assert backed_off
     assert drivers[0].counts(mail).waiting == 2
     check_counters(drivers[0])
 

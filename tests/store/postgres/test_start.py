@@ -38,7 +38,7 @@ def test_a_database_without_our_schema_is_refused_with_the_remedy(postgres_url):
         open_postgres(postgres_url)
 
 
-def test_what_has_been_migrated_is_not_migrated_again(postgres_url):
+def test_a_migrated_database_is_not_migrated_again(postgres_url):
     first = migrate(postgres_url)
 
     again = migrate(postgres_url)

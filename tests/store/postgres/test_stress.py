@@ -1,6 +1,6 @@
 """Everything at once in ordered queues, on two nodes, without deadlocks.
 
-`stepped_back` tells of collisions that were tried again and so were seen by no caller.
+`backed_off` tells of collisions that were tried again and so were seen by no caller.
 """
 
 from contextlib import suppress
@@ -111,7 +111,7 @@ def held_keys(driver: StoreDriver, queues: list[Queue]) -> list:
     return driver.write(known)
 
 
-def test_purges_sends_claims_and_acts(drivers, orders, stepped_back):
+def test_purges_sends_claims_and_acts(drivers, orders, backed_off):
     queue, letters = orders
     now = drivers[0].now
 
@@ -127,11 +127,11 @@ def test_purges_sends_claims_and_acts(drivers, orders, stepped_back):
         lambda: repeat(drivers[1], lambda s: s.messages.purge(letters.queue_no, limit=3, now=now)),
     )
 
-    assert stepped_back == []
+    assert backed_off == []
     check_all(drivers, [queue, letters])
 
 
-def test_redrives_acts_and_sweeps(drivers, orders, stepped_back):
+def test_redrives_acts_and_sweeps(drivers, orders, backed_off):
     queue, letters = orders
     now = drivers[0].now
 
@@ -152,11 +152,11 @@ def test_redrives_acts_and_sweeps(drivers, orders, stepped_back):
         lambda: alter_some(drivers[1], letters),
     )
 
-    assert stepped_back == []
+    assert backed_off == []
     check_all(drivers, [queue, letters])
 
 
-def test_moves_acts_and_purges(drivers, orders, stepped_back, monkeypatch):
+def test_moves_acts_and_purges(drivers, orders, backed_off, monkeypatch):
     monkeypatch.setattr(move, "CHUNK", 5)
     queue, letters = orders
     now = drivers[0].now
@@ -178,11 +178,11 @@ def test_moves_acts_and_purges(drivers, orders, stepped_back, monkeypatch):
         lambda: repeat(drivers[0], lambda s: s.messages.purge(letters.queue_no, limit=4, now=now)),
     )
 
-    assert stepped_back == []
+    assert backed_off == []
     check_all(drivers, [queue, letters])
 
 
-def test_removals_in_the_middle_of_everything(drivers, orders, stepped_back):
+def test_removals_in_the_middle_of_everything(drivers, orders, backed_off):
     queue, letters = orders
     nodes = [QueueService(d.store, d.clock, Directory(d.store, d.clock)) for d in drivers]
     others = {
@@ -213,5 +213,5 @@ def test_removals_in_the_middle_of_everything(drivers, orders, stepped_back):
         *(lambda i=i: finish(drivers[i % 2], queue, i) for i in range(2)),
     )
 
-    assert stepped_back == []
+    assert backed_off == []
     check_all(drivers, [queue, letters])

@@ -90,7 +90,7 @@ class Program:
             room = WaitingClaims(
                 self._broker.messages, self._broker.clock, most=1, poll_ms=FOR_EVER_MS
             )
-            self._broker.listen(room.heard)
+            self._broker.listen(room.on_wakeup)
             waiting = asyncio.ensure_future(room.claim(queue, wait_ms=FOR_EVER_MS))
             await asyncio.sleep(0)
             # In the same batch as its first claim, which therefore certainly finds nothing.

@@ -23,7 +23,7 @@ from penstock.client.jobs import tracing
 from penstock.client.jobs.current import Current, CurrentJob
 from penstock.client.jobs.job import Job
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.topic import OF_NODE
+from penstock.domain.topic import NODE_QUEUE_SEPARATOR
 from penstock.worker.application import Running
 from penstock.worker.claimed_job import ClaimedJob, Handler
 from penstock.worker.slots.lifespan import WorkerHooks
@@ -149,8 +149,8 @@ class JobHandlers:
     def handler_of(self, job: ClaimedJob) -> Handler | None:
         """By queue, if the queue belongs to a subscription or notifications; else by kind."""
         listeners = self._listeners.get(job.queue)
-        if listeners is None and OF_NODE in job.queue:
-            listeners = self._listeners.get(job.queue.rpartition(OF_NODE)[0])
+        if listeners is None and NODE_QUEUE_SEPARATOR in job.queue:
+            listeners = self._listeners.get(job.queue.rpartition(NODE_QUEUE_SEPARATOR)[0])
         for listener in listeners or ():
             if listener.wants(job.kind):
                 return listener

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypedDict, Unpack
 
 from penstock.api import history, manual_acts, messages
-from penstock.api.history import Ending, Past, SearchHistory
+from penstock.api.history import Ending, MessageHistory, SearchHistory
 from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Reschedule, Where
 from penstock.api.messages import Acted, Browse, Message, Page
 from penstock.client.resources.resource import ResourceClient, items_of
@@ -120,7 +120,7 @@ class HistoryClient(ResourceClient):
         query = SearchHistory(from_=begin, to=end, limit=limit, cursor=cursor, **wanted)  # type: ignore[misc]
         return self._request(history.SEARCH, query=query)
 
-    def of(self, message_id: str) -> Past:
+    def of(self, message_id: str) -> MessageHistory:
         """The endings and the unfinished attempts of one message."""
         return self._request(history.GET, id=message_id)
 

@@ -46,9 +46,9 @@ class Reader(DataSourceReader):
             if options.table == MESSAGES:
                 there = broker.store.read(lambda s: s.archive.message_nos()).result()
                 return [] if there is None else parts(ALL_DAYS, there, options)
-            look = broker.store.read(lambda s: s.archive.look(without=())).result()
+            position = broker.store.read(lambda s: s.archive.position(without=())).result()
         found: list[RowRange] = []
-        for (source, day), last_no in look.cut.items():
+        for (source, day), last_no in position.cut.items():
             if source is source_of(options) and last_no:
                 found += parts(day, Range(1, last_no), options)
         return found

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 from penstock.client.spark.options import LATEST, SparkOptions
 from penstock.client.spark.reading import RowRange, batches, opened, parts, source_of
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import Cut, FinalCuts, Place, is_over
+from penstock.domain.lake.progress import Cut, Place, VisibleRanges, is_over
 from penstock.domain.limits import DAY
 from penstock.ports.store import Store
 from penstock.wiring.broker import Broker
@@ -27,7 +27,7 @@ Offset = dict[str, int]  # by day: the last number read
 class StreamReader(DataSourceStreamReader):
     def __init__(self, options: SparkOptions) -> None:
         self._choices = options
-        self._settling: FinalCuts[Cut] = FinalCuts()
+        self._visible: VisibleRanges[Cut] = VisibleRanges()
         self._over: set[Place] = set()  # days that get no more rows
         self._known: Offset = {}
         self._broker: Broker | None = None
@@ -39,8 +39,8 @@ class StreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict:  # type: ignore[type-arg]
         if self._choices.starting != LATEST:
             return {}
-        look = self._store().read(lambda s: s.archive.look(without=())).result()
-        self._take(look.cut)
+        position = self._store().read(lambda s: s.archive.position(without=())).result()
+        self._take(position.cut)
         return dict(self._known)
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -76,8 +76,8 @@ class StreamReader(DataSourceStreamReader):
         """The offset up to which every row is resolved; the rest waits for the next batch."""
         over = frozenset(self._over)
         for _ in range(LOOKS):
-            look = self._store().read(lambda s: s.archive.look(without=over)).result()
-            cut = self._settling.look(look.cut, look.writers)
+            position = self._store().read(lambda s: s.archive.position(without=over)).result()
+            cut = self._visible.observe(position.cut, position.writers)
             if cut is not None:
                 self._take(cut)
                 self._over |= {place for place in cut if self._is_over(place)}

@@ -91,7 +91,7 @@ def note_all(
     return circuit, opened_by
 
 
-def to_know(size: int, batch: int, most: int) -> int:
+def max_removable(size: int, batch: int, most: int) -> int:
     """How many of the oldest outcomes may have to be removed.
 
     `batch`: the number of different requests in the batch.

@@ -42,22 +42,22 @@ _NUMERIC = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|0[0-7]*|[1-9][0-9]*")
 
 
-class Refused(OSError):
+class AddressDenied(OSError):
     """The address is denied.  An OSError, so that callers handle it like a failed connection."""
 
 
-class Guard:
+class AddressFilter:
     def __init__(self, denied: str = "") -> None:
         """`denied`: more networks, separated by commas; raises ValueError."""
         self._denied: Sequence[Network] = (*_NEVER, *networks(denied))
 
     def check(self, host: str) -> str:
-        """Return the address, or raise Refused if it is denied."""
+        """Return the address, or raise AddressDenied if it is denied."""
         address = ipaddress.ip_address(host.partition("%")[0])
         for one in {address, *_carried_by(address)}:
             for network in self._denied:
                 if one.version == network.version and one in network:
-                    raise Refused(f"deliveries to {host} are denied: it is in {network}")
+                    raise AddressDenied(f"deliveries to {host} are denied: it is in {network}")
         return host
 
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.domain.delivery.addresses import Guard, Refused, literal
+from penstock.domain.delivery.addresses import AddressDenied, AddressFilter, literal
 from penstock.domain.delivery.pattern import Groups, InvalidPattern, compile_pattern
 from penstock.domain.errors import InvalidRequest, InvalidUri, RouteNotFound
 from penstock.domain.limits import SECOND
@@ -186,7 +186,7 @@ def check_route(route: DeliveryRoute) -> DeliveryRoute:
     return route
 
 
-def check_endpoint(route: DeliveryRoute, guard: Guard) -> None:
+def check_endpoint(route: DeliveryRoute, address_filter: AddressFilter) -> None:
     """Raise InvalidRequest if deliveries could never reach a new route's URL.
 
     Stored rules are not checked again: they load, and their deliveries fail.
@@ -201,11 +201,11 @@ def check_endpoint(route: DeliveryRoute, guard: Guard) -> None:
     try:
         address = literal(url["host"])
         if address is not None:
-            guard.check(str(address))
+            address_filter.check(str(address))
             # HTTP clients disagree about other notations, and ours accepts only some of them.
             if address.version == 4 and url["host"] != str(address):
                 raise InvalidRequest(f"url has the host {url['host']}: write it as {address}")
-    except (ValueError, Refused) as error:
+    except (ValueError, AddressDenied) as error:
         raise InvalidRequest(f"url cannot be reached: {error}") from None
 
 

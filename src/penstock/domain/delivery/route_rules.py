@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.domain.delivery.addresses import Guard
+from penstock.domain.delivery.addresses import AddressFilter
 from penstock.domain.delivery.route import (
     DEFAULT_TIMEOUT_MS,
     DeliveryRoute,
@@ -74,11 +74,11 @@ def parse_rules(text: str) -> RouteTable:
     return RouteTable(routes)
 
 
-def check_endpoints(table: RouteTable, guard: Guard) -> None:
+def check_endpoints(table: RouteTable, address_filter: AddressFilter) -> None:
     """Raise InvalidRequest for the first rule whose deliveries could never arrive."""
     for route in table.routes:
         try:
-            check_endpoint(route, guard)
+            check_endpoint(route, address_filter)
         except InvalidRequest as error:
             raise InvalidRequest(f"rule {route.pattern[:200]!r}: {error}") from None
 

@@ -86,18 +86,18 @@ def is_over(day: int, *, today: int) -> bool:
     return day + FINAL_AFTER_DAYS < today
 
 
-class Forgettable(msgspec.Struct, frozen=True):
-    """What the store may forget because the lake has it."""
+class PrunableRows(msgspec.Struct, frozen=True):
+    """Rows that the store may prune because the lake has them."""
 
     facts_no: int
     samples_no: int
     days: frozenset[int] | None  # None: all of them
 
 
-EVERYTHING = Forgettable(2**62, 2**62, None)
+EVERYTHING = PrunableRows(2**62, 2**62, None)
 
 
-def forgettable(marks: Iterable[Mark]) -> Forgettable:
+def prunable_rows(marks: Iterable[Mark]) -> PrunableRows:
     by_place = {mark.place: mark for mark in marks}
     closed = [
         {day for (s, day), m in by_place.items() if s is source and m.is_closed}
@@ -107,7 +107,7 @@ def forgettable(marks: Iterable[Mark]) -> Forgettable:
     facts = by_place.get((ArchiveSource.FACTS, ALL_DAYS), Mark(ArchiveSource.FACTS, ALL_DAYS))
     samples = by_place.get((ArchiveSource.BACKLOG, ALL_DAYS), Mark(ArchiveSource.BACKLOG, ALL_DAYS))
     days = frozenset.intersection(*map(frozenset, closed))
-    return Forgettable(facts.done_no, samples.done_no, days)
+    return PrunableRows(facts.done_no, samples.done_no, days)
 
 
 AnyCut = TypeVar("AnyCut")
@@ -118,24 +118,24 @@ class _Pending(msgspec.Struct, Generic[AnyCut]):
     writers: Set[str]  # those that have not ended
 
 
-class FinalCuts(Generic[AnyCut]):
+class VisibleRanges(Generic[AnyCut]):
     """Finds the number up to which all rows are visible, although numbers precede commits.
 
     On a store with several writers, a row may become visible after one with a greater number: its
     transaction took its number earlier and committed later.  A reader that continues from the
-    greatest number seen would never see it.  So a look reads the greatest numbers, and then the
-    transactions that are writing.  When all of these have ended, no row can appear below the
-    numbers of that look.  With a single writer there are no such transactions, and every look is
-    final at once.
+    greatest number seen would never see it.  So an observation has the greatest numbers, and the
+    transactions that were writing right after these were read.  When all of them have ended, no row
+    can appear below the numbers of that observation.  With a single writer there are no such
+    transactions, and every observation is final at once.
 
-    Waits for two looks at a time: the oldest, and then the latest.
+    Waits for two observations at a time: the oldest, and then the latest.
     """
 
     def __init__(self) -> None:
         self._pending: list[_Pending[AnyCut]] = []
 
-    def look(self, cut: AnyCut, writers: Set[str]) -> AnyCut | None:
-        """Return the latest cut that became final with this look, if any."""
+    def observe(self, cut: AnyCut, writers: Set[str]) -> AnyCut | None:
+        """Return the latest cut that became final with this observation, if any."""
         final = None
         waiting = []
         for earlier in self._pending:

@@ -17,13 +17,13 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 MAX_ROWS = 1_000
 
 
-class GoldReadiness(StrEnum):
+class TableReadiness(StrEnum):
     READY = "ready"
     NO_READER = "no_reader"  # pyarrow is not installed
     NO_TABLES = "no_tables"  # nothing has been computed yet
 
 
-class GoldTable(msgspec.Struct, frozen=True, kw_only=True):
+class TableSummary(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, about("The table's name.")]
     days: Annotated[int, about("How many days have rows.")]
     first_day: Annotated[str, about("The first day that has rows.")]

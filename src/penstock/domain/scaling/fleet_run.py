@@ -15,8 +15,8 @@ import msgspec
 
 from penstock.domain.described import about
 from penstock.domain.scaling.fleet import Fleet
-from penstock.domain.scaling.governor import FleetStanding, Governed, govern
-from penstock.domain.scaling.least_needed import Memory, least_needed, remember
+from penstock.domain.scaling.governor import FleetNeed, Governed, govern
+from penstock.domain.scaling.least_needed import RecentPeaks, least_needed, remember
 from penstock.domain.scaling.recommendation import (
     Inputs,
     Profile,
@@ -71,7 +71,7 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     cooling_until: int = 0
     # When workers were requested that the manager knows of but that do not run yet.
     missing_since: int | None = None
-    memory: Memory = Memory()
+    recent_peaks: RecentPeaks = msgspec.field(default=RecentPeaks(), name="memory")
     desired: int | None = None
     wanted: int | None = None  # the last decision
 
@@ -100,7 +100,7 @@ def run(
     reading: FleetReading,
     fleet: Fleet,
     profile: Profile,
-    others: Sequence[FleetStanding],
+    others: Sequence[FleetNeed],
     *,
     now: int,
 ) -> tuple[FleetState, Decision]:
@@ -172,7 +172,7 @@ def _analyse(
     reading: FleetReading,
     fleet: Fleet,
     profile: Profile,
-    others: Sequence[FleetStanding],
+    others: Sequence[FleetNeed],
     *,
     now: int,
 ) -> tuple[FleetState, Decision]:
@@ -183,12 +183,12 @@ def _analyse(
         state = msgspec.structs.replace(
             state,
             window=window,
-            memory=remember(state.memory, recommended, fleet, now=now),
+            recent_peaks=remember(state.recent_peaks, recommended, fleet, now=now),
             desired=_desired(recommended, replicas, state),
         )
         change, why = _limit_by_circuits(recommended, reading.circuits, replicas)
         if change < 0:
-            least = least_needed(state.memory, recommended, fleet, now=now)
+            least = least_needed(state.recent_peaks, recommended, fleet, now=now)
             change, why = _steady(change, why, replicas, least)
     governed = govern(change, total=replicas.total, least=fleet.min, most=fleet.max, others=others)
     reason = governed.bound or why

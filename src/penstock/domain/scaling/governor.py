@@ -23,8 +23,8 @@ class Bound(StrEnum):
     OTHERS_FIRST = "others_first"
 
 
-class FleetStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """A fleet as the others see it."""
+class FleetNeed(msgspec.Struct, frozen=True, kw_only=True):
+    """How many workers a fleet has and needs, as the other fleets see it."""
 
     fleet: str
     min: int
@@ -51,7 +51,7 @@ class Governed(msgspec.Struct, frozen=True):
 
 
 def govern(
-    change: int, *, total: int, least: int, most: int, others: Iterable[FleetStanding] = ()
+    change: int, *, total: int, least: int, most: int, others: Iterable[FleetNeed] = ()
 ) -> Governed:
     if change > 0:
         return _up(change, total, least, most, all(other.is_served for other in others))
@@ -64,7 +64,7 @@ def govern(
     return Governed(0)
 
 
-def who_makes_room(asking: FleetStanding, others: Iterable[FleetStanding]) -> FleetStanding | None:
+def fleet_to_shrink(asking: FleetNeed, others: Iterable[FleetNeed]) -> FleetNeed | None:
     """The fleet that needs its workers least, if it needs them less than the one that asks."""
     able = [
         other

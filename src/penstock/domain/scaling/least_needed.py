@@ -21,42 +21,46 @@ from penstock.domain.scaling.recommendation import Inputs, Recommendation
 _FORGET = 0.9  # of a worker's rate, per decision: work may become slower
 
 
-class Memory(msgspec.Struct, frozen=True):
+class RecentPeaks(msgspec.Struct, frozen=True):
     """Peaks of the number needed, and the rate of a busy worker."""
 
     peaks: tuple[tuple[int, int], ...] = ()  # instants and numbers; each exceeds all later ones
     full_rate: float = 0.0  # of one worker while there was a backlog
 
 
-def remember(memory: Memory, recommended: Recommendation, fleet: Fleet, *, now: int) -> Memory:
+def remember(
+    recent: RecentPeaks, recommended: Recommendation, fleet: Fleet, *, now: int
+) -> RecentPeaks:
     if not recommended.change and recommended.inputs.needed is None:
-        return memory  # no decision
-    return Memory(
-        _peaks(memory, recommended.wanted, fleet, now), _full_rate(memory, recommended.inputs)
+        return recent  # no decision
+    return RecentPeaks(
+        _peaks(recent, recommended.wanted, fleet, now), _full_rate(recent, recommended.inputs)
     )
 
 
-def least_needed(memory: Memory, recommended: Recommendation, fleet: Fleet, *, now: int) -> int:
+def least_needed(
+    recent: RecentPeaks, recommended: Recommendation, fleet: Fleet, *, now: int
+) -> int:
     """The smallest number of workers to keep."""
-    recent = [number for at, number in memory.peaks if now - at < fleet.steady_ms]
+    needed = [number for at, number in recent.peaks if now - at < fleet.steady_ms]
     if fleet.keep_up:
-        recent.append(_kept_up(memory, recommended))
-    return max(recent, default=0)
+        needed.append(_kept_up(recent, recommended))
+    return max(needed, default=0)
 
 
-def _kept_up(memory: Memory, recommended: Recommendation) -> int:
+def _kept_up(recent: RecentPeaks, recommended: Recommendation) -> int:
     arriving = recommended.inputs.publish_rate
-    if not arriving or not memory.full_rate:
+    if not arriving or not recent.full_rate:
         return 0
-    return math.ceil(min(arriving / memory.full_rate, 1e6) - 1e-9)
+    return math.ceil(min(arriving / recent.full_rate, 1e6) - 1e-9)
 
 
-def _peaks(memory: Memory, needed: int, fleet: Fleet, now: int) -> tuple[tuple[int, int], ...]:
-    recent = (peak for peak in memory.peaks if now - peak[0] < fleet.steady_ms)
-    return (*(peak for peak in recent if peak[1] > needed), (now, needed))
+def _peaks(recent: RecentPeaks, needed: int, fleet: Fleet, now: int) -> tuple[tuple[int, int], ...]:
+    valid = (peak for peak in recent.peaks if now - peak[0] < fleet.steady_ms)
+    return (*(peak for peak in valid if peak[1] > needed), (now, needed))
 
 
-def _full_rate(memory: Memory, inputs: Inputs) -> float:
+def _full_rate(recent: RecentPeaks, inputs: Inputs) -> float:
     if not inputs.rate_per_worker or not inputs.backlog:
-        return memory.full_rate  # workers had to wait for work, so the rate is not meaningful
-    return max(inputs.rate_per_worker, _FORGET * memory.full_rate)
+        return recent.full_rate  # workers had to wait for work, so the rate is not meaningful
+    return max(inputs.rate_per_worker, _FORGET * recent.full_rate)

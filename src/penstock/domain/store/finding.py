@@ -71,10 +71,10 @@ class Damage(msgspec.Struct, frozen=True):
         return "; ".join(page.text for page in self.pages)
 
 
-class Pulse(msgspec.Struct, frozen=True):
-    """Observations of a part."""
+class PartProgress(msgspec.Struct, frozen=True):
+    """The work that a part of a node has finished so far."""
 
-    moves: int  # pieces of work it has finished
+    moves: int  # pieces of work
     moved_at: int  # when it was last seen to have finished one, or to have none
 
 
@@ -90,11 +90,11 @@ class PartTrouble(msgspec.Struct, frozen=True):
     text: str
 
 
-def observe(before: Pulse | None, *, moves: int, has_work: bool, now: int) -> Pulse:
+def observe(before: PartProgress | None, *, moves: int, has_work: bool, now: int) -> PartProgress:
     if before is None or moves != before.moves or not has_work:
-        return Pulse(moves, now)
+        return PartProgress(moves, now)
     return before
 
 
-def is_stuck(pulse: Pulse, *, stuck_ms: int, now: int) -> bool:
-    return now - pulse.moved_at >= stuck_ms
+def is_stuck(progress: PartProgress, *, stuck_ms: int, now: int) -> bool:
+    return now - progress.moved_at >= stuck_ms

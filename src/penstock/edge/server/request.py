@@ -136,7 +136,7 @@ def encode(response: Response, date: bytes, keep_alive: bool, without_body: bool
     return b"".join(head)
 
 
-class Heads:
+class RequestHeadCache:
     """A cache of parsed request heads.
 
     Clients repeat the same head on a connection, even the length of the body.  Identical bytes mean

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from penstock.domain.errors import PenstockError
-from penstock.edge.server.request import Handler, Heads, Request, Response
+from penstock.edge.server.request import Handler, Request, RequestHeadCache, Response
 
 MAX_BUFFERED_BYTES = 128 * 1024 * 1024
 
@@ -60,7 +60,7 @@ class Traffic:
         self._unsent: dict[
             Connection, Unsent
         ] = {}  # responses that clients do not read, oldest first
-        self.heads = Heads()
+        self.heads = RequestHeadCache()
         self.is_draining = False
         self.left = asyncio.Event()  # set when the last connection closes
         self.date = b""

@@ -26,11 +26,11 @@ from penstock.edge.sqs.wire import sigv4
 from penstock.edge.sqs.wire.model import Input, SqsOutput
 from penstock.edge.sqs.wire.operations import JSON, OPERATIONS, TARGET, SqsOperation, WireProtocol
 from penstock.edge.sqs.wire.query_protocol import (
-    Nameless,
+    OperationMissing,
     QueryProtocol,
     may_name,
-    nameless,
     names_in_query,
+    unknown_operation,
 )
 from penstock.runtime.waiting_claims import WaitingClaims
 from penstock.wiring.broker import Broker
@@ -69,7 +69,7 @@ class SqsApi:
     def handle(self, request: Request, respond: Respond) -> Awaitable[Response] | None:
         protocol, request_id = protocol_of(request), next(self._ids)
         is_post = request.method == "POST"
-        if protocol is NEITHER and not is_post and _is_for_the_page(request):
+        if protocol is UNKNOWN and not is_post and _is_for_the_page(request):
             return self._home(request, respond)
         try:
             if not is_post:
@@ -112,24 +112,24 @@ def request_ids(digits: str) -> Iterator[str]:
         yield f"{start}{count}"
 
 
-class NeitherProtocol:
+class UnknownProtocol:
     """For requests that name no operation; the response is always the same."""
 
     most_bytes = 0
 
     def read(self, request: Request) -> tuple[SqsOperation, Input]:
-        raise Nameless
+        raise OperationMissing
 
     def answer(
         self, operation: SqsOperation, output: SqsOutput | None, request_id: str
     ) -> Response:
-        return nameless(request_id)
+        return unknown_operation(request_id)
 
     def refuse(self, error: SqsError, request_id: str) -> Response:
-        return nameless(request_id)
+        return unknown_operation(request_id)
 
 
-NEITHER = NeitherProtocol()
+UNKNOWN = UnknownProtocol()
 
 
 def protocol_of(request: Request) -> WireProtocol:
@@ -142,7 +142,7 @@ def protocol_of(request: Request) -> WireProtocol:
     if TARGET in headers and not (request.query_bytes and _is_presigned_for_query(request)):
         return JSON
     wants_json = b"application/json" in headers.get(b"accept", b"")
-    return QueryProtocol(wants_json=wants_json) if may_name(request) else NEITHER
+    return QueryProtocol(wants_json=wants_json) if may_name(request) else UNKNOWN
 
 
 def _is_presigned_for_query(request: Request) -> bool:

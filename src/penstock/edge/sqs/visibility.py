@@ -158,7 +158,7 @@ class VisibilityActions:
             if isinstance(answer, LeaseLost) and isinstance(plan, LeaseAct)
         }
         if lost:
-            found = await self._messages.behind([act.lease for act in lost.values()])
+            found = await self._messages.of_leases([act.lease for act in lost.values()])
             again = {i: late for i, act in lost.items() if (late := self._late(queue, act, found))}
             for i, act in lost.items():
                 if act.verb is Verb.COMPLETE and act.lease.message_no not in found:

@@ -23,12 +23,12 @@ def add_crashes(
     is_early = any(now - one.started_at < STEADY_MS for one in crashed)
     state.crashes = state.crashes + 1 if is_early else 1
     state.last_exit = last_exit
-    state.owed += len(crashed)
+    state.to_start += len(crashed)
     state.wait_until = now + _pause_ms(state.crashes)
 
 
 def is_over(state: LedgerState, *, now: int) -> bool:
-    return not state.owed and all(now - one.started_at >= STEADY_MS for one in state.started)
+    return not state.to_start and all(now - one.started_at >= STEADY_MS for one in state.started)
 
 
 def forget(state: LedgerState) -> None:

@@ -79,7 +79,7 @@ def _is_marked(pid: int, mark: str) -> bool:
 
 @cache
 def _boot() -> str:
-    """The id of the current boot, as pids start anew with each."""
+    """The id of the current boot, because each boot counts pids from the start."""
     return _BOOT.read_text().strip()
 
 

@@ -36,7 +36,7 @@ class LedgerState(msgspec.Struct, kw_only=True):
     gone: list[str] = []  # replicas that have ended, but may still be in the registry
     crashes: int = 0  # in a row
     last_exit: str = ""  # how the last one ended
-    owed: int = 0  # how many are still to be started
+    to_start: int = msgspec.field(default=0, name="owed")  # how many are still to be started
     wait_until: int = 0  # none is started before
 
 

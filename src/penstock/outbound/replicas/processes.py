@@ -100,7 +100,7 @@ class ProcessReplicas:
             starting = sum(self._is_starting(one, members, now) for one in mine)
             total = len(mine) + len(theirs)
             return Replicas(
-                running=total - starting, starting=starting, requested=total + state.owed
+                running=total - starting, starting=starting, requested=total + state.to_start
             )
 
     def scale_to(self, wanted: int, *, now: int) -> None:
@@ -110,9 +110,9 @@ class ProcessReplicas:
             members = self._registered.members()
             mine, theirs = self._living(state), others(state, members)
             more = wanted - len(mine) - len(theirs)
-            state.owed = max(more, 0)
+            state.to_start = max(more, 0)
             if more > 0:
-                self._start_owed(state, now)
+                self._start_missing(state, now)
             elif more < 0:
                 self._end_some(-more, state, members, now)
 
@@ -121,8 +121,8 @@ class ProcessReplicas:
             self._has_acted = True
             self._remove_ended(state, now)
             self._kill_overdue(state, now)
-            if state.owed and now >= state.wait_until:
-                self._start_owed(state, now)
+            if state.to_start and now >= state.wait_until:
+                self._start_missing(state, now)
             if crash_backoff.is_over(state, now=now):
                 crash_backoff.forget(state)
             if state.crashes > 1:
@@ -141,7 +141,7 @@ class ProcessReplicas:
             crash_backoff.forget(state)  # the next autoscaler may run another command
             if self._spec.keep:
                 return
-            state.owed = 0
+            state.to_start = 0
             for one in self._living(state):
                 if one.by == self._me or start_time(one.by[0]) != one.by[1]:
                     self._end(one, state, now)
@@ -183,20 +183,20 @@ class ProcessReplicas:
 
     # ---- starting
 
-    def _start_owed(self, state: LedgerState, now: int) -> None:
+    def _start_missing(self, state: LedgerState, now: int) -> None:
         if now < state.wait_until:
             raise self._crash_loop(state, now)
-        while state.owed:
+        while state.to_start:
             replica = self._dice.digits(_DIGITS)
             try:
                 child = self._launch.start(replica)
             except OSError as error:
-                state.owed = 0
+                state.to_start = 0
                 raise ReplicasUnavailable(
                     f"fleet {self._fleet}: a process could not be started: {error}"
                 ) from error
             self._children[replica] = child
-            state.owed -= 1
+            state.to_start -= 1
             state.started.append(
                 Started(
                     replica=replica,

@@ -17,7 +17,7 @@ from penstock.domain.errors import LakeRefused, ShuttingDown
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake import progress as archive
 from penstock.domain.lake.layout import Range
-from penstock.domain.lake.progress import ArchiveSource, Cut, FinalCuts, Mark, Place
+from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place, VisibleRanges
 from penstock.domain.limits import DAY
 from penstock.ports.archive import LakeFileWriter, LakePage, LakeRow, LakeWriter
 from penstock.ports.clock import Clock
@@ -62,7 +62,7 @@ class Archiver:
         self._pause = pause
         self._with_bodies = with_bodies
         self._most = rows_per_file
-        self._cuts: FinalCuts[Cut] = FinalCuts()
+        self._visible: VisibleRanges[Cut] = VisibleRanges()
 
     def run(self, progress: Progress = lambda done, total: None) -> ArchiveRun:
         """Write everything that existed at the start, unless a transaction holds it back."""
@@ -80,15 +80,17 @@ class Archiver:
         self._lake.tidy(older_ms=DAY)
         return ArchiveRun(report.rows, report.files, cut is not None)
 
-    def final_cut(self, cuts: FinalCuts[Cut] | None = None, *, looks: int = LOOKS) -> Cut | None:
+    def final_cut(
+        self, visible: VisibleRanges[Cut] | None = None, *, looks: int = LOOKS
+    ) -> Cut | None:
         """The row numbers of one instant below which no new row can appear; None: not yet known.
 
-        The instant may lie before this call, unless `cuts` is a new one.
+        The instant may lie before this call, unless `visible` is a new one.
         """
-        cuts = cuts or self._cuts
+        visible = visible or self._visible
         for step in range(looks):
-            look = self._read(lambda s: s.archive.look())
-            cut = cuts.look(look.cut, look.writers)
+            position = self._read(lambda s: s.archive.position())
+            cut = visible.observe(position.cut, position.writers)
             if cut is not None:
                 return cut
             if self._pause(min(LOOK_MS << step, _MAX_LOOK_MS)):
@@ -230,9 +232,9 @@ def open_lake(store: Store, lake_: LakeWriter) -> None:
             raise LakeRefused(
                 f"there is no lake in {lake_.place}, but this store has written to one: set "
                 "archive.folder to that lake, the same on every node; or begin a new one with "
-                "penstock archive run --anew"
+                "penstock archive run --new-lake"
             )
-        lake_.found(lake_id)
+        lake_.create(lake_id)
     elif found != lake_id:
         raise LakeRefused(
             f"the lake in {lake_.place} belongs to another store: set archive.folder to a "
@@ -247,7 +249,7 @@ def refuse_ahead(lake_: LakeWriter, table: lake.LakeTable, dt: str, rows: Range)
             raise LakeRefused(
                 f"the lake in {lake_.place} has rows of {table.name} that this store has not "
                 "written yet: the store was restored from an older copy; begin a new lake "
-                "in another folder with penstock archive run --anew"
+                "in another folder with penstock archive run --new-lake"
             )
 
 

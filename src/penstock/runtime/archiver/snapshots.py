@@ -21,7 +21,7 @@ import msgspec
 from penstock.domain.errors import ShuttingDown, StoreUnavailable
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable, Range, Type
-from penstock.domain.lake.progress import ArchiveSource, Cut, FinalCuts
+from penstock.domain.lake.progress import ArchiveSource, Cut, VisibleRanges
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
@@ -139,7 +139,7 @@ class Snapshots:
             after = page.rows[-1][0]
 
     def _final_cut(self) -> Cut:
-        cut = self._archiver.final_cut(FinalCuts(), looks=_LOOKS)
+        cut = self._archiver.final_cut(VisibleRanges(), looks=_LOOKS)
         if cut is None:
             raise StoreUnavailable(
                 "no snapshot can be taken while a long-running transaction writes"

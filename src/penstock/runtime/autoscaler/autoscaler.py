@@ -16,7 +16,7 @@ from penstock.domain.limits import SECOND
 from penstock.domain.scaling import fleet_run
 from penstock.domain.scaling.fleet_run import FLAPPING, CircuitsState, Decision, FleetReading
 from penstock.domain.scaling.fleet_status import ALERT, DECISION, Note
-from penstock.domain.scaling.governor import FleetStanding, who_makes_room
+from penstock.domain.scaling.governor import FleetNeed, fleet_to_shrink
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
 from penstock.domain.scaling.recommendation import Replicas
 from penstock.runtime.autoscaler.fleet_access import (
@@ -123,7 +123,7 @@ class Autoscaler:
         self._alerted: dict[str, dict[str, int]] = {}
         self._notes: list[Note] = []  # stored by the next tick that can
         self._gone: set[str] = set()
-        self._short: dict[str, FleetStanding] = {}  # fleets that wait for room
+        self._short: dict[str, FleetNeed] = {}  # fleets that wait for room
 
     @property
     def runs(self) -> dict[str, int]:
@@ -235,7 +235,7 @@ class Autoscaler:
             yields=watch.is_yielding,
             circuits=self._ways(watch.fleet.routes) if watch.fleet.routes else CircuitsState.FREE,
         )
-        others = [each.standing for each in self._fleet_list if each is not watch]
+        others = [each.need for each in self._fleet_list if each is not watch]
         state, decision = fleet_run.run(
             watch.state, reading, fleet, watch.plan.profile, others, now=now
         )
@@ -271,13 +271,13 @@ class Autoscaler:
         if not answer.trouble_of(REPLICAS):  # such as a crash loop, which more room does not end
             self._notes.append(watch.report_short())
             if not self._is_dry:
-                self._short[watch.name] = watch.standing  # with the count it desires now
+                self._short[watch.name] = watch.need  # with the count it desires now
         watch.update(state=fleet_run.record_shortage(watch.state))
 
     def _make_room(self, now: int) -> None:
         """Take a worker from another fleet, as soon as no call to that fleet is pending."""
         for name, asking in list(self._short.items()):
-            found = who_makes_room(asking, [watch.standing for watch in self._fleet_list])
+            found = fleet_to_shrink(asking, [watch.need for watch in self._fleet_list])
             giver = next((w for w in self._fleet_list if found and w.name == found.fleet), None)
             if giver is not None and giver.pending is not None:
                 continue

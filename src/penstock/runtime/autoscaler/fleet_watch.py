@@ -20,7 +20,7 @@ from penstock.domain.scaling.fleet_status import (
     LastChange,
     Note,
 )
-from penstock.domain.scaling.governor import FleetStanding
+from penstock.domain.scaling.governor import FleetNeed
 from penstock.domain.scaling.recommendation import Profile
 from penstock.runtime.autoscaler.fleet_access import (
     REPLICAS,
@@ -73,9 +73,9 @@ class FleetWatch:
         return self.status.state
 
     @property
-    def standing(self) -> FleetStanding:
+    def need(self) -> FleetNeed:
         replicas = self.state.replicas if self.is_counted else None
-        return FleetStanding(
+        return FleetNeed(
             fleet=self.name,
             min=self.status.min,
             total=None if replicas is None else replicas.total,

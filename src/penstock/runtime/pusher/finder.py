@@ -18,8 +18,8 @@ from penstock.ports.store import Session, Store
 
 
 class FoundQueues(msgspec.Struct, frozen=True):
-    heard: list[int]  # a wake-up came: a message has just become ready
-    seen: list[int]  # the scan saw a ready message, maybe behind one that is not
+    woken: list[int]  # a wake-up came: a message has just become ready
+    scanned: list[int]  # the scan saw a ready message, maybe behind one that is not
 
 
 class QueueFinder:
@@ -27,34 +27,34 @@ class QueueFinder:
         self._store = store
         self._scan_ms = scan_ms
         self._ring = ring
-        self._heard: deque[list[int]] = deque()
+        self._woken: deque[list[int]] = deque()
         self._ours: set[int] = set()
         self._others: set[int] = set()  # cleared now and then: a queue's purpose may change
         self._forget_at = 0
         self.scan_at = 0
 
-    def heard(self, woken: Mapping[int, int]) -> None:
+    def on_wakeup(self, woken: Mapping[int, int]) -> None:
         """Called from any thread after every commit: queues without deliveries must cost little.
 
         A count of 0 announces a due date, which the pusher knows for the messages it sent.
         """
         news = [no for no, count in woken.items() if count and no not in self._others]
         if news:
-            self._heard.append(news)
+            self._woken.append(news)
             self._ring()
 
     def look(self, *, now: int) -> FoundQueues:
         """Queues found since the last call; raises PenstockError without losing a wake-up."""
-        heard: set[int] = set()
-        for _ in range(len(self._heard)):
-            heard.update(self._heard.popleft())
+        woken: set[int] = set()
+        for _ in range(len(self._woken)):
+            woken.update(self._woken.popleft())
         try:
-            seen = self._scan(now)
-            self._learn(heard.union(seen))
+            scanned = self._scan(now)
+            self._learn(woken.union(scanned))
         except BaseException:
-            self._heard.append(list(heard))
+            self._woken.append(list(woken))
             raise
-        return FoundQueues(sorted(heard & self._ours), [no for no in seen if no in self._ours])
+        return FoundQueues(sorted(woken & self._ours), [no for no in scanned if no in self._ours])
 
     def forget(self, queue_no: int) -> None:
         """The queue was removed."""
@@ -63,12 +63,12 @@ class QueueFinder:
     def _scan(self, now: int) -> list[int]:
         if now < self.scan_at:
             return []
-        seen = self._store.read(lambda s: s.deliveries.queues_with_ready()).result()
+        scanned = self._store.read(lambda s: s.deliveries.queues_with_ready()).result()
         self.scan_at = now + self._scan_ms
         if now >= self._forget_at:
             self._others.clear()
             self._forget_at = now + MINUTE
-        return seen
+        return scanned
 
     def _learn(self, queue_nos: Iterable[int]) -> None:
         unknown = [no for no in queue_nos if no not in self._ours and no not in self._others]

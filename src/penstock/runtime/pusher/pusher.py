@@ -91,7 +91,7 @@ class Pusher:
         self._is_stopping = False
         self._table: RouteTable | None = None
         self._limits: dict[str, int | None] = {}
-        self.heard = self._finder.heard  # for the store to call after commits
+        self.on_wakeup = self._finder.on_wakeup  # for the store to call after commits
 
     @property
     def in_flight(self) -> int:
@@ -188,9 +188,9 @@ class Pusher:
     def _find(self, now: int) -> None:
         self._round_robin.wake_parked(now=now)
         found = self._finder.look(now=now)
-        for queue_no in found.heard:
-            self._round_robin.hint(queue_no)
-        self._round_robin.suggest(found.seen)
+        for queue_no in found.woken:
+            self._round_robin.wake(queue_no)
+        self._round_robin.add_scanned(found.scanned)
 
     def _push(self, now: int) -> None:
         heads = self._claim(self._round_robin.take(), now)
@@ -241,7 +241,7 @@ class Pusher:
         if claimed.messages:
             return
         if claimed.next_due_at is None:
-            self._round_robin.rest(queue_no)
+            self._round_robin.drop_idle(queue_no)
         else:
             self._round_robin.park(queue_no, max(claimed.next_due_at, now + 1))
 
@@ -265,7 +265,7 @@ class Pusher:
             if act.verb is not Verb.RELEASE:
                 self._return_queue(queue_no, answer)
             elif not self._round_robin.is_waiting(queue_no):
-                self._round_robin.rest(queue_no)  # it is held; its release will be a hint
+                self._round_robin.drop_idle(queue_no)  # it is held; its release wakes it
 
     def _return_queue(self, queue_no: int, answer: Acted | PenstockError) -> None:
         if isinstance(answer, Acted) and answer.state is State.WAITING:

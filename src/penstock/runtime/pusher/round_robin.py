@@ -1,10 +1,10 @@
 """Which queue is next: queues that may have a delivery, each once per round.
 
-                 hint                take
+                 wake                take
     (unknown) ─────────▶ queued ────────────▶ taken ──▶ back: queued again, behind the others
                           ▲    ▲                 ├────▶ parked until an instant: it backs off
               its instant │    │ its route has   ├────▶ waiting until its route has room
-              or a hint   │    │ room again      └────▶ forgotten: it is empty
+             or a wake-up │    │ room again      └────▶ forgotten: it is empty
                         parked waiting
 
 Pure; it knows only queue numbers and route names.  A queue is in one of these places at a time, so
@@ -35,7 +35,7 @@ class RoundRobin:
         self._is_shared = is_shared
         self._bulkhead = Bulkhead(most)
         self._queue: OrderedDict[int, None] = OrderedDict()  # the next one first
-        self._taken: dict[int, bool] = {}  # True: a hint came meanwhile
+        self._taken: dict[int, bool] = {}  # True: a wake-up came meanwhile
         self._parked: dict[int, int] = {}
         self._instants: list[tuple[int, int]] = []  # heap of parked queues; some out of date
         self._waiting: dict[str, deque[int]] = {}  # by route
@@ -54,7 +54,7 @@ class RoundRobin:
     def begin_step(self, *, now: int) -> None:
         self._bulkhead.begin_step(now=now)
 
-    def hint(self, queue_no: int) -> None:
+    def wake(self, queue_no: int) -> None:
         """The queue may have a delivery now, even if it was parked."""
         if queue_no in self._taken:
             self._taken[queue_no] = True
@@ -62,17 +62,17 @@ class RoundRobin:
             self._parked.pop(queue_no, None)
             self._queue.setdefault(queue_no)
 
-    def suggest(self, queue_nos: Iterable[int]) -> None:
+    def add_scanned(self, queue_nos: Iterable[int]) -> None:
         """The scan saw ready messages in these queues; parked ones stay parked."""
         for queue_no in queue_nos:
             if queue_no not in self._parked and queue_no not in self._taken:
-                self.hint(queue_no)
+                self.wake(queue_no)
 
     def wake_parked(self, *, now: int) -> None:
         while self._instants and self._instants[0][0] <= now:
             until, queue_no = heapq.heappop(self._instants)
             if self._parked.get(queue_no) == until:
-                self.hint(queue_no)
+                self.wake(queue_no)
 
     def next_instant(self) -> int | None:
         """The instant at which the next parked queue is due."""
@@ -120,15 +120,15 @@ class RoundRobin:
         self._queue.setdefault(queue_no)
 
     def park(self, queue_no: int, until: int) -> None:
-        """Park the queue until that instant, unless a hint has come or comes."""
+        """Park the queue until that instant, unless a wake-up has come or comes."""
         if self._leave(queue_no):
             self._queue.setdefault(queue_no)
         else:
             self._parked[queue_no] = until
             heapq.heappush(self._instants, (until, queue_no))
 
-    def rest(self, queue_no: int) -> None:
-        """The queue is empty or held: drop it, unless a hint has come meanwhile."""
+    def drop_idle(self, queue_no: int) -> None:
+        """The queue is empty or held: drop it, unless a wake-up has come meanwhile."""
         if self._leave(queue_no, is_ended=False):
             self._queue.setdefault(queue_no)
 
@@ -138,7 +138,7 @@ class RoundRobin:
         self._routes.pop(queue_no, None)
 
     def _leave(self, queue_no: int, *, is_ended: bool = True) -> bool:
-        """Returns whether a hint came while the queue was taken."""
+        """Returns whether a wake-up came while the queue was taken."""
         self._bulkhead.leave(queue_no, is_ended=is_ended)
         return self._taken.pop(queue_no, False)
 

@@ -27,7 +27,7 @@ def keep(
     session.circuits.save(after)
     for one, circuit in after.items():
         if circuit.generation != before[one].generation:
-            _tell(session, one, before[one], circuit, by=by, now=now)
+            _add_fact(session, one, before[one], circuit, by=by, now=now)
 
 
 def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) -> None:
@@ -51,7 +51,7 @@ def hold(session: Session, held: Mapping[str, Sequence[int]], *, now: int) -> No
     """Hold queues, given by circuit; the caller has locked the circuits."""
     if not held:
         return
-    session.queues.keep_from_change([queue_no for nos in held.values() for queue_no in nos])
+    session.queues.lock_holds([queue_no for nos in held.values() for queue_no in nos])
     for one in sorted(held):
         session.circuits.hold(one, held[one], now=now)
         session.queues.hold(held[one], by=one)
@@ -85,7 +85,7 @@ def add_unheld_fact(session: Session, one: str, data: Mapping[str, object], *, n
     session.facts.add("circuit_queues_unheld", one, at=now, data={**data, "by": "operator"})
 
 
-def _tell(
+def _add_fact(
     session: Session, circuit_hash: str, before: Circuit, after: Circuit, *, by: str, now: int
 ) -> None:
     kind = _KINDS[after.state]

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.domain.errors import InvalidRequest, TransactionBusy
 from penstock.store.callers.sqlite_write_access import CallerWriteLock
-from penstock.store.database import Occupied
+from penstock.store.database import WriteLockTimeout
 from penstock.store.sqlite.file_header import identity
 from penstock.store.sqlite.sqlite3_database import (
     Sqlite3Database,
@@ -46,7 +46,7 @@ class CallerSqlite3(Sqlite3Database):
             # Before SQLite 3.51.3, a connection that moves the log while others write can corrupt
             # the database.  Our own connections do it instead, one at a time.
             self.rows("callers.leave_log")
-            wait_ms = self._patience_ms()
+            wait_ms = self._busy_timeout_ms()
             if self._db.in_transaction:
                 self._enter_open_transaction(wait_ms)
             else:
@@ -54,7 +54,7 @@ class CallerSqlite3(Sqlite3Database):
                 with self._write_lock.acquire(wait_ms=wait_ms):
                     self.execute(begin)
                 self.rows("callers.savepoint")
-        except Occupied as error:
+        except WriteLockTimeout as error:
             self._restore_text_factory()
             raise TransactionBusy(f"{error}: {_WHAT_TO_DO}") from error
         except BaseException:
@@ -107,21 +107,21 @@ class CallerSqlite3(Sqlite3Database):
 
     def _can_write_at_once(self, wait_ms: int) -> bool:
         """Does not wait: a caller that is writing already must not wait for the write lock."""
-        self._be_patient_for(0)
+        self._set_busy_timeout(0)
         try:
             self.rows("callers.take_write_lock")
         except TransactionBusy:
             return False
         finally:
-            self._be_patient_for(wait_ms)
+            self._set_busy_timeout(wait_ms)
         return True
 
-    def _patience_ms(self) -> int:
+    def _busy_timeout_ms(self) -> int:
         """The connection's own busy timeout."""
         [(found,)] = self.execute("PRAGMA busy_timeout")
         return int(found)
 
-    def _be_patient_for(self, ms: int) -> None:
+    def _set_busy_timeout(self, ms: int) -> None:
         self.execute(f"PRAGMA busy_timeout = {ms}")
 
     def _translate(self, error: sqlite3.Error) -> Exception:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.database import Occupied
+from penstock.store.database import WriteLockTimeout
 from penstock.store.sqlite.shared_connection import MOVE_MS, LogMoveTimer, move_log
 from penstock.store.sqlite.write_lock import WriteLock
 from penstock.supervision.health import Health
@@ -40,15 +40,15 @@ class CallerWriteLock:
 
     @contextmanager
     def acquire(self, *, wait_ms: int) -> Iterator[None]:
-        """Hold the write lock inside the block; raises Occupied after `wait_ms`."""
+        """Hold the write lock inside the block; raises WriteLockTimeout after `wait_ms`."""
         if not self._lock.acquire(timeout=wait_ms / 1000):
-            raise Occupied(
+            raise WriteLockTimeout(
                 f"other callers of this process have been waiting to write for {wait_ms} ms"
             )
         try:
             write_lock = self._get_write_lock()
             if not write_lock.acquire(wait=wait_ms > 0, patience_ms=wait_ms):
-                raise Occupied("another process writes to the store")
+                raise WriteLockTimeout("another process writes to the store")
             try:
                 if write_lock.has_failed_sync:
                     move_log(self._path, again=True, patience_ms=self._patience_ms)
@@ -88,7 +88,7 @@ class CallerWriteLock:
             with self.acquire(wait_ms=self._patience_ms):
                 try:
                     move_log(self._path, patience_ms=MOVE_MS)
-                except Occupied:
+                except WriteLockTimeout:
                     raise
                 except StoreUnavailable:
                     self._get_write_lock().mark_failed_sync()

@@ -32,7 +32,7 @@ from penstock.store.commit.requests import (
     internal_error,
 )
 from penstock.store.commit.session import SqlSession
-from penstock.store.database import Collision, Occupied
+from penstock.store.database import Collision, WriteLockTimeout
 from penstock.supervision.health import Health, NodePart
 from penstock.supervision.threads import SupervisedThread, outage
 
@@ -368,7 +368,7 @@ class Lane:
 
     def _fail(self, batch: list[StoreRequest], error: StoreUnavailable) -> list[Any]:
         """The disk or the server failed: nothing was kept, and nothing is retried."""
-        if not isinstance(error, Occupied):
+        if not isinstance(error, WriteLockTimeout):
             self._discard_session()
         # Pending requests are refused at once: not started, they may be retried elsewhere.
         batch += self._waiting.take_all()

@@ -14,7 +14,7 @@ from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.store_time import MAX_CARRY_MS
 from penstock.ports.store import Claim, Claimed, Sent, Session
 from penstock.store.commit.requests import RequestKind, StoreRequest
-from penstock.store.database import Collision, Database, Overtaken
+from penstock.store.database import Collision, Database, RowsChanged
 from penstock.store.entities.access import SqlKeys, SqlLogins
 from penstock.store.entities.archive import SqlArchive, SqlRestoring
 from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
@@ -36,7 +36,7 @@ from penstock.store.verbs.transaction_state import TransactionState
 
 SECRET = "receipt_secret"
 MAX_COLLISIONS = 5
-MAX_OVERTAKEN = 1_000  # retries; each means that another transaction made progress
+MAX_ROW_CHANGES = 1_000  # retries; each means that another transaction made progress
 HIGH_WATER_STEP_MS = 100  # a restart continues this much later, so that no instant occurs twice
 
 
@@ -78,16 +78,16 @@ class SqlSession(Session):
 
         Retries after a collision with another transaction.
         """
-        collisions = overtaken = 0
-        while collisions < MAX_COLLISIONS and overtaken < MAX_OVERTAKEN:
+        collisions = changes = 0
+        while collisions < MAX_COLLISIONS and changes < MAX_ROW_CHANGES:
             if collisions:
-                self.db.step_back(collisions)
+                self.db.back_off(collisions)
             try:
                 answers = self.prepare(requests, durable=durable)
                 self.finish()
                 return answers
-            except Overtaken as error:
-                overtaken += 1
+            except RowsChanged as error:
+                changes += 1
                 collision: Collision = error
             except Collision as error:
                 collisions += 1

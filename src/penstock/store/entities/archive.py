@@ -12,7 +12,7 @@ from penstock.domain.lake.layout import BODIES, HISTORY, SNAPSHOTS, Range, Type
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark, Place
 from penstock.domain.message.lifecycle import Message
 from penstock.domain.message.selection import count_fitting
-from penstock.ports.archive import LakePage, LakeRow, Look, Snapshot
+from penstock.ports.archive import ArchivePosition, LakePage, LakeRow, Snapshot
 from penstock.store.database import QueryResult, Row
 from penstock.store.entities.entity import SqlEntity, params_of, reader
 from penstock.store.verbs.transaction_state import json_list
@@ -30,7 +30,7 @@ _PAST = ("id", "attempts", "failures", "crashes", "lease_no", "first_leased_at",
 
 
 class SqlArchive(SqlEntity):
-    def look(self, *, without: Collection[Place] | None = None) -> Look:
+    def position(self, *, without: Collection[Place] | None = None) -> ArchivePosition:
         """Reads the numbers before the writers: in the other order a writer could be missed."""
         if without is None:
             without = {mark.place for mark in self.marks() if mark.is_closed}
@@ -42,7 +42,7 @@ class SqlArchive(SqlEntity):
                     asked[source, day] = self._db.ask(f"archive.last_{source}", day=day)
         cut = {place: int(answer.rows()[0][0] or 0) for place, answer in asked.items()}
         writers = frozenset(str(writer) for (writer,) in self._db.rows("archive.writers"))
-        return Look(cut, writers)
+        return ArchivePosition(cut, writers)
 
     def marks(self) -> list[Mark]:
         return list(map(_mark, self._db.rows("archive.marks")))
@@ -169,8 +169,8 @@ class SqlRestoring(SqlEntity):
             asked.append(self._db.ask("restore.known_ended", params, day=day))
         return {row[0] for answer in asked for row in answer.rows()}
 
-    def set_past(self, messages: Sequence[Message]) -> None:
+    def set_attempts(self, messages: Sequence[Message]) -> None:
         """Set attempts and errors of messages that were sent in this transaction."""
         rows = [params_of(message, _PAST) for message in messages]
         if rows:
-            self._db.update("restore.set_past", rows)
+            self._db.update("restore.set_attempts", rows)

@@ -12,7 +12,12 @@ from typing import Any
 import msgspec
 
 from penstock.domain.circuit.circuit import Circuit, CircuitState, HeldQueue, RequestOutcome
-from penstock.domain.circuit.outcome_window import Batch, OutcomeWindow, OutcomeWindows, to_know
+from penstock.domain.circuit.outcome_window import (
+    Batch,
+    OutcomeWindow,
+    OutcomeWindows,
+    max_removable,
+)
 from penstock.domain.queue.queue import Queue
 from penstock.store.database import QueryResult, Row
 from penstock.store.entities.entity import SqlEntity, params_of, reader
@@ -74,7 +79,7 @@ class SqlCircuits(SqlEntity):
         old_ones = self._db.ask("circuits.old_samples", {"circuit_nos": nos, "since": since})
         asked = {key: self._ask_known(key, names) for key, names in wanted.items() if names}
         oldest = {
-            key: self._ask_oldest(key, to_know(self._size(one, key), len(wanted[key]), most))
+            key: self._ask_oldest(key, max_removable(self._size(one, key), len(wanted[key]), most))
             for one in batches
             for key in self._keys(one)
         }

@@ -143,5 +143,5 @@ class SqlMaintenance(SqlEntity):
             )
         return after.held_until is None
 
-    def leave_mark(self, *, now: int) -> None:
+    def probe_write(self, *, now: int) -> None:
         self._db.run("meta.set", {"name": "ready_at", "value": str(now)})

@@ -12,7 +12,7 @@ from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import PURGED, Content, Message
 from penstock.domain.message.selection import Pick
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
-from penstock.ports.store import Browse, Claimable, QueueStretch
+from penstock.ports.store import Browse, Claimable, ScannedPage
 from penstock.store.database import Database, Row
 from penstock.store.entities.entity import MessageEntity, SqlEntity, params_of
 from penstock.store.limits.limit_changes import LimitChanges
@@ -26,7 +26,7 @@ FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
 _LABELS = ("kind", "tag", "group", "entity_id")
 
 
-def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
+def _scan_page(db: Database, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
     params = _browse_params(wanted) | params_of(pick, ("sent_from", "sent_before"))
     params["length"] = length
     begin = db.text(f"selection.begin_{wanted.state}")
@@ -36,8 +36,8 @@ def look_through(db: Database, wanted: Browse, pick: Pick, *, length: int) -> Qu
     conditions = "\n   ".join(
         db.text(f"selection.where_{name}") for name in _LABELS if name in params
     )
-    rows = db.rows("selection.stretch", params, begin=begin, order=order, conditions=conditions)
-    return QueueStretch(list(map(message_of, rows)), _place(end[0]) if end else None)
+    rows = db.rows("selection.page", params, begin=begin, order=order, conditions=conditions)
+    return ScannedPage(list(map(message_of, rows)), _place(end[0]) if end else None)
 
 
 def _browse_params(wanted: Browse) -> dict[str, Any]:
@@ -87,20 +87,20 @@ class SqlQueues(SqlEntity):
             self._limit_changes.change(before, after, now=now)
         return after
 
-    def keep_from_change(self, queue_nos: Sequence[int]) -> None:
+    def lock_holds(self, queue_nos: Sequence[int]) -> None:
         if self._db.is_shared and queue_nos:
             nos = json_list(sorted(set(queue_nos)))
-            self._db.post("queues.keep_from_change", {"queue_nos": nos})
+            self._db.post("queues.lock_holds", {"queue_nos": nos})
 
     def hold(self, queue_nos: Sequence[int], *, by: str) -> None:
-        self.keep_from_change(queue_nos)
+        self.lock_holds(queue_nos)
         if queue_nos:
             self._db.run("queues.hold", {"queue_nos": json_list(queue_nos), "held_by": by})
         for queue_no in queue_nos:
             self._transaction.forget_queue(queue_no)
 
     def unhold(self, queue_nos: Sequence[int]) -> list[int]:
-        self.keep_from_change(queue_nos)
+        self.lock_holds(queue_nos)
         if not queue_nos:
             return []
         rows = self._db.rows("queues.unhold", {"queue_nos": json_list(queue_nos)})
@@ -198,9 +198,9 @@ class SqlMessages(MessageEntity):
         rows = self._db.rows("messages.by_id", {"id": message_id})
         return message_of(rows[0]) if rows else None
 
-    def numbered(self, message_nos: Sequence[int]) -> list[Message]:
+    def by_numbers(self, message_nos: Sequence[int]) -> list[Message]:
         params = {"message_nos": json_list(sorted(set(message_nos)))}
-        return list(map(message_of, self._db.rows("messages.numbered", params)))
+        return list(map(message_of, self._db.rows("messages.by_numbers", params)))
 
     def content(self, message: Message) -> Content | None:
         return self._claims.contents([message]).get(message.message_no)
@@ -209,8 +209,8 @@ class SqlMessages(MessageEntity):
         params = _browse_params(wanted)
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
 
-    def stretch(self, wanted: Browse, pick: Pick, *, length: int) -> QueueStretch:
-        return look_through(self._db, wanted, pick, length=length)
+    def scan_page(self, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
+        return _scan_page(self._db, wanted, pick, length=length)
 
     def change(
         self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int

@@ -7,7 +7,7 @@ the number of messages, and other writers wait meanwhile.
 from __future__ import annotations
 
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.store.database import Overtaken
+from penstock.store.database import RowsChanged
 from penstock.store.limits.fair_positions import FairPositions
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.limits.rates import RateBuckets
@@ -37,8 +37,8 @@ class LimitChanges:
             return None
         if self._db.is_shared and not self._transaction.is_alone:
             self._must_stop = True
-            raise Overtaken("other transactions may still use the old limits")
-        self._db.be_patient()
+            raise RowsChanged("other transactions may still use the old limits")
+        self._db.raise_time_limits()
         return before
 
     def stop_if_needed(self) -> None:

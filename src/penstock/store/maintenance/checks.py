@@ -92,7 +92,7 @@ def _examine_holds(session: SqlSession) -> Iterator[Finding]:
 
 
 def _wrong_counters(session: SqlSession) -> tuple[list[str], int]:
-    session.db.be_patient()
+    session.db.raise_time_limits()
     real: dict[int, Counts] = {}
     for queue_no, state, count in session.db.rows("checks.in_states"):
         setattr(real.setdefault(queue_no, Counts()), state, int(count))

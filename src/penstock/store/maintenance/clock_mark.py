@@ -114,7 +114,7 @@ def _follow(session: Session, *, now: int) -> SetBack | None:
 def set_back(session: Session, *, mark: int, now: int, since: int) -> SetBack:
     """Shift instants after `since`: the clock that wrote them was ahead by `mark - now`."""
     db = _db(session)
-    db.be_patient()
+    db.raise_time_limits()
     params: dict[str, Any] = {
         "since": since,
         "shift_ms": mark - now,

@@ -72,7 +72,7 @@ def apply(db: Database, *, now: int) -> list[Migration]:
     """Apply pending migrations, all or nothing; several processes may try at once."""
     db.begin(durable=True)
     try:
-        db.be_patient()
+        db.raise_time_limits()
         db.run("migrations.lock")
         db.run("migrations.create")
         todo = pending(db)

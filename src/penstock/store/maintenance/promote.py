@@ -61,7 +61,7 @@ def _promote(
     try:
         target.begin(durable=True)
         try:
-            target.be_patient()
+            target.raise_time_limits()
             counts = _copy_all(source, target, progress)
             target.commit()
         except BaseException:

@@ -111,17 +111,17 @@ class PostgresDatabase:
         waits = {"synchronous_commit": "on" if durable else "off"}
         self._send("session.set", timeouts | waits, {})
 
-    def step_back(self, times: int) -> None:
+    def back_off(self, times: int) -> None:
         """Pause, so that the waiting transaction has time to wake up and get the lock.
 
         A row lock that the victim of a deadlock releases goes to the next session that asks for it,
         which without a pause would be ours again, and not to the one that waits.
         """
         self.begin(durable=False)
-        self.post("session.step_back", {"seconds": str(min(0.05 * 2**times, 1))})
+        self.post("session.back_off", {"seconds": str(min(0.05 * 2**times, 1))})
         self.rollback()
 
-    def be_patient(self) -> None:
+    def raise_time_limits(self) -> None:
         """Statements of this transaction may take minutes."""
         self._link.patience_ms = _PATIENCE_MS
         patience = {"timeout_ms": str(_PATIENCE_MS), "idle_ms": str(_PATIENT_IDLE_MS)}

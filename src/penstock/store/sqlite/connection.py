@@ -22,7 +22,7 @@ from penstock.store.damage.log_damage import (
     recovery_advice,
     refuse_damaged_log,
 )
-from penstock.store.database import Collision, DirectDatabase, NotADatabase, Occupied, Row
+from penstock.store.database import Collision, DirectDatabase, NotADatabase, Row, WriteLockTimeout
 from penstock.store.queries import Queries, insert_parts
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
@@ -210,7 +210,7 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
         """Under the write lock: the last connection moves the log while others may be opening."""
         try:
             self.acquire_write_lock(wait=True, patience_ms=CLOSING_MS)
-        except Occupied:
+        except WriteLockTimeout:
             self.is_alive = False
         self._mover.close()
         if self.is_alive and not self._mover.has_failed:

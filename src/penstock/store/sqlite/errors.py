@@ -6,7 +6,7 @@ import apsw
 
 from penstock.domain.errors import PenstockError, StoreDamaged, StoreUnavailable
 from penstock.store.damage.log_damage import recovery_advice
-from penstock.store.database import Occupied
+from penstock.store.database import WriteLockTimeout
 
 
 def is_damage(error: Exception) -> bool:
@@ -19,7 +19,7 @@ def is_damage(error: Exception) -> bool:
 def storage_error(error: apsw.Error) -> PenstockError:
     """A violated constraint is the fault of one request; anything else may be the storage's."""
     if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return Occupied("another program has held SQLite's write lock for too long")
+        return WriteLockTimeout("another program has held SQLite's write lock for too long")
     if is_damage(error):
         return StoreDamaged(f"the store is damaged: {error}. {recovery_advice()}")
     kind = PenstockError if isinstance(error, apsw.ConstraintError) else StoreUnavailable

@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.store.database import Occupied
+from penstock.store.database import WriteLockTimeout
 from penstock.store.sqlite.full_disk import check_free_space
 
 BUSY_MS = 10_000
@@ -44,7 +44,7 @@ def make_log_durable(path: Path) -> None:
     try:
         _write_again_alone(path, log)
     except apsw.BusyError as error:
-        raise Occupied(f"another program keeps writing to {path}") from error
+        raise WriteLockTimeout(f"another program keeps writing to {path}") from error
     except (apsw.Error, OSError) as error:
         raise StoreUnavailable(f"the log of {path} cannot be synced: {error}") from error
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from penstock.domain.errors import StoreRefused, StoreUnavailable
 from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.damage.log_damage import find_log_end, refuse_damaged_log
-from penstock.store.database import Collision, Occupied
+from penstock.store.database import Collision, WriteLockTimeout
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.deadlock import refuse_deadlock
@@ -120,7 +120,7 @@ class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
 
     def close(self) -> None:
         """Under the write lock: the last connection moves the log while others may be opening."""
-        with suppress(Occupied):
+        with suppress(WriteLockTimeout):
             self.acquire_write_lock(wait=True, patience_ms=CLOSING_MS)
         try:
             self._db.close()
@@ -160,7 +160,7 @@ class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
         """Checkpoint.  After a failure this connection is not used again: see connection.py."""
         try:
             move_log(self._path, patience_ms=0 if self._busy_wait.is_short else MOVE_MS)
-        except Occupied:
+        except WriteLockTimeout:
             self._moves.postpone()
         except StoreUnavailable as error:
             _log.warning("%s", error)
@@ -231,7 +231,7 @@ def move_log(path: Path, *, again: bool = False, patience_ms: int = MOVE_MS) -> 
     """Move the log into the database, while one connection keeps all writers out.
 
     `again`: first write every byte of it again, because it is unknown what was synced.
-    Raises Occupied if the application writes all the time, and StoreUnavailable.
+    Raises WriteLockTimeout if the application writes all the time, and StoreUnavailable.
     """
     try:
         with (

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.domain.errors import InvalidRequest, PenstockError, StoreDamaged, StoreUnavailable
 from penstock.store.damage.log_damage import recovery_advice
-from penstock.store.database import Collision, DirectDatabase, NotADatabase, Occupied, Row
+from penstock.store.database import Collision, DirectDatabase, NotADatabase, Row, WriteLockTimeout
 from penstock.store.queries import insert_parts, queries_of
 
 OLDEST = (3, 38, 0)  # the first with the ->> operator for JSON
@@ -80,7 +80,7 @@ def refuse_old_sqlite() -> None:
 def storage_error(error: sqlite3.Error) -> PenstockError:
     """A violated constraint is the fault of one request; anything else may be the storage's."""
     if is_busy(error):
-        return Occupied(
+        return WriteLockTimeout(
             "another connection has held SQLite's write lock for too long; if it is a transaction"
             " of the caller's own, pass it as tx=, or call this after its commit"
         )

@@ -34,7 +34,7 @@ from typing import Any, Protocol
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.damage.log_damage import SYNC_AFTER
-from penstock.store.database import Occupied, Row
+from penstock.store.database import Row, WriteLockTimeout
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
@@ -85,7 +85,10 @@ class WriteLock:
         _all.add(self)
 
     def acquire(self, *, wait: bool = True, patience_ms: int | None = None) -> bool:
-        """Acquire the write lock; raises Occupied after `patience_ms` (default: as constructed)."""
+        """Acquire the write lock; raises WriteLockTimeout.
+
+        `patience_ms`: how long to wait; None: as constructed.
+        """
         if self.is_acquired or not self._files:
             self._write_mark()
             return True
@@ -228,7 +231,7 @@ class WriteLock:
                 raise StoreUnavailable(f"cannot lock the store: {error}") from error
             if not is_granted and not self._granted.acquire(blocking=False):
                 self._is_wanted = False
-                raise Occupied(
+                raise WriteLockTimeout(
                     "another process has been writing to the store for"
                     f" {patience_s:g} s; is it stopped?"
                 )

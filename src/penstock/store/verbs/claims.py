@@ -1,4 +1,4 @@
-"""Claims: first bring back messages that have fallen due, then lease the front of the queue."""
+"""Claims: first bring back messages that have fallen due, then lease the first of the queue."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from penstock.store.limits.allowances import Allowances
 from penstock.store.limits.group_limits import GroupLimits
 from penstock.store.verbs.claim_batch import ClaimBatch, group_alike, total_size
 from penstock.store.verbs.dedup_claims import keys_freed_by_claim, release_keys
-from penstock.store.verbs.fronts import ClaimsByKind, ConsecutiveClaims, ask_front
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
+from penstock.store.verbs.queue_heads import ClaimsByKind, ConsecutiveClaims, ask_head
 from penstock.store.verbs.repeatable_claims import RepeatableClaims
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
@@ -274,7 +274,7 @@ class Claims:
         lease = self._lease_of(batch, limit=limit, max_bytes=max_bytes, now=now)
         if batch.kinds is not None:
             return self._by_kind.ask(batch.kinds, lease)
-        return ask_front(self._db, lease)
+        return ask_head(self._db, lease)
 
     def _lease_of(
         self, batch: ClaimBatch, *, limit: int, now: int, max_bytes: int | None = None

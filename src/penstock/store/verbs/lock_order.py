@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from penstock.domain.errors import MessageNotFound
 from penstock.domain.limits import DAY
 from penstock.domain.message.lifecycle import Message, State
-from penstock.store.database import Overtaken
+from penstock.store.database import RowsChanged
 from penstock.store.verbs.transaction_state import TransactionState, json_list, message_of
 
 Pick = Callable[[str], list[Message]]  # takes the locking clause of its query
@@ -80,7 +80,7 @@ class LockOrder:
         if self._groups(found, to=None) or self._transaction.limited_of(homes):
             # Known only now that the messages are locked: retry in the right order.
             self._to_special.add(queue_no)
-            raise Overtaken("messages return to an ordered or limited queue")
+            raise RowsChanged("messages return to an ordered or limited queue")
         return found
 
     def lock_one(self, message_id: str, *, now: int) -> Message:
@@ -91,7 +91,7 @@ class LockOrder:
             raise MessageNotFound(message_id)
         found = message_of(rows[0])
         if seen is not None and _where(found) != _where(seen):
-            raise Overtaken("the message has moved meanwhile")
+            raise RowsChanged("the message has moved meanwhile")
         return found
 
     def locks_for(self, message_id: str, *, now: int) -> tuple[set[int], set[Group]]:
@@ -158,7 +158,7 @@ class LockOrder:
         held = {m.message_no: m for m in map(message_of, rows)}
         still = [m for m in seen if held.get(m.message_no) == m]
         if not still:
-            raise Overtaken("others have changed these messages meanwhile")
+            raise RowsChanged("others have changed these messages meanwhile")
         return still
 
     def _groups(self, messages: Sequence[Message], *, to: int | None) -> set[Group]:

@@ -9,7 +9,7 @@ import msgspec
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Counts, DedupUntil, Queue, QueueSettings
-from penstock.store.database import Database, Overtaken, QueryResult, Row
+from penstock.store.database import Database, QueryResult, Row, RowsChanged
 from penstock.store.partitions import Partitions
 
 _STATES = {state.value: state for state in State}
@@ -133,11 +133,11 @@ class TransactionState:
         return True
 
     def require_queue_locks(self, queue_nos: Iterable[int]) -> None:
-        """Raises Overtaken if a lock is missing: the retry takes it first."""
+        """Raises RowsChanged if a lock is missing: the retry takes it first."""
         if self.db.is_shared and not self.is_alone:
             missing = {no for no in queue_nos if self.queue(no).has_limits} - self._locked_queues
             if missing:
-                raise Overtaken("a queue has been given limits meanwhile")
+                raise RowsChanged("a queue has been given limits meanwhile")
 
     def ask_queues(self, queue_nos: set[int]) -> None:
         """Send a query for queues that are needed later; from now on no queue can be removed."""

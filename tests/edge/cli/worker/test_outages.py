@@ -11,7 +11,7 @@ from tests.edge.cli.worker.job_lookup import PATIENCE_S
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.support.postgres import PostgresCluster
-from tests.support.private import free_port
+from tests.support.private_servers import free_port
 from tests.support.waiting import eventually
 
 APP = "tests.edge.cli.worker.many_queues_application:app"

@@ -63,7 +63,7 @@ def test_a_failing_start_hook_stops_its_process_with_an_error_and_is_retried(
 
 
 def test_a_module_that_exits_during_its_import_stops_the_worker_with_an_error(url, make_worker):
-    worker = make_worker(url, app="tests.edge.cli.worker.exits:app")
+    worker = make_worker(url, app="tests.edge.cli.worker.exiting_module:app")
 
     assert worker.wait() == 1
     assert worker.log.read_text().count("SystemExit: DATABASE_URL is not set") == 1

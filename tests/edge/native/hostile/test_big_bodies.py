@@ -64,7 +64,7 @@ def test_headers_without_end_are_cut_off(target: ServerProcess) -> None:
         assert upload(wire, b"X-A: " + b"x" * 1_000 + b"\r\n") < MAX_TAKEN
 
 
-def test_what_trails_a_body_without_end_is_cut_off(target: ServerProcess) -> None:
+def test_endless_trailers_after_a_body_are_cut_off(target: ServerProcess) -> None:
     headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
     with Raw(target.port) as wire:
         wire.send(request("POST", "/v1/queues/x/messages", headers=headers), b"2\r\n{}\r\n0\r\n")

@@ -26,7 +26,9 @@ def drips(wire: Raw) -> bool:
     return True
 
 
-def test_those_who_drip_are_cut_off_and_the_polite_are_served(target: ServerProcess) -> None:
+def test_clients_that_send_single_bytes_are_cut_off_and_others_are_served(
+    target: ServerProcess,
+) -> None:
     polite = Api(target.url)
     queue = polite.make_queue()
     body = request("POST", f"/v1/queues/{queue}/messages", b"x" * 1_000)[:-1_000]
@@ -52,7 +54,7 @@ def test_those_who_drip_are_cut_off_and_the_polite_are_served(target: ServerProc
     polite.close()
 
 
-def test_those_who_never_finish_a_body_in_chunks_are_cut_off(target: ServerProcess) -> None:
+def test_clients_that_never_finish_a_chunked_body_are_cut_off(target: ServerProcess) -> None:
     headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
     head = request("POST", "/v1/queues/x/messages", headers=headers)
     wires = [Raw(target.port).send(head) for _ in range(50)]

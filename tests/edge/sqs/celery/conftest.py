@@ -15,7 +15,7 @@ from penstock.wiring.broker import migrate
 from tests.edge.api import a_name
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
-from tests.edge.sqs.celery import shop
+from tests.edge.sqs.celery import application
 from tests.edge.sqs.celery.worker import Worker
 from tests.support.waiting import eventually
 
@@ -47,7 +47,7 @@ class Shop:
         self.folder = folder
         self.options = OPTIONS | options
         self.broker = f"sqs://{key[0]}:{key[1]}@127.0.0.1:{server.port}"
-        self.app: Celery = shop.make_app(self.broker, folder, self.options)
+        self.app: Celery = application.make_app(self.broker, folder, self.options)
         self.sqs = boto3.client(
             "sqs",
             endpoint_url=server.url,
@@ -66,7 +66,7 @@ class Shop:
         return a_name("journal")
 
     def marks(self, journal: str) -> list[str]:
-        return shop.marks(self.folder, journal)
+        return application.marks(self.folder, journal)
 
     def wait_for_marks(self, journal: str, count: int) -> list[str]:
         eventually(lambda: len(self.marks(journal)) >= count, within_s=PATIENCE_S)

@@ -63,7 +63,7 @@ def test_with_queues_that_exist_a_worker_needs_no_operators_key(
 
 
 @pytest.mark.parametrize("secret", ["wrong", None])
-def test_who_signs_with_another_secret_is_not_let_in(
+def test_a_client_that_signs_with_another_secret_is_rejected(
     new_key: NewKey, open_guarded_shop: Callable[..., Shop], secret: str | None
 ) -> None:
     key_id, _ = new_key(Role.PRODUCE)

@@ -17,7 +17,7 @@ def test_a_task_runs_and_its_result_comes_back(the_shop: Shop) -> None:
     assert result_of(the_shop.run("add", 2, 3)) == 5
 
 
-def test_what_has_run_leaves_the_queue(the_shop: Shop) -> None:
+def test_a_task_that_has_run_leaves_the_queue(the_shop: Shop) -> None:
     result_of(the_shop.run("add", 2, 3))
 
     the_shop.wait_until_empty("shop")
@@ -103,7 +103,7 @@ def test_a_task_that_is_rejected_is_gone(the_shop: Shop) -> None:
     assert the_shop.marks(journal) == ["seen"]
 
 
-def test_what_is_rejected_too_often_goes_to_the_dead_letters(the_shop: Shop) -> None:
+def test_a_task_that_is_rejected_too_often_goes_to_the_dead_letter_queue(the_shop: Shop) -> None:
     journal = the_shop.journal()
 
     the_shop.run("throw_away", journal, queue="oven")

@@ -38,7 +38,7 @@ def test_the_task_of_a_killed_worker_runs_again(open_shop: OpenShop) -> None:
     assert shop.marks(journal) == ["begun", "begun"]
 
 
-def test_what_a_stopped_worker_had_fetched_comes_back_at_once(open_shop: OpenShop) -> None:
+def test_tasks_that_a_stopped_worker_had_fetched_are_visible_at_once(open_shop: OpenShop) -> None:
     shop, queue = open_shop(visibility_timeout=3600), a_name("calm")
     journal, sign = shop.journal(), "go-on"
     shop.run("wait_for", journal, sign, queue=queue)

@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.edge.process import ROOT
-from tests.edge.sqs.celery import shop
+from tests.edge.sqs.celery import application
 from tests.support.waiting import eventually
 
 EXIT_S = 20.0
-_APP = "tests.edge.sqs.celery.at_work"
+_APP = "tests.edge.sqs.celery.worker_app"
 
 
 class Worker:
@@ -28,9 +28,9 @@ class Worker:
         self, broker: str, folder: Path, options: dict[str, Any], queues: Sequence[str]
     ) -> None:
         self._env = {
-            shop.BROKER: broker,
-            shop.FOLDER: str(folder),
-            shop.OPTIONS: json.dumps(options),
+            application.BROKER: broker,
+            application.FOLDER: str(folder),
+            application.OPTIONS: json.dumps(options),
         }
         self._queues = ",".join(queues)
         self._log = folder / "worker.log"

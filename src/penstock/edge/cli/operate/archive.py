@@ -25,7 +25,7 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.wiring import archive_commands
 
     with progress("Archiving") as advance:
-        archived = archive_commands.run(settings, anew=args.anew, progress=advance)
+        archived = archive_commands.run(settings, new_lake=args.new_lake, progress=advance)
     written = ", ".join(f"{count} {table}" for table, count in archived.rows.items())
     out.result(archived, f"{written} in {archived.files} files")
     if not archived.is_final:
@@ -65,7 +65,7 @@ COMMANDS = {
     "archive status": _STATUS,
     "archive run": StoreCommand(
         _run,
-        flag("--anew", "start a new lake with all history that the store still has"),
+        flag("--new-lake", "start a new lake with all history that the store still has"),
         lake_flag,
         more="Writes history, attempts, facts and minute counters to Parquet files. Each row is "
         "written exactly once, however often the command runs, with or without a server, and even "

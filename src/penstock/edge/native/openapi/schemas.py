@@ -30,6 +30,13 @@ _INSTANT = re.compile(r"(_at|_until)$|^now$")
 _PLAIN = frozenset({"at", "from", "since", "to"})
 _TAG = "Selects this variant."
 _SHORT_IDS = frozenset({"Key"})  # the ids of all others are UUIDs
+# Names published since 0.1.0 that differ from those of our records.
+_PUBLISHED_AS = {
+    "LastChange": "Made",
+    "MessageHistory": "Past",
+    "TableReadiness": "GoldReadiness",
+    "TableSummary": "GoldTable",
+}
 
 
 def components(types: Iterable[Any]) -> dict[str, Schema]:
@@ -57,8 +64,8 @@ def properties(kind: type[msgspec.Struct]) -> dict[str, Schema]:
 
 
 def public_name(name: str) -> str:
-    """Drop our suffixes In and Out: NewTaskIn is published as NewTask."""
-    return _SUFFIX.sub("", name)
+    """The name in the document, without our suffixes In and Out: NewTask of NewTaskIn."""
+    return _PUBLISHED_AS.get(name) or _SUFFIX.sub("", name)
 
 
 def _published(name: str, schema: Schema) -> Schema:

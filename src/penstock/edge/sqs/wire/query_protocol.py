@@ -35,7 +35,7 @@ _encode = msgspec.json.Encoder().encode
 Node = dict[str, Any]  # of strings and nodes
 
 
-class Nameless(SqsError):
+class OperationMissing(SqsError):
     """The request names no operation."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class QueryProtocol:
             raise serialization("The request's parameters cannot be read.") from None
         action = fields.get("Action")
         if action is None:
-            raise Nameless
+            raise OperationMissing
         operation = OPERATIONS.get(action)
         is_on_queue = bool(request.path.strip("/"))
         if operation is None or (is_on_queue and action in _NOT_ON_QUEUES):
@@ -76,15 +76,15 @@ class QueryProtocol:
         return _response(200, text.encode(), request_id, _XML)
 
     def refuse(self, error: SqsError, request_id: str) -> Response:
-        if isinstance(error, Nameless):
-            return nameless(request_id)
+        if isinstance(error, OperationMissing):
+            return unknown_operation(request_id)
         if self._wants_json:
             return _response(error.status, json_refusal(error, request_id), request_id)
         text = xml_refusal(error, request_id)
         return _response(error.status, text.encode(), request_id, _XML)
 
 
-def nameless(request_id: str) -> Response:
+def unknown_operation(request_id: str) -> Response:
     return _response(404, b"<UnknownOperationException/>", request_id, _XML)
 
 

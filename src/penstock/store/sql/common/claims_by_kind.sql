@@ -1,7 +1,7 @@
 -- Claims of some kinds only; their cost does not depend on the number of other messages.
 
 -- name: claim
--- Merge the fronts of these kinds, and claim as much as fits into one answer.
+-- Merge the first messages of these kinds, and claim as much as fits into one answer.
 UPDATE message
    SET {leased}
  WHERE message_no IN (
@@ -28,5 +28,5 @@ UPDATE message
        )
 RETURNING {columns};
 
--- name: free_fronts
+-- name: free_heads
 -- Nothing to find: SQLite has one writer, so no message is locked by another.

@@ -208,7 +208,7 @@ SELECT {columns}
   FROM message
  WHERE message_no IN {list:message_nos};
 
--- name: numbered
+-- name: by_numbers
 -- Messages, read only.
 SELECT {columns}
   FROM message

@@ -55,7 +55,7 @@ SELECT max(removed_at)
 -- name: stop_writes
 -- Nothing to stop: SQLite has one writer.
 
--- name: keep_from_change
+-- name: lock_holds
 -- Nothing to lock: SQLite has one writer.
 
 -- name: lock_room

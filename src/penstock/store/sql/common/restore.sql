@@ -10,7 +10,7 @@ SELECT id
   FROM history_{day}
  WHERE id IN (SELECT value FROM json_each(:ids));
 
--- name: set_past
+-- name: set_attempts
 -- Attempts and errors that a message had when it was archived.
 UPDATE message
    SET attempts = :attempts,

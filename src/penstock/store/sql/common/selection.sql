@@ -1,15 +1,15 @@
--- Messages of a queue by kind, tag, group and more. A stretch of fixed length is read in index
+-- Messages of a queue by kind, tag, group and more. A fixed number of messages is read in index
 -- order and filtered, so a page costs the same however rare matches are.
 
--- name: stretch
--- The matching messages of a stretch. The caller chooses where it begins and its order.
+-- name: page
+-- The matches among :length messages. The caller chooses where these begin and their order.
 SELECT {columns}
   FROM (SELECT {columns}
           FROM message
          WHERE queue_no = :queue_no
            {begin}
          ORDER BY {order}
-         LIMIT :length) AS stretch
+         LIMIT :length) AS scanned
  WHERE sent_at >= :sent_from
    AND sent_at < :sent_before
    {conditions}
@@ -17,7 +17,7 @@ SELECT {columns}
  LIMIT :limit;
 
 -- name: end
--- Where the stretch ends, unless the queue ends before it.
+-- The last of these messages, unless the queue ends before it.
 SELECT {order}
   FROM message
  WHERE queue_no = :queue_no
@@ -26,7 +26,7 @@ SELECT {order}
  LIMIT 1 OFFSET :length - 1;
 
 -- name: begin_ready
--- The beginning of a stretch of ready messages.
+-- Where a page of ready messages begins.
 AND state = 'ready'
            AND (is_blocked, priority, turn, order_no)
                > (CAST(:after1 AS BIGINT), CAST(:after2 AS BIGINT), CAST(:after3 AS BIGINT),
@@ -64,17 +64,17 @@ due_at, message_no
 message_no
 
 -- name: where_kind
--- A condition of stretch.
+-- A condition of page.
 AND kind = :kind
 
 -- name: where_tag
--- A condition of stretch.
+-- A condition of page.
 AND (tag1 = :tag OR tag2 = :tag)
 
 -- name: where_group
--- A condition of stretch.
+-- A condition of page.
 AND group_key = :group
 
 -- name: where_entity_id
--- A condition of stretch.
+-- A condition of page.
 AND entity_id = :entity_id

@@ -1,5 +1,5 @@
 -- name: claim
--- As in common/, plus row locks. It first counts how many messages of each kind are in the front;
+-- As in common/, plus row locks. It first counts how many of the first messages have which kind;
 -- then it locks that many of each kind, skipping locked ones, so that it locks none in vain.
 WITH near AS MATERIALIZED (
   SELECT k.kind, f.priority, f.turn, f.order_no
@@ -14,12 +14,12 @@ WITH near AS MATERIALIZED (
                         ORDER BY priority, turn, order_no
                         LIMIT :limit) AS f
 ), share AS MATERIALIZED (
-  SELECT front.kind, count(*) AS wanted
+  SELECT head.kind, count(*) AS wanted
     FROM (SELECT kind
             FROM near
            ORDER BY priority, turn, order_no
-           LIMIT :limit) AS front
-   GROUP BY front.kind
+           LIMIT :limit) AS head
+   GROUP BY head.kind
 ), picked AS MATERIALIZED (
   SELECT f.message_no, f.size, f.priority, f.turn, f.order_no
     FROM share AS s
@@ -46,8 +46,8 @@ UPDATE message
                                    OR total = size))
 RETURNING {columns};
 
--- name: free_fronts
--- Locks the front of each kind behind messages that other transactions have locked, for a claim
+-- name: free_heads
+-- Locks the first messages of each kind behind messages that other transactions have locked, for a claim
 -- that got too few.
 SELECT f.message_no, f.size
   FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)

@@ -38,7 +38,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
    AND name = :name
    FOR UPDATE;
 
--- name: keep_from_change
+-- name: lock_holds
 -- Transactions that hold or release queues lock them in one order.
 SELECT queue_no
   FROM queue

@@ -17,7 +17,7 @@ SELECT set_config('synchronous_commit', :synchronous_commit, true),
        set_config('enable_seqscan', 'off', true),
        set_config('jit', 'off', true);
 
--- name: step_back
+-- name: back_off
 -- Pause briefly, without locks.
 SELECT pg_sleep(CAST(:seconds AS double precision));
 

@@ -15,7 +15,7 @@ from penstock.pipeline.progress import is_remote
 from penstock.pipeline.session import open_session
 from tests.edge.process import ROOT
 from tests.pipeline.rows import DT, pairs
-from tests.support.private import free_port
+from tests.support.private_servers import free_port
 
 PATIENCE_S = 280
 

@@ -1,4 +1,4 @@
-"""The ways in which an application may have a transaction of its own, all used alike.
+"""The kinds of transaction that an application may have of its own, all used alike.
 
 Each is an application with one connection and a table `orders`; what belongs to an event loop is
 driven by one that stands still between the steps of a test.
@@ -33,7 +33,7 @@ ADD = "INSERT INTO orders (name) VALUES ('{}')"
 LOOK = "SELECT name FROM orders ORDER BY name"
 
 
-class Way(Protocol):
+class CallerTransaction(Protocol):
     def run(self, statement: str) -> list[tuple[Any, ...]]: ...
     def send(self, store: Store, new: Sequence[NewMessage]) -> list[Sent | PenstockError]: ...
     def act(self, store: Store, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]: ...
@@ -170,7 +170,7 @@ class AsyncAlchemy(OnALoop):
         return [tuple(row) for row in found] if found.returns_rows else []
 
 
-Open = Callable[[str], Way]  # given the path of the file, or the URL
+Open = Callable[[str], CallerTransaction]  # given the path of the file, or the URL
 
 
 def _alchemy(dialect: str) -> Callable[[str], Any]:
@@ -195,7 +195,7 @@ def _session(dialect: str) -> Open:
 
 
 def _async_connection(dialect: str) -> Open:
-    def open_way(where: str) -> Way:
+    def open_transaction(where: str) -> CallerTransaction:
         engine = create_async_engine(_at(dialect, where), poolclass=NullPool)
 
         async def connect() -> AsyncConnection:
@@ -203,11 +203,11 @@ def _async_connection(dialect: str) -> Open:
 
         return AsyncAlchemy(connect, engine)
 
-    return open_way
+    return open_transaction
 
 
 def _async_session(dialect: str) -> Open:
-    def open_way(where: str) -> Way:
+    def open_transaction(where: str) -> CallerTransaction:
         engine = create_async_engine(_at(dialect, where), poolclass=NullPool)
 
         async def connect() -> AsyncSession:
@@ -215,10 +215,10 @@ def _async_session(dialect: str) -> Open:
 
         return AsyncAlchemy(connect, engine)
 
-    return open_way
+    return open_transaction
 
 
-WAYS: dict[str, dict[str, Open]] = {
+TRANSACTION_KINDS: dict[str, dict[str, Open]] = {
     "sqlite": {
         "sqlite3": lambda path: Plain(sqlite3.connect(path)),
         "sqlalchemy connection": _connection("sqlite"),
@@ -239,11 +239,11 @@ WAYS: dict[str, dict[str, Open]] = {
         "sqlalchemy async session, psycopg": _async_session("postgresql+psycopg"),
     },
 }
-ALL = [(backend, name) for backend, ways in WAYS.items() for name in ways]
+ALL = [(backend, name) for backend, kinds in TRANSACTION_KINDS.items() for name in kinds]
 DRIVERS = [(backend, name) for backend, name in ALL if "sqlalchemy" not in name]
 
 # SQLAlchemy gives us the connection of its driver.  Which connection it is, and when it commits, is
-# tested with all ways; what the store does in the transaction, with each driver.
+# tested with all kinds; what the store does in the transaction, with each driver.
 each_driver = pytest.mark.parametrize(
     "kind", DRIVERS, ids=[f"{backend}: {name}" for backend, name in DRIVERS], indirect=True
 )

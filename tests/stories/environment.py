@@ -16,7 +16,7 @@ import httpx
 
 from tests.edge.api import Api, ok
 from tests.edge.process import ServerProcess
-from tests.support.private import free_port
+from tests.support.private_servers import free_port
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ class Program:
         return self._process.wait(PATIENCE_S)
 
 
-class Stage:
+class StoryEnvironment:
     """`url` is what an application opens: the store itself, or the server before it."""
 
     def __init__(self, folder: Path, store: str, *, is_remote: bool) -> None:

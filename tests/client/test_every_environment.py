@@ -53,7 +53,7 @@ class Shop:
         return [self.mail, self.reports, self.dunning, *subscribed]
 
 
-@pytest.mark.every_way
+@pytest.mark.every_environment
 def test_an_application_of_five_queues_does_everything_once(
     app: Penstock, clock: ManualClock, broker: Broker, neighbours: list[str]
 ) -> None:

@@ -180,7 +180,9 @@ def test_a_job_whose_error_a_hook_swallows_is_done_and_its_slot_is_free(app, sta
     assert ending(app, sent.id).outcome == "done"
 
 
-def test_what_escapes_in_a_slot_fails_the_job_and_keeps_the_slot(app, start, monkeypatch):
+def test_an_exception_that_escapes_in_a_slot_fails_the_job_and_keeps_the_slot(
+    app, start, monkeypatch
+):
     done = []
 
     @app.job(queue="mail", attempts=1)
@@ -206,7 +208,7 @@ def test_what_escapes_in_a_slot_fails_the_job_and_keeps_the_slot(app, start, mon
     assert (soon_dead(app, sent.id).last_error or "").startswith("SystemExit: once")
 
 
-def test_what_a_sync_job_returns_is_awaited_on_the_loop_of_the_async_jobs(app, start):
+def test_an_awaitable_that_a_sync_job_returns_is_awaited_on_the_loop_of_the_async_jobs(app, start):
     loops = []
     jobs = []
 

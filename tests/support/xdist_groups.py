@@ -11,7 +11,7 @@ from typing import Any
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # By the beginning of a test's id; the first that matches.  Groups with the same reason are one.
-TOGETHER = {
+GROUPS = {
     "tests/console/": "one browser, and a server on each store",
     "tests/edge/sqs/celery/": "servers and workers are started once",
     "tests/faults/": "they measure how fast a killed broker is back, on a small machine",
@@ -22,9 +22,9 @@ TOGETHER = {
 }
 
 
-class Shares(LoadScopeScheduling):  # type: ignore[misc]
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        return next((why for place, why in TOGETHER.items() if nodeid.startswith(place)), nodeid)
+        return next((why for place, why in GROUPS.items() if nodeid.startswith(place)), nodeid)
 
     def _reschedule(self, node: Any) -> None:
         """Leave out a process that is still collecting.

@@ -1,4 +1,4 @@
--- The front of a queue: its size, and leasing it.
+-- The first messages of a queue: their size, and leasing them.
 
 -- name: claim_small
 -- Like messages.claim, but ignores sizes: the window function would cost more than the rest.
@@ -26,7 +26,7 @@ SELECT coalesce(sum(size), 0)
            AND is_blocked = 0
            AND (expires_at IS NULL OR expires_at > :now)
          ORDER BY priority, turn, order_no
-         LIMIT :limit) AS front;
+         LIMIT :limit) AS head;
 
 -- name: lease
 -- Lease messages that were found, blocked or not.

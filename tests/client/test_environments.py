@@ -1,4 +1,4 @@
-"""The tables of ways: every pair occurs, and every row and every async version is used."""
+"""The tables of environments: every pair occurs, and every row and every async version is used."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.client.calls import CLASSES, twins
-from tests.client.ways import (
+from tests.client.environments import (
     CONNECTED,
-    CONNECTED_WAYS,
-    EVERY_WAY,
+    CONNECTED_ENVIRONMENTS,
+    EVERY_ENVIRONMENT,
     LIMITS,
     NO_STORE,
     Backend,
@@ -38,7 +38,7 @@ def test_every_pair_of_store_caller_and_queues_occurs():
     axes = {"backend": Backend, "caller": Caller, "queues": Queues}
 
     for one, other in combinations(axes, 2):
-        pairs = {(getattr(way, one), getattr(way, other)) for way in CONNECTED_WAYS}
+        pairs = {(getattr(env, one), getattr(env, other)) for env in CONNECTED_ENVIRONMENTS}
         assert pairs == set(product(axes[one], axes[other])), (one, other)
     assert set(CONNECTED) <= set(LIMITS)
 
@@ -46,10 +46,10 @@ def test_every_pair_of_store_caller_and_queues_occurs():
 def test_every_exception_has_a_reason_excludes_something_and_is_in_use():
     for row, limit in LIMITS.items():
         assert limit.reason, row
-        possible = [way for way in EVERY_WAY if limit.is_possible(way)]
-        assert 0 < len(possible) < len(EVERY_WAY), row
+        possible = [one for one in EVERY_ENVIRONMENT if limit.is_possible(one)]
+        assert 0 < len(possible) < len(EVERY_ENVIRONMENT), row
     assert all(NO_STORE.values())
-    assert named("ways") - {"row"} | {"async test"} == set(LIMITS)
+    assert named("environments") - {"row"} | {"async test"} == set(LIMITS)
     assert named("no_store") - {"row"} == set(NO_STORE)
 
 
