@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from penstock.domain.lake.layout import HISTORY
+from penstock.edge.cli.pipeline.shared import locked
 from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import MODULES
 from penstock.settings import load
@@ -22,7 +24,7 @@ def same_session(spark, monkeypatch):
     """A command opens a session and stops it in the end; here it gets ours, which stays open."""
     asked: list[object] = []
 
-    def opened(master=None, *, more=None, environ=None):
+    def opened(master=None, *, more=None, environ=None, is_verbose=False):
         asked.append((master, dict(more or {})))
         return spark
 
@@ -179,3 +181,47 @@ def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: LakeDriver)
     assert [record["rows"] for record in ran.records] == [2]
     of_days = bench.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     assert [row.finished for row in of_days.collect()] == [2]
+
+
+def test_a_damaged_file_is_one_line_with_its_name_and_a_code(run: Run, bench: LakeDriver):
+    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    [damaged] = (bench.folder / "history" / f"dt={DT}").glob("*.parquet")
+    damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+
+    ran = run("pipeline", "run", "quality", "--lake", bench.folder, "--json")
+
+    assert ran.code == 1
+    assert [(r["dt"], r["status"]) for r in ran.records] == [(DT, "refused"), (NEXT_DT, "done")]
+    assert ran.err.splitlines() == [
+        "penstock: quality: 2 days",
+        f"penstock: {DT}: cannot read history/dt={DT}/{damaged.name}: it is damaged; "
+        "replace the file and run again (load_refused)",
+    ]
+
+
+def test_a_second_run_names_the_one_that_is_at_work(run: Run, bench: LakeDriver):
+    bench.archive(HISTORY, {})
+    with locked(bench.lake, waits=False):
+        ran = run("pipeline", "run", "quality", "--lake", bench.folder)
+
+    assert ran.code == 1
+    [line] = ran.err.splitlines()
+    assert line.startswith("penstock: another run is at work on these tables: ")
+    assert f"(process {os.getpid()}), since " in line
+    assert line.endswith("; --wait waits for it (lake_busy)")
+    assert run("pipeline", "run", "quality", "--lake", bench.folder, "--wait").code == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--verbose",)])
+def test_an_error_of_spark_is_one_line_and_its_details_are_shown_on_request(
+    run: Run, tmp_path: Path, words: tuple[str, ...]
+):
+    ran = run("pipeline", "run", "--lake", "nowhere://lake", *words)
+
+    assert ran.code == 1
+    *details, line = ran.err.splitlines()
+    hint = "" if words else "; --verbose shows the details"
+    assert (
+        line == f'penstock: Spark failed: No FileSystem for scheme "nowhere"{hint} (spark_failed)'
+    )
+    assert any("Traceback" in detail for detail in details) == bool(words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame
 from pyspark.testing import assertDataFrameEqual
 
@@ -229,3 +230,15 @@ def test_a_worker_whose_beats_were_missed_or_whose_leases_expired_is_listed(spar
             {"worker": "w-3", "lost": 0, "expired": 0, "crashed": 1, "last_at": NOON, "dt": DT},
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("beat_at", "silent_ms"), [("soon", None), (None, None), (NOON + 5_000, 0), (-(2**63), None)]
+)
+def test_an_impossible_last_beat_does_not_end_the_job(spark, beat_at, silent_ms):
+    data = json.dumps({"name": "billing", "beat_at": beat_at})
+    facts = ({"kind": "worker_lost", "subject": "w-1", "data": data},)
+
+    [row] = silent_workers(tables(spark, facts=facts), PipelineSettings()).collect()
+
+    assert (row.lost, row.silent_ms) == (1, silent_ms)

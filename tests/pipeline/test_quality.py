@@ -221,3 +221,26 @@ def test_the_page_names_every_check(spark):
     rows = found(spark).select("check").distinct().collect()
 
     assert [row.check for row in rows if f"`{row.check}`" not in page] == []
+
+
+def test_impossible_counters_fail_the_balance_instead_of_overflowing(spark):
+    most = 2**63 - 1
+    rows = ({"ready": most, "done_total": most, "sent_total": most}, BALANCED | {"at": NOON + 1})
+
+    assert [one for one in bad(spark, backlog=rows) if one[0] == "backlog"] == [
+        ("backlog", "out_of_balance", 2, 1)
+    ]
+
+
+def test_a_tolerated_sample_without_values_is_not_loaded(bench):
+    bench.archive(HISTORY, {"route": "/shop"})
+    bench.archive(BACKLOG, BALANCED | {"ready": 2})
+    bench.archive(BACKLOG, {"leased": -1, "ready": 8, "sent_total": 7})
+
+    runs = bench.run(
+        "capacity", "breaker_tuning", settings=PipelineSettings(max_bad_per_million=500_000)
+    )
+
+    assert {run.status for run in runs} == {"done"}, [run.note for run in runs]
+    of_queue = bench.read("capacity").where("queue = 'mail'")
+    assert pairs(of_queue, "backlog_peak", "backlog_end") == [(2, 6)]

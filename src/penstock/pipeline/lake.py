@@ -9,8 +9,10 @@ may run on another machine (Spark Connect).
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from datetime import date
 
 import msgspec
 from pyspark.errors import AnalysisException
@@ -125,7 +127,8 @@ class SparkLake:
             if not is_missing(error):
                 raise
             return []
-        return [(row.path, int(row.length), int(row.changed_at)) for row in listed]
+        full = [(row.path, int(row.length), int(row.changed_at)) for row in listed]
+        return full + [(name, 0, 0) for name in _empty_files(path)]
 
 
 def is_missing(error: AnalysisException) -> bool:
@@ -139,8 +142,37 @@ def _by_table(
     found: dict[str, dict[str, list[TableFile]]] = {}
     for path, size, changed_at in sorted(listed):
         place = _PLACE.search(path)
-        if place is not None:
+        if place is not None and _is_day(place[3]):
             # Without the lake's own folder, so that a lake can be moved.
             file = TableFile(f"{place[1]}{place[2]}", size, changed_at)
             found.setdefault(place[1], {}).setdefault(place[3], []).append(file)
     return found
+
+
+def _empty_files(folder: str) -> Iterator[str]:
+    """Files without contents on a disk of this machine: Spark skips them without a word.
+
+    Object stores and HDFS are not searched: a file that was cut short does not appear there.
+    """
+    for root, folders, names in os.walk(folder.removeprefix("file://")):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        for name in names:
+            path = os.path.join(root, name)
+            if name.endswith(".parquet") and name[0] not in "._" and _is_empty(path):
+                yield path
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        return os.path.getsize(path) == 0
+    except FileNotFoundError:  # replaced since
+        return False
+
+
+def _is_day(text: str) -> bool:
+    """False for a folder such as dt=2030-02-30, which no archiver writes."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,20 +1,34 @@
 """Runs jobs one after the other, and only for days whose inputs have changed.
 
 A run can be killed at any moment and repeated: a day is replaced as a whole and then recorded.
+
+A file that cannot be read refuses its day: the day is recorded with the name of the file, and the
+job is computed again without it.  Replacing the file changes the day's inputs, so the next run
+takes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 import msgspec
 
+from penstock.domain.lake.layout import TABLES
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.runs import JobRun, RunLog, RunStatus, fingerprints, window
+from penstock.pipeline.runs import (
+    UNREADABLE,
+    JobRun,
+    RunLog,
+    RunStatus,
+    fingerprints,
+    window,
+)
+from penstock.pipeline.spark_errors import SPARK_ERRORS, unreadable_file
 
 Gate = Callable[[SparkLake, Collection[str]], dict[str, str]]  # days that are refused, and why
+_Counted = dict[str, tuple[dict[str, int], dict[str, int]]]
 
 
 class DaySpan(msgspec.Struct, frozen=True):
@@ -27,8 +41,21 @@ class DaySpan(msgspec.Struct, frozen=True):
         return self.from_dt <= str(day) <= self.to_dt
 
 
+class _Refused(msgspec.Struct, frozen=True):
+    """Days that a job does not read."""
+
+    by_earlier: Set[str]  # jobs: the lake's files of that day are not read
+    by_itself: Set[str]
+
+    def of(self, table: str) -> Set[str]:
+        return self.by_itself | self.by_earlier if table in TABLES else self.by_itself
+
+
 class JobRunner:
-    """`clock`: the time for the records.  `on_job` is called with each job and its stale days."""
+    """`clock`: the time for the records.  `on_job` is called with each job and its stale days.
+
+    `may_write` is called before each table is replaced, and raises to stop the run.
+    """
 
     def __init__(
         self,
@@ -38,12 +65,14 @@ class JobRunner:
         clock: Callable[[], int],
         gates: Mapping[str, Gate],
         on_job: Callable[[PipelineJob, int], None] = lambda job, days: None,
+        may_write: Callable[[], None] = lambda: None,
     ) -> None:
         self._lake = lake
         self._settings = settings
         self._clock = clock
         self._gates = gates
         self._on_job = on_job
+        self._may_write = may_write
         self._runs = RunLog(lake.spark, lake)
 
     def run(
@@ -53,20 +82,23 @@ class JobRunner:
         self._lake.refresh()
         last = self._runs.last()
         done: list[JobRun] = []
+        earlier: set[str] = set()
         for job in jobs:
-            refused = {d for (_, d), run in last.items() if run.status is RunStatus.REFUSED}
-            now = self._state(job, span)
+            refused = _refused_days(last.values(), by=earlier)
+            now = self._state(job)
             stale = [
                 day
                 for day, inputs in now.items()
+                if day in span and day not in refused
                 if is_forced or _is_stale(last.get((job.name, day)), inputs)
-                if day not in refused or job.name in self._gates
             ]
             self._on_job(job, len(stale))
             if stale:
-                runs = self._compute(job, stale, now)
+                own = _refused_days(last.values(), by={job.name}) - set(stale)
+                runs = self._compute(job, stale, now, _Refused(refused, own))
                 last |= {(run.job, run.dt): run for run in runs}
                 done += runs
+            earlier.add(job.name)
         return done
 
     def stale(self, jobs: Iterable[PipelineJob], span: DaySpan) -> dict[str, list[str]]:
@@ -76,45 +108,88 @@ class JobRunner:
         return {
             job.name: [
                 day
-                for day, inputs in self._state(job, span).items()
-                if _is_stale(last.get((job.name, day)), inputs)
+                for day, inputs in self._state(job).items()
+                if day in span and _is_stale(last.get((job.name, day)), inputs)
             ]
             for job in jobs
         }
 
-    def _state(self, job: PipelineJob, span: DaySpan) -> dict[str, str]:
+    def _state(self, job: PipelineJob) -> dict[str, str]:
         files = {table: self._lake.files(table) for table in job.inputs}
-        found = fingerprints(job, files, self._settings)
-        return {day: inputs for day, inputs in found.items() if day in span}
+        return fingerprints(job, files, self._settings)
 
     def _compute(
-        self, job: PipelineJob, days: list[str], inputs: Mapping[str, str]
+        self, job: PipelineJob, days: list[str], inputs: Mapping[str, str], refused: _Refused
     ) -> list[JobRun]:
         started_at = self._clock()
-        tables = {table: self._lake.read(table, window(days, job)) for table in job.inputs}
-        for output in job.outputs:
-            self._lake.replace(output.table, output.transform(tables, self._settings), days)
-        rows_in = self._lake.counts(job.inputs, days)
-        rows_out = self._lake.counts([output.table.name for output in job.outputs], days)
-        gate = self._gates.get(job.name)
-        refused = gate(self._lake, days) if gate is not None else {}
+        unreadable = self._empty_files(job, window(days, job), refused)
+        counted: _Counted = {}
+        notes: dict[str, str] = {}
+        while readable := [day for day in days if day not in unreadable]:
+            skipped = _Refused(refused.by_earlier, refused.by_itself | set(unreadable))
+            try:
+                counted = self._replace(job, readable, skipped)
+                notes = self._check(job, readable)
+                break
+            except SPARK_ERRORS as error:
+                file = unreadable_file(error)
+                if file is None or file.dt in unreadable:
+                    raise
+                unreadable[file.dt] = f"{UNREADABLE}{file.path}: {file.reason}"
+                self._lake.refresh()
         ended_at = self._clock()
+        notes |= unreadable
         runs = [
             JobRun(
                 job=job.name,
                 dt=day,
-                status=RunStatus.REFUSED if day in refused else RunStatus.DONE,
+                status=RunStatus.REFUSED if day in notes else RunStatus.DONE,
                 started_at=started_at,
                 ended_at=ended_at,
                 inputs=inputs[day],
-                rows_in=rows_in[day],
-                rows_out=rows_out[day],
-                note=refused.get(day, ""),
+                rows_in=counted.get(day, ({}, {}))[0],
+                rows_out=counted.get(day, ({}, {}))[1],
+                note=notes.get(day, ""),
             )
-            for day in days
+            for day in sorted({*days, *unreadable} & set(inputs))
         ]
         self._runs.add(runs)
         return runs
+
+    def _empty_files(
+        self, job: PipelineJob, days: Collection[str], refused: _Refused
+    ) -> dict[str, str]:
+        """Files without contents, which Spark would skip without an error, by day."""
+        return {
+            day: f"{UNREADABLE}{file.path}: it is empty"
+            for table in job.inputs
+            for day, files in self._lake.files(table).items()
+            if day in days and day not in refused.of(table)
+            for file in files
+            if not file.size
+        }
+
+    def _replace(self, job: PipelineJob, days: list[str], refused: _Refused) -> _Counted:
+        """Compute those days; returns the rows in and out, by day and table."""
+        read = window(days, job)
+        tables = {
+            table: self._lake.read(table, set(read) - refused.of(table)) for table in job.inputs
+        }
+        for output in job.outputs:
+            self._may_write()
+            self._lake.replace(output.table, output.transform(tables, self._settings), days)
+        rows_in = self._lake.counts(job.inputs, days)
+        rows_out = self._lake.counts([output.table.name for output in job.outputs], days)
+        return {day: (rows_in[day], rows_out[day]) for day in days}
+
+    def _check(self, job: PipelineJob, days: list[str]) -> dict[str, str]:
+        """Days that the job itself has found to be bad, and why."""
+        gate = self._gates.get(job.name)
+        return gate(self._lake, days) if gate is not None else {}
+
+
+def _refused_days(runs: Iterable[JobRun], *, by: Set[str]) -> set[str]:
+    return {run.dt for run in runs if run.job in by and run.status is RunStatus.REFUSED}
 
 
 def _is_stale(last: JobRun | None, inputs: str) -> bool:

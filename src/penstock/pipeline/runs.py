@@ -23,11 +23,12 @@ from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake, TableFile, is_missing
 
 FOLDER = "runs"
+UNREADABLE = "cannot read "  # the note of a day that was refused because of a file
 
 
 class RunStatus(StrEnum):
     DONE = "done"
-    REFUSED = "refused"  # a check failed: later jobs do not load that day
+    REFUSED = "refused"  # a check failed, or a file is unreadable: later jobs do not load that day
 
 
 class JobRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +43,10 @@ class JobRun(msgspec.Struct, frozen=True, kw_only=True):
     rows_in: dict[str, int]
     rows_out: dict[str, int]
     note: str = ""
+
+    @property
+    def is_unreadable(self) -> bool:
+        return self.status is RunStatus.REFUSED and self.note.startswith(UNREADABLE)
 
 
 _SCHEMA = T.StructType(

@@ -38,15 +38,18 @@ _EVERYWHERE = {
     # Writes days concurrently: otherwise all rows would be sorted by day first.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
 }
+# Spark's own progress bar would interleave with ours.
+_QUIET = {"spark.ui.showConsoleProgress": "false"}
 # For a machine that also runs other programs.
 _HERE = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
 _LOG = Path(__file__).with_name("log4j2.properties")
 _LOGGING = f'"-Dlog4j2.configurationFile={_LOG.as_uri()}"'
+_VERBOSE = "-Dpenstock.spark.log=warn"  # read by that file
+_SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"  # further options of the driver's Java
 _COLLECTOR = "-XX:+UseParallelGC"  # a tenth faster; its longer pauses do not matter here
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
@@ -56,8 +59,12 @@ def open_session(
     *,
     more: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
+    is_verbose: bool = False,
 ) -> SparkSession:
-    """Raises InvalidRequest if Spark or Java is missing or the master cannot be reached."""
+    """`is_verbose`: Spark's log is shown.
+
+    Raises InvalidRequest if Spark or Java is missing or the master cannot be reached.
+    """
     environ = os.environ if environ is None else environ
     check_installed()
     from pyspark.errors import PySparkException
@@ -74,6 +81,9 @@ def open_session(
         builder = builder.config(key, value)
     if not is_submitted and not (master or "").startswith(CONNECT):
         _point_at_java(environ)
+        _set_logging(environ, master or LOCAL, is_verbose=is_verbose)
+    elif is_submitted and not is_verbose:
+        _silence_submitted()
     if (master or "").startswith("local"):
         # Otherwise any `python3` on the path would run the Python parts.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -94,15 +104,18 @@ def check_installed() -> None:
 
 def settings_for(master: str | None) -> dict[str, str]:
     """The session's settings; those of a cluster are left to its operator."""
-    if master is None or not master.startswith("local"):
+    if (master or "").startswith(CONNECT):
         return dict(_EVERYWHERE)
+    if master is None or not master.startswith("local"):
+        return _EVERYWHERE | _QUIET
     cores = os.cpu_count() or 1
     return {
         **_EVERYWHERE,
+        **_QUIET,
         **_HERE,
         "spark.sql.shuffle.partitions": str(max(2, cores * 2)),
         "spark.driver.memory": f"{_driver_gib()}g",
-        "spark.driver.extraJavaOptions": f"{_COLLECTOR} {_LOGGING}",
+        "spark.driver.extraJavaOptions": _COLLECTOR,
     }
 
 
@@ -119,6 +132,29 @@ def _point_at_java(environ: Mapping[str, str]) -> None:
     if home is not None:
         # Spark's own start script, a child of this process, reads it from the environment.
         os.environ["JAVA_HOME"] = home
+
+
+def _set_logging(environ: Mapping[str, str], master: str, *, is_verbose: bool) -> None:
+    """Keep Spark's log off the terminal; on a cluster, `is_verbose` shows the operator's own."""
+    if is_verbose and not master.startswith("local"):
+        return
+    # Not in the session's settings, where it would replace options that an operator has set there.
+    given = environ.get(_SUBMIT_OPTIONS, "")
+    if _LOGGING not in given:
+        options = [given, _LOGGING, _VERBOSE if is_verbose else ""]
+        os.environ[_SUBMIT_OPTIONS] = " ".join(filter(None, options))
+
+
+def _silence_submitted() -> None:
+    """The same in a Java that spark-submit has started, before it opens a session."""
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()
+    java = SparkContext._jvm.org.apache  # type: ignore[union-attr]
+    # Spark sets up its logging with the first line, and would then undo our change.
+    java.spark.SparkConf().initializeLogIfNecessary(False, True)
+    off = java.logging.log4j.Level.OFF
+    java.logging.log4j.core.config.Configurator.setAllLevels("", off)
 
 
 def _driver_gib() -> int:

@@ -24,6 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from penstock.domain.lake.layout import BACKLOG, HISTORY, LakeTable
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import MINUTE
+from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import ROLLUPS, backlog_samples, narrow, roll_up
 from penstock.pipeline.lake import SparkLake
@@ -68,7 +69,8 @@ def start(
 def feed(history: DataFrame, backlog: DataFrame) -> DataFrame:
     """Endings and backlog samples in one stream, so that a batch has both."""
     ended = narrow(lifecycle({"history": history}, PipelineSettings()))
-    return ended.unionByName(backlog.select(*_OF_SAMPLES), allowMissingColumns=True)
+    samples = sound_rows(backlog, BACKLOG).select(*_OF_SAMPLES)
+    return ended.unionByName(samples, allowMissingColumns=True)
 
 
 def batch_adder(

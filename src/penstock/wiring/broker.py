@@ -265,6 +265,11 @@ def own_dice() -> Dice:
     return SystemDice()
 
 
+def wall_clock() -> Clock:
+    """The machine's current time, for comparing with that of other machines."""
+    return WallClock()
+
+
 def steady_clock() -> Clock:
     """Shared by all processes of the machine, for comparing; its values are not dates."""
     return SteadyClock()

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.domain.lake.layout import ATTEMPTS, HISTORY, midnight_of
+from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, HISTORY, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message import history
@@ -80,7 +80,7 @@ _REPLAYED = StructType(
 
 def breaker_tuning(tables: Tables, settings: PipelineSettings) -> DataFrame:
     calls = _calls(tables)
-    grid = _grid(calls, tables["backlog"], settings)
+    grid = _grid(calls, sound_rows(tables["backlog"], BACKLOG), settings)
     days = F.explode(F.array(DT, F.date_format(F.date_add(F.to_date(DT), 1), "yyyy-MM-dd")))
     # Each call counts on its own day and fills the window for the next one.
     played = calls.withColumn("day", days).drop(DT).withColumnRenamed("day", DT)
@@ -123,7 +123,9 @@ def _grid(calls: DataFrame, backlog: DataFrame, settings: PipelineSettings) -> D
     minutes = calls.groupBy(DT, "route", F.expr(f"at div {MINUTE}").alias("minute"))
     tried = minutes.agg(F.count_distinct("message_no").alias("tried"))
     rates = tried.groupBy(DT, "route").agg(F.percentile("tried", 0.95).alias("per_minute"))
-    active = backlog.where("ready + leased > 0").groupBy(DT).agg(F.count(F.lit(1)).alias("active"))
+    active = (
+        backlog.where("ready > 0 OR leased > 0").groupBy(DT).agg(F.count(F.lit(1)).alias("active"))
+    )
     sampled = backlog.groupBy(DT).agg(F.count_distinct(F.expr(f"at div {MINUTE}")).alias("minutes"))
     loads = sampled.join(active, DT, "left").select(
         DT, (F.coalesce("active", F.lit(0)) / F.col("minutes")).alias("load")

@@ -13,7 +13,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
+from penstock.domain.lake.layout import BACKLOG
 from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import DT, ComputedTable, double, long, text
 
@@ -51,7 +53,8 @@ CAPACITY = ComputedTable(
 
 
 def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    days = _days(tables["rollups"]).join(_samples(tables["backlog"]), on=[DT, "queue"], how="left")
+    samples = _samples(sound_rows(tables["backlog"], BACKLOG))
+    days = _days(tables["rollups"]).join(samples, on=[DT, "queue"], how="left")
     average = F.avg("messages").over(_weeks())
     with_trend = days.withColumn("day", F.unix_date(F.to_date(DT))).withColumns(
         {

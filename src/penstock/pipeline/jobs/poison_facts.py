@@ -93,10 +93,10 @@ def silent_workers(tables: Tables, settings: PipelineSettings) -> DataFrame:
         F.col("subject").alias("worker"),
         _from_data("name").alias("name"),
         _from_data("host").alias("host"),
-        F.col("at") - _from_data("beat_at").cast("long"),
+        _silence().alias("silent_ms"),
         "at",
         F.lit(workers.LOST).alias("what"),
-    ).toDF(DT, "worker", "name", "host", "silent_ms", "at", "what")
+    )
     of_leases = (
         sound_rows(tables["attempts"], ATTEMPTS)
         .where(F.col("outcome").isin(AttemptOutcome.EXPIRED.value, AttemptOutcome.CRASHED.value))
@@ -118,6 +118,13 @@ def silent_workers(tables: Tables, settings: PipelineSettings) -> DataFrame:
         F.count_if(F.col("what") == AttemptOutcome.CRASHED.value).alias("crashed"),
         F.max("at").alias("last_at"),
     )
+
+
+def _silence() -> Column:
+    """From the last beat to the fact; 0 if the clock was set back between them."""
+    beat_at = _from_data("beat_at").try_cast("long")
+    silent_ms = F.try_subtract("at", beat_at)
+    return F.when(silent_ms < 0, F.lit(0).cast("long")).otherwise(silent_ms)
 
 
 def _from_data(name: str) -> Column:

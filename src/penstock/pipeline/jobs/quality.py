@@ -18,13 +18,18 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.message.lifecycle import State
-from penstock.pipeline.checks import duplicates, problems_of, with_problems
+from penstock.pipeline.checks import (
+    ALWAYS_STOPS,
+    duplicates,
+    problems_of,
+    sound_rows,
+    with_problems,
+)
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, long, text
 
 CHECKED = (lake.HISTORY, lake.ATTEMPTS, lake.FACTS, lake.BACKLOG)
-ALWAYS_STOPS = ("out_of_balance",)
 SLACK_MS = 5_000  # how long after its instant an ending may be committed
 
 QUALITY = ComputedTable(
@@ -100,20 +105,21 @@ def _unique(rows: DataFrame, table: str, number: str, check: str = "doubled") ->
 
 def _counted(history: DataFrame, backlog: DataFrame) -> DataFrame:
     """Compare endings with counters between the first and last sample of a day, per queue."""
-    samples = backlog.groupBy(F.col(DT).alias("sample_dt"), F.col("queue_no").alias("of")).agg(
+    sound = sound_rows(backlog, lake.BACKLOG)
+    samples = sound.groupBy(F.col(DT).alias("sample_dt"), F.col("queue_no").alias("of")).agg(
         F.min("at").alias("first_at"),
         F.max("at").alias("last_at"),
         (F.max("done_total") - F.min("done_total")).alias("counted"),
     )
     done = history.where(F.col("outcome") == State.DONE.value).select(DT, "queue_no", "finished_at")
     on = (F.col(DT) == F.col("sample_dt")) & (F.col("queue_no") == F.col("of"))
-    joined = F.broadcast(samples).join(done, on=on, how="left")
+    joined = samples.join(done, on=on, how="left")
     by_queue = joined.groupBy("sample_dt", "of", "counted").agg(
         F.count_if(_within(SLACK_MS)).alias("least"), F.count_if(_within(-SLACK_MS)).alias("most")
     )
     is_off = (F.col("counted") < F.col("least")) | (F.col("counted") > F.col("most"))
     found = by_queue.groupBy(F.col("sample_dt").alias(DT)).agg(
-        F.sum("counted").alias("rows"), F.count_if(is_off).alias("bad")
+        F.try_sum("counted").alias("rows"), F.count_if(is_off).alias("bad")
     )
     named = found.withColumn("check", F.lit("counted"))
     return _findings(named, "history", is_passed=F.col("bad") == 0, is_stopping=False)

@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from penstock.domain.lake.layout import BACKLOG
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import MINUTE, NUL
+from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.minute_sums import (
     DIMENSIONS,
@@ -59,7 +61,8 @@ ROLLUPS = ComputedTable(
 
 def rollups(tables: Tables, settings: PipelineSettings) -> DataFrame:
     ended = narrow(tables["lifecycle"]).mapInArrow(partials, from_arrow_schema(PARTIAL))
-    return roll_up(ended.unionByName(backlog_samples(tables["backlog"]), allowMissingColumns=True))
+    samples = backlog_samples(sound_rows(tables["backlog"], BACKLOG))
+    return roll_up(ended.unionByName(samples, allowMissingColumns=True))
 
 
 def roll_up(minutes: DataFrame) -> DataFrame:

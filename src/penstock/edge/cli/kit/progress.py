@@ -13,9 +13,9 @@ Advance = Callable[[int, int | None], None]
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Advance]:
+def progress(what: str, total: int | None = None, *, is_shown: bool = True) -> Iterator[Advance]:
     """Yield a function to call with (done, total); without a total the bar only pulses."""
-    if not sys.stderr.isatty():
+    if not is_shown or not sys.stderr.isatty():
         yield lambda done, total: None
         return
     from rich.console import Console

@@ -14,7 +14,15 @@ from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import instant
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.pipeline.shared import RUN, day, runner_of, session, session_flags
+from penstock.edge.cli.pipeline.shared import (
+    RUN,
+    day,
+    locked,
+    plainly,
+    runner_of,
+    session,
+    session_flags,
+)
 
 if TYPE_CHECKING:
     from penstock.pipeline.runs import JobRun
@@ -31,10 +39,14 @@ def _count(text: str) -> int:
     return int(plain)
 
 
-def _run(args: Namespace, out: Output) -> None:
+def _run(args: Namespace, out: Output) -> int | None:
     from penstock.pipeline.session import check_installed
 
     check_installed()
+    return plainly(args, lambda: _make(args, out))
+
+
+def _make(args: Namespace, out: Output) -> None:
     from penstock.pipeline.demo.make import make
 
     folder = Path(args.folder).absolute()
@@ -66,7 +78,9 @@ def _compute(args: Namespace, folder: Path) -> list[JobRun]:
     from penstock.pipeline.runner import DaySpan
 
     with session(args) as spark:
-        return runner_of(SparkLake(spark, str(folder)), _EXAMPLE).run(jobs(), DaySpan())
+        lake = SparkLake(spark, str(folder))
+        with locked(lake, waits=False) as may_write:
+            return runner_of(lake, _EXAMPLE, may_write).run(jobs(), DaySpan())
 
 
 COMMANDS = {

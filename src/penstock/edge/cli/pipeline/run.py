@@ -14,11 +14,12 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.pipeline.shared import RUN, SparkCommand, day, open_lake, runner_of
+from penstock.edge.cli.pipeline.shared import RUN, SparkCommand, day, locked, open_lake, runner_of
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.pipeline.runner import DaySpan
+    from penstock.pipeline.runs import JobRun
 
 _STATUS = View("job days last_day computed_at:computed_at rows to_compute refused")
 _FROM = flag("--from", "first day, such as 2030-01-31", type=day)
@@ -35,8 +36,8 @@ def _run(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.pipeline.registry import jobs
 
     wanted = jobs(args.job)
-    with open_lake(args, settings) as lake:
-        runner = runner_of(lake, settings.pipeline)
+    with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:
+        runner = runner_of(lake, settings.pipeline, may_write)
         runs = runner.run(wanted, _span(args), is_forced=args.force)
     if out.json or runs:
         out.records(runs, RUN)
@@ -44,11 +45,21 @@ def _run(settings: Settings, args: Namespace, out: Output) -> int:
         out.line("nothing to compute: no day has changed")
     refused = [run for run in runs if run.status == "refused"]
     if refused:
-        days = ", ".join(run.dt for run in refused)
-        exits.report(
-            f"see the tables quality and quarantine; days not loaded: {days}", "load_refused"
-        )
+        exits.report(_refusal(refused), "load_refused")
     return exits.REFUSED if refused else exits.OK
+
+
+def _refusal(refused: list[JobRun]) -> str:
+    """One line for all days that were not loaded."""
+    files = [f"{run.dt}: {run.note}" for run in refused if run.is_unreadable]
+    others = [run.dt for run in refused if not run.is_unreadable]
+    parts = []
+    if files:
+        parts.append(f"{'; '.join(files)}; replace the file and run again")
+    if others:
+        days = ", ".join(others)
+        parts.append(f"see the tables quality and quarantine; days not loaded: {days}")
+    return "; ".join(parts)
 
 
 def _list(args: Namespace, out: Output) -> None:
@@ -127,9 +138,11 @@ COMMANDS = {
         _FROM,
         _TO,
         flag("--force", "also compute days that have not changed"),
+        flag("--wait", "wait while another run is at work on the same tables"),
         more="A day is computed again when its files have changed: by late rows, or by a new run "
         "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "
-        "simply be repeated. Exits with code 1 if a check rejected a day.",
+        "simply be repeated. Exits with code 1 if a check rejected a day, if a file cannot be read "
+        "or if another run is at work on the same tables.",
         examples=(
             "penstock pipeline run --data ./data",
             "penstock pipeline run rollups slo --from 2030-01-01 --to 2030-01-31",

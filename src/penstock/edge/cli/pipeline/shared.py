@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
+import traceback
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.domain.lake.run_lock import RunLock, take
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.kit.flags import pair
@@ -51,7 +56,25 @@ class SparkCommand(StoreCommand):
         from penstock.pipeline.session import check_installed
 
         check_installed()
-        return super()._call(args, out)
+        return plainly(args, lambda: super(SparkCommand, self)._call(args, out))
+
+
+def plainly(args: Namespace, run: Callable[[], int | None]) -> int | None:
+    """Run a command; report an error of Spark's as one line, with its detail if requested."""
+    from penstock.pipeline.lake_lock import PipelineStopped
+    from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
+
+    try:
+        return run()
+    except PipelineStopped as stopped:
+        exits.report(stopped, stopped.code)
+    except SPARK_ERRORS as error:
+        found = explain(error)
+        if args.verbose:
+            traceback.print_exception(error)
+        hint = "" if args.verbose else "; --verbose shows the details"
+        exits.report(f"{found.text}{hint}", found.code)
+    return exits.REFUSED
 
 
 def session_flags(parser: Parser) -> None:
@@ -71,6 +94,7 @@ def session_flags(parser: Parser) -> None:
         type=pair,
         default=[],
     )
+    parser.flag("--verbose", "show Spark's log, and the details of an error")
 
 
 def day(text: str) -> str:
@@ -83,14 +107,15 @@ def day(text: str) -> str:
 
 @contextmanager
 def session(args: Namespace) -> Iterator[SparkSession]:
-    """A Spark session for one command, with a progress bar."""
+    """A Spark session for one command, with a progress bar unless Spark's log is shown."""
     from penstock.pipeline.progress import report_progress
     from penstock.pipeline.session import open_session
 
-    with progress("Starting Spark"):
-        spark = open_session(args.master, more=dict(args.conf))
+    is_shown = not args.verbose
+    with progress("Starting Spark", is_shown=is_shown):
+        spark = open_session(args.master, more=dict(args.conf), is_verbose=args.verbose)
     try:
-        with progress("Computing") as advance, report_progress(spark, advance):
+        with progress("Computing", is_shown=is_shown) as advance, report_progress(spark, advance):
             yield spark
     finally:
         spark.stop()
@@ -112,12 +137,49 @@ def open_lake(
         yield lake
 
 
-def runner_of(lake: SparkLake, settings: PipelineSettings) -> JobRunner:
+def runner_of(
+    lake: SparkLake,
+    settings: PipelineSettings,
+    may_write: Callable[[], None] = lambda: None,
+) -> JobRunner:
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.runner import JobRunner
     from penstock.pipeline.session import now_ms
 
-    return JobRunner(lake, settings, clock=lambda: now_ms(lake.spark), gates=GATES, on_job=note_job)
+    return JobRunner(
+        lake,
+        settings,
+        clock=lambda: now_ms(lake.spark),
+        gates=GATES,
+        on_job=note_job,
+        may_write=may_write,
+    )
+
+
+@contextmanager
+def locked(lake: SparkLake, *, waits: bool) -> Iterator[Callable[[], None]]:
+    """Hold the lock of the lake's tables; yields a function that raises if it was lost."""
+    from penstock.pipeline.lake_lock import LakeLock, hold
+    from penstock.pipeline.lock_files import lock_file
+    from penstock.wiring.broker import wall_clock
+
+    file = lock_file(lake)
+    if file is None:
+        exits.note("the tables are out of reach from here: make sure that no other run is at work")
+        yield lambda: None
+        return
+    clock = wall_clock()
+    lock = LakeLock(file, this_run(now=clock.now()), clock.now)
+    with hold(lock, waits=waits, on_wait=lambda other: exits.note(f"waiting for {other}")):
+        yield lock.check
+
+
+def this_run(*, now: int) -> RunLock:
+    try:
+        owner = getpass.getuser()
+    except (KeyError, OSError):  # a container whose user has no name
+        owner = str(os.getuid())
+    return take(owner=owner, host=socket.gethostname(), pid=os.getpid(), now=now)
 
 
 def note_job(job: PipelineJob, days: int) -> None:

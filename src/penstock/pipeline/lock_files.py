@@ -1,0 +1,136 @@
+"""The file of a lock, beside the tables: on this machine's disk, or where Hadoop reaches.
+
+Its name begins with `_`, so that readers of tables ignore it.  Only a process that knows its
+current text, or that there is none, can change it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any, Protocol
+
+from py4j.protocol import Py4JJavaError
+
+from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.progress import is_remote
+
+NAME = "_running.json"
+GUARD = "_running.guard"  # stays there, empty
+SETTLE_S = 2.0  # longer than a write to an object store takes
+
+
+class LockFile(Protocol):
+    place: str
+
+    def read(self) -> str | None:
+        """None if the file does not exist."""
+        ...
+
+    def swap(self, old: str | None, new: str | None) -> bool:
+        """Replace the text; False if it is no longer `old`.  None: the file does not exist."""
+        ...
+
+
+def lock_file(lake: SparkLake) -> LockFile | None:
+    """None if the tables are out of reach: Spark Connect offers no exclusive files."""
+    path = f"{lake.tables_folder}/{NAME}"
+    if is_remote(lake.spark):
+        return LocalLockFile(Path(path)) if Path(lake.folder).is_dir() else None
+    there = HadoopLockFile(lake.spark.sparkContext, path)
+    return there if there.local_path is None else LocalLockFile(Path(there.local_path))
+
+
+class LocalLockFile:
+    def __init__(self, path: Path) -> None:
+        self.place = str(path)
+        self._path = path
+
+    def read(self) -> str | None:
+        try:
+            return self._path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def swap(self, old: str | None, new: str | None) -> bool:
+        with self._guarded():
+            if self.read() != old:
+                return False
+            if new is None:
+                self._path.unlink(missing_ok=True)
+            else:
+                fresh = self._path.with_name(f"{NAME}.new")
+                fresh.write_text(new, encoding="utf-8")
+                os.replace(fresh, self._path)
+            return True
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Inside the block, no other process swaps; the system ends this when a process exits."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self._path.with_name(GUARD), "a", encoding="utf-8") as guard:
+            fcntl.flock(guard, fcntl.LOCK_EX)
+            yield
+
+
+class HadoopLockFile:
+    def __init__(self, context: Any, path: str, *, settle_s: float = SETTLE_S) -> None:
+        self.place = path
+        self._settle_s = settle_s
+        self._jvm = context._jvm
+        self._path = self._jvm.org.apache.hadoop.fs.Path(path)
+        self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+
+    @property
+    def local_path(self) -> str | None:
+        """The path on this machine's disk; None if it is elsewhere."""
+        if self._files.getScheme() != "file":
+            return None
+        return str(self._path.toUri().getPath())
+
+    def read(self) -> str | None:
+        return self._text(self._path)
+
+    def swap(self, old: str | None, new: str | None) -> bool:
+        """Creating is atomic there.  Of several that replace at once, the last one wins."""
+        if old is None and new is not None:
+            return self._create(new)
+        if self.read() != old:
+            return False
+        if new is None:
+            return old is None or bool(self._files.delete(self._path, False))
+        self._write(self._files.create(self._path, True), new)
+        Event().wait(self._settle_s)
+        return self.read() == new
+
+    def _create(self, text: str) -> bool:
+        try:
+            out = self._files.create(self._path, False)
+        except Py4JJavaError as error:
+            if "FileAlreadyExists" in str(error) or self._files.exists(self._path):
+                return False
+            raise
+        self._write(out, text)
+        return True
+
+    def _text(self, path: Any) -> str | None:
+        try:
+            stream = self._files.open(path)
+        except Py4JJavaError as error:
+            if "FileNotFound" in str(error):
+                return None
+            raise
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def _write(self, out: Any, text: str) -> None:
+        try:
+            out.write(bytearray(text.encode()))
+        finally:
+            out.close()

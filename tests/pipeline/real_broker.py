@@ -1,0 +1,114 @@
+"""Days in the life of a real broker: a real store, its sampler and its archiver write the lake.
+
+Most of its queues are not busy: idle, paused, stuck, brand-new and deleted ones, days without
+messages, messages without kinds and tags, and a clock that jumps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.domain.lake.layout import dt_of
+from penstock.domain.limits import DAY, HOUR, MINUTE
+from penstock.domain.message.lease import Verb
+from penstock.domain.message.lifecycle import State
+from penstock.domain.queue.queue import Queue
+from tests.runtime.archiver.driver import ArchiverDriver
+
+ROUTE = "/shop/(.*)"
+UNICODE = "größe-✓-日本"
+MEGABYTE = 1024 * 1024
+JUMP_DAYS = 400
+
+
+class RealBroker:
+    def __init__(self, driver: ArchiverDriver) -> None:
+        self._driver = driver
+        self._store = driver.store_driver
+        self.folder = driver.folder
+        self.first_day = self.quiet_day = self.last_day = dt_of(self._store.now)
+
+    def play(self) -> None:
+        self._first_day()
+        self._across_midnight()
+        self._quiet_days()
+        self._last_day()
+        self._jump()
+
+    def _first_day(self) -> None:
+        self._queue("idle")
+        paused, stuck = self._queue("paused"), self._queue("stuck")
+        self._queue("dead-letters")
+        failing = self._queue("failing", max_attempts=1, dead_letter_queue="dead-letters")
+        single, labelled = self._queue("single"), self._queue("labelled")
+        self._store.send_many(paused, 5)
+        self._store.pause(paused)
+        self._store.send(stuck)
+        self._expire_leases(stuck, times=12)
+        self._driver.finish(single)  # sent, claimed and done within a millisecond
+        self._driver.finish(labelled, kind=UNICODE, tags=(UNICODE, "x"), route=ROUTE)
+        self._driver.finish(labelled, body='"' + "x" * (MEGABYTE - 100) + '"')
+        self._store.send_many(failing, 3, route=ROUTE)
+        for message in self._store.claim(failing, 3, claimed_by=UNICODE):
+            self._store.act(Verb.FAIL, message, text=f"no {UNICODE}")
+        self._delete_and_create_again()
+        self._sample()
+
+    def _delete_and_create_again(self) -> None:
+        deleted = self._queue("deleted")
+        self._driver.finish(deleted, 3)
+        self._sample()
+        self._store.write(lambda s: s.queues.remove(deleted.queue_no, now=self._store.now))
+        self._store.clock.advance(seconds=1)
+        self._driver.finish(self._queue("deleted"), 2)
+
+    def _across_midnight(self) -> None:
+        night = self._queue("night")
+        self._store.clock.advance(ms=DAY - self._store.now % DAY - 1)
+        self._store.send(night)
+        [message] = self._store.claim(night)
+        self._store.clock.advance(ms=2)
+        self._store.complete(message)
+        self._sample()
+
+    def _quiet_days(self) -> None:
+        """One day with samples only, then two days on which the broker is off."""
+        self._store.clock.advance(days=1)
+        self.quiet_day = dt_of(self._store.now)
+        self._sample()
+        self._store.clock.advance(days=3)
+        self._sample()
+
+    def _last_day(self) -> None:
+        self._store.clock.advance(hours=1)
+        self.last_day = dt_of(self._store.now)
+        brand_new = self._queue("brand-new")
+        self._store.send(brand_new, delay_ms=HOUR)
+        cancelled = self._queue("cancelled")
+        self._store.send(cancelled)
+        [message] = self._store.claim(cancelled)
+        self._store.act(Verb.CANCEL, message)
+        self._sample()
+
+    def _jump(self) -> None:
+        """The clock jumps forward between the sending of a message and its claim."""
+        jumped = self._queue("jumped")
+        self._store.send(jumped)
+        self._store.clock.advance(days=JUMP_DAYS)
+        for message in self._store.claim(jumped):
+            self._store.complete(message)
+        self._sample()
+
+    def _expire_leases(self, queue: Queue, *, times: int) -> None:
+        for _ in range(times):
+            self._store.claim(queue, claimed_by="w-1", lease_ms=MINUTE)
+            self._store.clock.advance(ms=2 * MINUTE)
+            self._driver.sampler.tick(self._store.now)
+        assert self._store.browse(queue, State.DEAD) == []
+
+    def _queue(self, name: str, **settings: Any) -> Queue:
+        return self._store.queue(name, **({"max_attempts": 100} | settings))
+
+    def _sample(self) -> None:
+        self._store.clock.advance(ms=MINUTE)
+        self._driver.run()

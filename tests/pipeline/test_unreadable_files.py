@@ -1,0 +1,91 @@
+"""A file that cannot be read refuses its own day, by name; the other days are computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.domain.lake.layout import HISTORY, folder
+from tests.pipeline.lake_driver import LakeDriver
+from tests.pipeline.rows import DT, NEXT_DT, at, day_after, pairs
+
+DAMAGED, RETYPED, EMPTY = NEXT_DT, day_after(DT, 2), day_after(DT, 3)
+LAST = day_after(DT, 4)
+
+
+def test_a_day_with_an_unreadable_file_is_refused_until_the_file_was_replaced(bench):
+    for day in (DT, DAMAGED, RETYPED, EMPTY, LAST):
+        bench.archive(HISTORY, {"finished_at": at("12:00:00", day), "route": "/shop"})
+    contents = {day: _file(bench, day).read_bytes() for day in (DAMAGED, RETYPED, EMPTY)}
+    _file(bench, DAMAGED).write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+    _retype(_file(bench, RETYPED), "size")
+    _file(bench, EMPTY).write_bytes(b"")
+
+    first = bench.run("lifecycle", "breaker_tuning")
+
+    refused = {run.dt: run for run in first if run.status == "refused"}
+    assert {dt: run.job for dt, run in refused.items()} == dict.fromkeys(contents, "quality")
+    assert all(run.is_unreadable for run in refused.values())
+    assert {dt: run.note for dt, run in refused.items()} == {
+        DAMAGED: f"cannot read {_name(bench, DAMAGED)}: it is damaged",
+        RETYPED: f"cannot read {_name(bench, RETYPED)}: column size has another type",
+        EMPTY: f"cannot read {_name(bench, EMPTY)}: it is empty",
+    }
+    assert pairs(bench.read("lifecycle"), "dt") == [(DT,), (LAST,)]
+    assert {dt for job, dt in _done(first) if job == "breaker_tuning"} == {DT, LAST}
+
+    for day, content in contents.items():
+        _file(bench, day).write_bytes(content)
+    second = bench.run("lifecycle", "breaker_tuning")
+
+    assert {dt for job, dt in _done(second) if job == "lifecycle"} == set(contents)
+    assert {dt for job, dt in _done(second) if job == "breaker_tuning"} == {*contents, LAST}
+    assert {run.status for run in second} == {"done"}
+    assert bench.read("lifecycle").count() == 5
+
+
+def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_and_can_be_computed_again(bench):
+    bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
+    bench.run("lifecycle")
+    [damaged] = (bench.folder / "derived" / "lifecycle" / f"dt={DT}").glob("*.parquet")
+    damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+
+    first = bench.run("slo")
+    second = bench.run("slo", is_forced=True)
+
+    [refused] = [run for run in first if run.status == "refused"]
+    assert (refused.job, refused.dt) == ("slo", DT)
+    assert f"lifecycle/dt={DT}/{damaged.name}" in refused.note
+    assert ("slo", NEXT_DT) in _done(first)
+    assert {("slo", DT), ("lifecycle", DT)} <= set(_done(second))
+
+
+def test_a_folder_that_is_not_a_day_is_ignored(bench):
+    bench.archive(HISTORY, {})
+    wrong = bench.folder / folder(HISTORY, "2026-02-30") / _file(bench, DT).name
+    wrong.parent.mkdir()
+    wrong.write_bytes(_file(bench, DT).read_bytes())
+
+    assert bench.ran("quality") == [("quality", DT)]
+
+
+def _file(bench: LakeDriver, day: str) -> Path:
+    [found] = (bench.folder / folder(HISTORY, day)).glob("*.parquet")
+    return found
+
+
+def _name(bench: LakeDriver, day: str) -> str:
+    return str(_file(bench, day).relative_to(bench.folder))
+
+
+def _retype(path: Path, column: str) -> None:
+    table = pq.ParquetFile(path).read()
+    place = table.schema.get_field_index(column)
+    values = table.column(column).cast(pa.string())
+    pq.write_table(table.set_column(place, column, values), path)
+
+
+def _done(runs) -> list[tuple[str, str]]:
+    return [(run.job, run.dt) for run in runs if run.status == "done"]
