@@ -43,8 +43,10 @@ def test_every_call_to_the_disk_may_fail_once_and_only_its_own_request_suffers(
     server.start()
     history, wire = History(), Wire(server.port)
     assert wire.call("PUT", f"/v1/queues/{QUEUE}", {"max_attempts": None}).outcome is Outcome.OK
-    failed, unhurt, number = [], 0, 0
-    while unhurt < PAST_THE_LAST and number < MAX_CALLS:
+    failed: list[str] = []
+    unhurt = number = 0
+    # The sync is the last call of a commit; duties of the server may make others before it.
+    while unhurt < PAST_THE_LAST and (number < MAX_CALLS or "sync" not in failed):
         number += 1
         server.tell(set={"fail_in": number, "failed": ""})
         answers = one_round(wire, history, number)

@@ -137,6 +137,17 @@ def test_an_autoscaler_that_ends_also_ends_the_processes_of_a_dead_one(make, hom
     assert pids(home) == []
 
 
+def test_an_end_that_cannot_be_recorded_is_logged(make, home, caplog):
+    fleet = make()
+    fleet.scale_to(1, now=NOON)
+    kill(pids(home)[0])
+    (home / "mail.new").mkdir()  # where the ledger is written first
+
+    fleet._wait_for_ends(NOON)
+
+    assert "fleet mail: its end is not recorded" in caplog.text
+
+
 _ELSEWHERE = """
 import sys
 from pathlib import Path

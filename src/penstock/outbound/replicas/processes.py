@@ -150,12 +150,15 @@ class ProcessReplicas:
 
     def _wait_for_ends(self, since: int) -> None:
         until = since + self._kill_after_ms
-        while self._is_any_ending() and self._clock.now() < until:
-            threading.Event().wait(_LOOK_S)
-        now = self._clock.now()
-        with self._lock, self._ledger.open() as state:
-            self._remove_ended(state, now)
-            self._kill_overdue(state, now)
+        try:
+            while self._is_any_ending() and self._clock.now() < until:
+                threading.Event().wait(_LOOK_S)
+            now = self._clock.now()
+            with self._lock, self._ledger.open() as state:
+                self._remove_ended(state, now)
+                self._kill_overdue(state, now)
+        except ReplicasUnavailable as error:  # the data folder may have been removed
+            _log.warning("fleet %s: its end is not recorded: %s", self._fleet, error)
 
     # ---- counting
 
