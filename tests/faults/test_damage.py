@@ -99,7 +99,7 @@ def test_a_flipped_bit_is_noticed_or_harmless_but_never_silently_fewer_messages(
     filled: Server, make_server: MakeServer, tmp_path: Path, part: str
 ) -> None:
     if part == "database":
-        assert filled.terminate(within_s=20)[0] == 0, filled.stderr_tail()
+        assert filled.terminate(within_s=60)[0] == 0, filled.stderr_tail()
     else:
         filled.kill()
     data, dice = Path(str(filled.store)), random.Random(16)

@@ -52,7 +52,7 @@ if FULL:
                 load.fault("power cut", lose_power, forgets_leases=True)
                 disk.repair()
                 server.start()
-            load.wait_for_sends(100, within_s=20)
+            load.wait_for_sends(100, within_s=60)
 
         assert_kept(judge(server, cut, Rules(min_acked=CUTS * ACKED_PER_CUT)), server)
 
@@ -128,6 +128,6 @@ if FULL:
                 server.kill()
                 disk.repair()
                 server.start()
-            load.wait_for_sends(100, within_s=20)
+            load.wait_for_sends(100, within_s=60)
 
         assert_kept(judge(server, turn_and_repair, Rules(min_acked=600)), server)

@@ -34,11 +34,11 @@ def test_fifo_sends_that_are_retried_through_a_bad_network_are_stored_once(
         def storm(load: Load) -> None:
             for _ in range(times):
                 for weather in BAD_WEATHER:
-                    load.wait_for_sends(100, within_s=20)
+                    load.wait_for_sends(100, within_s=60)
                     load.fault(weather, partial(setattr, proxy, "weather", weather))
                     time.sleep(1.0)
                     load.fault("fair again", lambda: setattr(proxy, "weather", Weather.FAIR))
-                load.wait_for_sends(100, within_s=20)
+                load.wait_for_sends(100, within_s=60)
                 load.fault("reset", proxy.reset)
             load.wait_for_sends(acked - load.history.acked(), within_s=60)
             retried.extend(op for op in load.history.of(Kind.SEND) if op.attempts > 1)
@@ -76,7 +76,7 @@ def test_clients_that_die_while_they_wait_keep_no_message_beyond_its_lease(
             done |= {op.uid for op in claims}
 
     assert len(done) == len(bodies), f"{len(bodies) - len(done)} kept by the dead"
-    totals = drain(server.port, history, (QUEUE,), within_s=20)
+    totals = drain(server.port, history, (QUEUE,), within_s=60)
     assert_kept(check(history, totals, Rules(min_acked=len(bodies))), server)
     wire.close()
 

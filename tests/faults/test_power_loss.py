@@ -33,7 +33,7 @@ def cut_again_and_again(server: Server, cuts: int, names: Names) -> None:
 
     def cut(load: Load) -> None:
         for number in range(cuts):
-            load.wait_for_sends(ACKED_PER_CUT, within_s=20)
+            load.wait_for_sends(ACKED_PER_CUT, within_s=60)
             loss = EVERY_KIND[number % len(EVERY_KIND)]
             load.fault(
                 f"power cut, {loss} lost",
@@ -42,7 +42,7 @@ def cut_again_and_again(server: Server, cuts: int, names: Names) -> None:
             )
             assert_is_sound(data)
             server.start()
-        load.wait_for_sends(100, within_s=20)
+        load.wait_for_sends(100, within_s=60)
 
     assert_kept(judge(server, cut, Rules(min_acked=cuts * ACKED_PER_CUT)), server)
 
@@ -139,9 +139,9 @@ def test_the_harness_notices_a_disk_that_only_says_it_synced(
     server.start()
 
     def cut(load: Load) -> None:
-        load.wait_for_sends(50, within_s=20)
+        load.wait_for_sends(50, within_s=60)
         server.tell(set={"is_lying": True})
-        load.wait_for_sends(300, within_s=20)
+        load.wait_for_sends(300, within_s=60)
         server.cut_power(loss=Loss.EVERYTHING)
         server.start()
 
