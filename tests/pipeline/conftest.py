@@ -19,6 +19,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",
+    # For data as small as this, optimising the machine code takes longer than it saves.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
 }
 
