@@ -22,9 +22,10 @@ EVERY = pytest.mark.parametrize("name", list(ENTRIES))
 # Read by the loader of settings, or not at all: --set has a variable per key.
 NOT_BY_NAME = {
     *("--config", "--data", "--store", "--host", "--port", "--set", "--help"),
-    *("--fleets", "--lake"),
+    *("--fleets", "--lake", "--processes"),
 }
-BY_NAME_ALL_THE_SAME = {("worker", "--store")}  # a worker does not load settings
+# A worker does not load settings.
+BY_NAME_ALL_THE_SAME = {("worker", "--store"), ("worker", "--processes")}
 
 
 @EVERY
