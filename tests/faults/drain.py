@@ -18,6 +18,20 @@ LIVE = ("now_waiting", "now_ready", "now_leased")
 def drain(port: int, history: History, queues: tuple[str, ...], *, within_s: float) -> list[Op]:
     """Claim and complete until the queues are empty or time is up; returns the last totals."""
     deadline = time.monotonic() + within_s
+    wire = Wire(port)
+    while True:
+        totals = _drain_once(port, wire, history, queues, deadline)
+        # Not empty after all: a sync failed, and completions that were visible are undone.
+        if _all_zero(totals) or time.monotonic() >= deadline:
+            break
+    wire.close()
+    history.add(*totals)
+    return totals
+
+
+def _drain_once(
+    port: int, wire: Wire, history: History, queues: tuple[str, ...], deadline: float
+) -> list[Op]:
     empty = threading.Event()
     threads = [
         threading.Thread(
@@ -28,7 +42,6 @@ def drain(port: int, history: History, queues: tuple[str, ...], *, within_s: flo
     ]
     for thread in threads:
         thread.start()
-    wire = Wire(port)
     totals = [read_totals(wire, queue) for queue in queues]
     while time.monotonic() < deadline and not _all_zero(totals):
         time.sleep(0.05)
@@ -37,10 +50,7 @@ def drain(port: int, history: History, queues: tuple[str, ...], *, within_s: flo
     for thread in threads:
         thread.join(60)
     # Read again: a last completion may have been in progress.
-    totals = [read_totals(wire, queue) for queue in queues]
-    wire.close()
-    history.add(*totals)
-    return totals
+    return [read_totals(wire, queue) for queue in queues]
 
 
 def _drain_one(
