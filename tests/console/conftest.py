@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from penstock.domain.access.api_key import Role
 from penstock.wiring.broker import migrate
 from tests.clocks import ManualClock
+from tests.console.contexts import PATIENCE_MS, Contexts
 from tests.console.driver import Console
 from tests.edge.api import Api
 from tests.edge.conftest import BACKENDS, NEVER_PUSHES, some_settings
@@ -24,7 +25,6 @@ from tests.edge.live import LiveServer
 from tests.support import chromium
 
 SCREENSHOTS = "PENSTOCK_SCREENSHOTS"
-PATIENCE_MS = 60_000
 
 T = TypeVar("T")
 
@@ -136,17 +136,22 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return place
 
 
+@pytest.fixture(scope="package")
+def contexts(browser: Browser) -> Contexts:
+    return Contexts(browser)
+
+
 @pytest.fixture
 def open_console(
-    request: pytest.FixtureRequest, browser: Browser, folder: Path
+    request: pytest.FixtureRequest, contexts: Contexts, folder: Path
 ) -> Iterator[OpenConsole]:
-    """open_console(server.url, width=360, scheme="dark"): a new browser context each time."""
+    """open_console(server.url, width=360, scheme="dark"): a browser without cookies and storage."""
     opened: list[Console] = []
 
     def make(
         url: str, *, width: int = 1280, height: int = 800, scheme: Any = "light", **options: Any
     ) -> Console:
-        context = browser.new_context(
+        page = contexts.take(
             base_url=url,
             viewport={"width": width, "height": height},
             color_scheme=scheme,
@@ -154,8 +159,7 @@ def open_console(
             timezone_id="UTC",
             **options,
         )
-        context.set_default_timeout(PATIENCE_MS)
-        console = Console(context.new_page(), folder)
+        console = Console(page, folder)
         opened.append(console)
         return console
 
@@ -165,7 +169,8 @@ def open_console(
     for number, console in enumerate(opened):
         if has_failed:
             console.shoot(f"failed-{request.node.name[:80].replace('/', '-')}-{number}")
-        console.page.context.close()
+        console.stop_listening()
+        contexts.give_back(console.page)
     if not has_failed:
         assert [line for console in opened for line in console.complaints] == []
 

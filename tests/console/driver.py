@@ -22,8 +22,16 @@ class Console:
         self.complaints: list[str] = []
         self._forgiven: list[str] = []
         self._folder = folder
-        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        page.on("pageerror", self._on_error)
         page.on("console", self._on_console)
+
+    def stop_listening(self) -> None:
+        """The page may be used by another test."""
+        self.page.remove_listener("pageerror", self._on_error)
+        self.page.remove_listener("console", self._on_console)
+
+    def _on_error(self, error: Any) -> None:
+        self.complaints.append(f"error: {error}")
 
     def _on_console(self, message: Any) -> None:
         if message.type in ("error", "warning") and not self._is_forgiven(message.text):
