@@ -18,7 +18,7 @@ class Contexts:
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._free: defaultdict[str, list[Page]] = defaultdict(list)
-        self._options: dict[Page, tuple[str, str]] = {}
+        self._options: dict[Page, tuple[str, str, Any]] = {}
 
     def take(self, *, base_url: str, **options: Any) -> Page:
         """A page of a context without cookies, storage and other pages."""
@@ -28,11 +28,11 @@ class Contexts:
         context = self._browser.new_context(base_url=base_url, **options)
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
-        self._options[page] = (key, base_url)
+        self._options[page] = (key, base_url, options["color_scheme"])
         return page
 
     def give_back(self, page: Page) -> None:
-        key, base_url = self._options[page]
+        key, base_url, scheme = self._options[page]
         for other in page.context.pages:
             if other != page:
                 other.close()
@@ -44,6 +44,7 @@ class Contexts:
         )
         cdp.detach()
         page.context.clear_cookies()
+        page.emulate_media(color_scheme=scheme)
         # Served with the same opener policy as the pages: otherwise the browser changes processes.
         page.goto("/console/session")
         self._free[key].append(page)
