@@ -12,13 +12,23 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable, Range
 from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.domain.limits import MINUTE
 from penstock.outbound.lake_files import schema_of
 from penstock.pipeline.gates import GATES
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.registry import jobs
+from penstock.pipeline.registry import computed_tables, jobs
 from penstock.pipeline.runner import DaySpan, JobRunner
 from penstock.pipeline.runs import JobRun, RunLog
 from tests.pipeline.rows import rows
+from tests.runtime.archiver.driver import rows_of
+
+# For tests that run all jobs: every queue and day is replayed under every candidate.
+FEW_CANDIDATES = PipelineSettings(
+    backtest_goals_s=(60,),
+    backtest_samples=(3,),
+    backtest_most_up=(5,),
+    backtest_interval_ms=10 * MINUTE,
+)
 
 
 class LakeDriver:
@@ -44,10 +54,11 @@ class LakeDriver:
         span: DaySpan | None = None,
         is_forced: bool = False,
     ) -> list[JobRun]:
-        runner = JobRunner(
-            self.lake, settings or PipelineSettings(), clock=lambda: self.tick(), gates=GATES
-        )
-        return runner.run(jobs(names), span or DaySpan(), is_forced=is_forced)
+        return self.runner(settings).run(jobs(names), span or DaySpan(), is_forced=is_forced)
+
+    def runner(self, settings: PipelineSettings | None = None) -> JobRunner:
+        given = settings or PipelineSettings()
+        return JobRunner(self.lake, given, clock=lambda: self.tick(), gates=GATES)
 
     def ran(self, *names: str, **more: Any) -> list[tuple[str, str]]:
         """Which job has computed which day."""
@@ -55,6 +66,10 @@ class LakeDriver:
 
     def read(self, table: str) -> DataFrame:
         return self.lake.read(table)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table, without Spark, which takes longer."""
+        return rows_of(Path(self.lake.tables_folder), computed_tables()[table])
 
     def runs(self) -> list[JobRun]:
         return RunLog(self.spark, self.lake).all()

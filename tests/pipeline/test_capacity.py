@@ -68,8 +68,14 @@ def test_the_peak_of_all_is_that_of_the_minute_in_which_most_happens_together(sp
 
 def test_the_storage_lasts_for_days_while_no_worker_consumes(spark):
     samples = (
-        {"at": at("01:00:00"), "sent_total": 500},
-        {"at": at("23:00:00"), "sent_total": 2_500, "ready": 30, "waiting": 10},
+        {"at": at("01:00:00"), "sent_total": 500, "done_total": 460},
+        {
+            "at": at("23:00:00"),
+            "sent_total": 2_500,
+            "done_total": 2_460,
+            "ready": 30,
+            "waiting": 10,
+        },
     )
 
     rows = found(spark, {"backlog": 70}, samples=samples, storage_bytes=10_000_000)
@@ -79,6 +85,25 @@ def test_the_storage_lasts_for_days_while_no_worker_consumes(spark):
     assert mail.stored_peak == 70_000
     assert mail.days_offline == pytest.approx(10_000_000 / (2_000 * 1_000))
     assert mail.days_offline_at_peak == pytest.approx(10_000_000 / (86_400 * 1_000))
+
+
+def test_messages_sent_before_the_first_sample_of_a_day_have_arrived_on_it(spark):
+    next_dt = day_after(DT)
+    samples = (
+        {"at": at("12:00:00"), "sent_total": 70, "done_total": 60},
+        {"at": at("12:01:00"), "sent_total": 70, "done_total": 60},
+        {"at": at("01:00:00", next_dt), "sent_total": 100, "done_total": 90},
+        {"at": at("01:01:00", next_dt), "sent_total": 101, "done_total": 91},
+    )
+
+    rows = found(spark, {}, {"dt": next_dt, "at": midnight(next_dt)}, samples=samples)
+
+    assert {key: row.arrived for key, row in rows.items()} == {
+        (DT, "mail"): 70,
+        (DT, "*"): 70,
+        (next_dt, "mail"): 31,
+        (next_dt, "*"): 31,
+    }
 
 
 def test_without_a_storage_size_and_samples_the_columns_are_null(spark):

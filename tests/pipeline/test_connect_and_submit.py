@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from penstock.domain.lake.layout import HISTORY
-from penstock.edge.cli.pipeline import submit
 from penstock.pipeline.progress import is_remote
 from penstock.pipeline.session import open_session
-from tests.edge.process import ROOT
-from tests.pipeline.rows import DT, pairs
+from tests.pipeline.process import penstock, run, spark_submit
+from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 from tests.support.private_servers import free_port
-
-PATIENCE_S = 280
-
-
-def run(*words: object, **env: str) -> subprocess.CompletedProcess[str]:
-    # The session of these tests has left its own traces in the environment.
-    gone = ("SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
-    plain = {k: v for k, v in os.environ.items() if k not in gone}
-    paths = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
-    return subprocess.run(
-        [str(word) for word in words],
-        env={**plain, "PYTHONPATH": paths, **env},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
 
 
 @pytest.fixture
@@ -49,8 +27,10 @@ def test_jobs_run_through_spark_connect(bench, connect_url):
     bench.archive(HISTORY, {}, {})
 
     ran = run(
-        sys.executable, "-m", "penstock", "pipeline", "run", "rollups",
-        "--lake", bench.folder, "--master", connect_url, "--json",
+        penstock(
+            "pipeline", "run", "rollups",
+            "--lake", bench.folder, "--master", connect_url, "--json",
+        )
     )  # fmt: skip
 
     assert ran.returncode == 0, ran.stderr
@@ -58,20 +38,23 @@ def test_jobs_run_through_spark_connect(bench, connect_url):
     assert pairs(bench.read("rollups").where("grain = 'day'"), "dt", "finished") == [(DT, 2)]
 
 
-def test_jobs_run_under_spark_submit(bench):
-    bench.archive(HISTORY, {}, {})
-    program = Path(sys.executable).with_name("spark-submit")
-    assert program.exists(), "pip has put spark-submit elsewhere"
+def test_jobs_run_under_spark_submit_and_only_our_own_lines_are_shown(bench):
+    bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
+    [damaged] = (bench.folder / "history" / f"dt={DT}").glob("*.parquet")
+    damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
 
-    ran = run(
-        program, "--master", "local[1]", "--driver-memory", "1g",
-        "--conf", "spark.ui.enabled=false", submit.__file__,
-        "pipeline", "run", "lifecycle", "--lake", bench.folder, "--json",
-        PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
-    )  # fmt: skip
+    ran = run(spark_submit("pipeline", "run", "lifecycle", "--lake", bench.folder, "--json"))
 
-    assert ran.returncode == 0, ran.stderr
-    assert pairs(bench.read("lifecycle"), "dt") == [(DT,), (DT,)]
+    # spark-submit writes what Python prints on both streams to its standard output.
+    lines = [*ran.stdout.splitlines(), *ran.stderr.splitlines()]
+    assert [line for line in lines if line.startswith("penstock: ")] == [
+        "penstock: quality: 2 days",
+        "penstock: lifecycle: 1 day",
+        f"penstock: {DT}: cannot read history/dt={DT}/{damaged.name}: it is damaged; "
+        "replace the file and run again (load_refused)",
+    ]
+    assert [line for line in lines if " INFO " in line or " ERROR " in line] == []
+    assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
 
 
 def test_a_local_session_is_not_remote_and_a_wrong_master_is_reported_plainly(spark):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.limits import DAY, MINUTE
+from penstock.domain.limits import DAY
 from penstock.pipeline.registry import MODULES, computed_tables
 from penstock.pipeline.report.contents import report
 from penstock.pipeline.runner import DaySpan
-from tests.pipeline.lake_driver import LakeDriver
+from tests.pipeline.lake_driver import FEW_CANDIDATES, LakeDriver
 from tests.pipeline.real_broker import JUMP_DAYS, MEGABYTE, ROUTE, UNICODE, RealBroker
-from tests.pipeline.rows import day_after, pairs
+from tests.pipeline.rows import day_after
 from tests.runtime.archiver.driver import ArchiverDriver
 from tests.store.conftest import clock, open_store, store, store_driver
 from tests.store.driver import StoreDriver
@@ -40,15 +40,14 @@ def broker(store_driver: StoreDriver, tmp_path: Path) -> RealBroker:
 def test_all_jobs_compute_plausible_numbers_from_the_lake_of_a_real_broker(broker, spark):
     broker.play()
     bench = LakeDriver(spark, broker.folder)
-    # A long interval, because every queue and day is replayed under every profile.
-    settings = PipelineSettings(storage_bytes=1024**3, backtest_interval_ms=10 * MINUTE)
+    settings = replace(FEW_CANDIDATES, storage_bytes=1024**3)
 
     runs = bench.run(settings=settings)
 
     assert {(run.status, run.note) for run in runs} == {("done", "")}
     assert {run.job for run in runs} == set(MODULES)
-    assert pairs(bench.read("quality").where("NOT is_passed"), "table", "check") == []
-    found = {name: _rows(bench, name) for name in computed_tables()}
+    found = {name: bench.rows(name) for name in computed_tables()}
+    assert [row for row in found["quality"] if not row["is_passed"]] == []
     for name, rows in found.items():
         assert _impossible(rows) == [], name
     _check_capacity(found["capacity"], broker)
@@ -98,10 +97,6 @@ def _check_trouble(found: dict[str, Rows], broker: RealBroker) -> None:
     assert missed == {("failing", "success"), ("jumped", "wait")}
     assert {r["route"] for r in found["breaker_tuning"]} == {ROUTE, "*"}
     assert {r["unfinished"] for r in found["scaling_backtest"]} == {0}
-
-
-def _rows(bench: LakeDriver, table: str) -> Rows:
-    return [row.asDict(recursive=True) for row in bench.read(table).collect()]
 
 
 def _impossible(rows: Rows) -> list[tuple[str, float]]:

@@ -9,9 +9,9 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.layout import HISTORY
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline import registry
+from penstock.pipeline.files.listing import DayFiles
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.jobs.lifecycle import JOB, LIFECYCLE
-from penstock.pipeline.lake import TableFile
 from penstock.pipeline.runner import DaySpan
 from penstock.pipeline.runs import fingerprints, window
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
@@ -130,7 +130,7 @@ def test_an_unknown_job_is_refused_with_a_suggestion():
         registry.jobs(["livecycle"])
 
 
-FILES = {"history": {DT: [TableFile("a", 1, 1)], NEXT_DT: [TableFile("b", 1, 1)]}}
+FILES = {"history": {DT: DayFiles("a"), NEXT_DT: DayFiles("b")}}
 
 
 class TestFingerprints:
@@ -140,7 +140,7 @@ class TestFingerprints:
         return fingerprints(job, files or FILES, settings or PipelineSettings())
 
     def test_one_more_file_changes_its_day_only(self):
-        more = {"history": {**FILES["history"], NEXT_DT: [TableFile("c", 1, 1)]}}
+        more = {"history": {**FILES["history"], NEXT_DT: DayFiles("c")}}
 
         before, after = self.of(JOB), self.of(JOB, files=more)
 
@@ -149,7 +149,7 @@ class TestFingerprints:
 
     def test_a_job_that_looks_back_is_changed_by_the_day_before(self):
         job = msgspec.structs.replace(JOB, lookback_days=1)
-        more = {"history": {**FILES["history"], DT: [TableFile("c", 1, 1)]}}
+        more = {"history": {**FILES["history"], DT: DayFiles("c")}}
 
         assert self.of(job)[NEXT_DT] != self.of(job, files=more)[NEXT_DT]
         assert window([NEXT_DT], job) == [DT, NEXT_DT]

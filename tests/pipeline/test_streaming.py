@@ -9,7 +9,7 @@ from penstock.domain.lake.layout import BACKLOG, HISTORY
 from penstock.pipeline import streaming
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.streaming import batch_adder, feed, lake_stream, start
-from tests.pipeline.rows import NEXT_DT, NOON, at, frame, pairs
+from tests.pipeline.rows import DT, NEXT_DT, NOON, at, day_after, frame, pairs
 
 
 @pytest.fixture
@@ -79,14 +79,34 @@ def test_sums_of_an_earlier_checkpoint_do_not_count(bench, fresh):
     assert totals(fresh) == [("2026-01-01", "mail", 2, None)]
 
 
-def test_stored_sums_are_added_up_after_some_batches(bench, fresh, monkeypatch):
+def test_sums_are_added_up_after_some_batches_and_kept_for_the_latest_days_only(
+    bench, fresh, monkeypatch
+):
     monkeypatch.setattr(streaming, "FOLD", 2)
-    add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
-    one = feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG))
+    monkeypatch.setattr(streaming, "DAYS", 2)
+    folder = Path(f"{fresh.tables_folder}/stream/test")
+    add = batch_adder(fresh.folder, fresh.tables_folder, str(folder))
+    days = [day_after(DT, number) for number in range(4)]
 
-    for number in (0, 1, 2, 2, 3, 4, 4, 5, 6, 6, 7):
-        add(one, number)
+    def added(number: int, day: str, *, times: int = 1) -> None:
+        ending = {"finished_at": at("12:00:00", day), "message_no": number, "route": f"/{number}"}
+        bench.archive(HISTORY, ending)
+        batch = feed(frame(bench.spark, HISTORY, ending), frame(bench.spark, BACKLOG))
+        for _ in range(times):
+            add(batch, number)
 
-    assert totals(fresh) == [("2026-01-01", "mail", 8, None)]
-    kept = {folder.name for folder in Path(f"{fresh.tables_folder}/stream/test/kept").iterdir()}
+    added(0, days[0])
+    added(1, days[1])
+    added(2, days[2], times=2)  # the sums of the first day are dropped
+    added(3, days[0])  # late: the day is computed from the lake
+    added(4, days[3], times=2)
+    added(5, days[2])
+
+    bench.run("rollups")
+    assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
+    assert [finished for _, _, finished, _ in totals(fresh)] == [2, 1, 2, 1]
+    kept = {place.name for place in (folder / "kept").iterdir()}
     assert kept == {"batch=0", "batch=1", "batch=2", "batch=3", "folded=0", "folded=1"}
+    assert sorted(place.name for place in (folder / "kept" / "folded=0").glob("dt=*")) == [
+        f"dt={day}" for day in days[2:]
+    ]

@@ -5,10 +5,10 @@ A row without problems is sound.  Jobs read sound rows only; the others go into 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock.domain.lake import layout as lake
@@ -22,6 +22,7 @@ ENDINGS = (State.DONE, State.DEAD, State.CANCELLED)
 LIVE = ("waiting", "ready", "leased")
 ENDED_TOTALS = ("done_total", "dead_total", "cancelled_total")
 ALWAYS_STOPS = ("out_of_balance",)  # the day of such a row is never loaded
+DOUBLED = "doubled"  # several rows of a day share their number
 
 
 def problems_of(table: LakeTable) -> dict[str, Column]:
@@ -47,29 +48,38 @@ def with_problems(rows: DataFrame, table: LakeTable) -> DataFrame:
     return rows.withColumn("problems", found).where(F.size("problems") > 0)
 
 
-def duplicates(rows: DataFrame, number: str) -> DataFrame:
-    """Numbers that several rows of a day share: `dt`, the number, and how many rows are excess.
+def counts_of(
+    rows: DataFrame, number: str, conditions: Mapping[str, Column] | None = None
+) -> DataFrame:
+    """Per day: `rows`, how many meet each condition, and how many repeat a number (`doubled`).
 
-    Exact, but does not shuffle all rows: numbers are dense, so bitmaps count the distinct ones, and
-    only buckets with fewer distinct numbers than rows are examined row by row.
+    Exact, but does not shuffle all rows: numbers are dense, so bitmaps count the distinct ones.
     """
+    given = conditions or {}
+    distinct = F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position(number)))
+    by_bitmap = rows.groupBy(DT, F.bitmap_bucket_number(number).alias("place")).agg(
+        F.count(F.lit(1)).alias("rows"),
+        (F.count(number) - distinct).alias(DOUBLED),
+        *(F.count_if(is_met).alias(name) for name, is_met in given.items()),
+    )
+    names = ("rows", DOUBLED, *given)
+    return by_bitmap.groupBy(DT).agg(*(F.sum(name).alias(name) for name in names))
+
+
+def doubled_rows(rows: DataFrame, number: str) -> DataFrame:
+    """Rows of a day that share their number; only those near a repeated one are shuffled."""
     place = F.bitmap_bucket_number(number)
+    distinct = F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position(number)))
     suspect = (
         rows.groupBy(DT, place.alias("place"))
-        .agg(
-            F.count(number).alias("rows"),
-            F.bitmap_count(F.bitmap_construct_agg(F.bitmap_bit_position(number))).alias("numbers"),
-        )
+        .agg(F.count(number).alias("rows"), distinct.alias("numbers"))
         .where(F.col("rows") > F.col("numbers"))
         .select(F.col(DT).alias("suspect_dt"), "place")
     )
-    close = rows.join(
-        F.broadcast(suspect),
-        on=(F.col(DT) == F.col("suspect_dt")) & (place == F.col("place")),
-        how="left_semi",
-    )
-    counted = close.groupBy(DT, number).agg((F.count(F.lit(1)) - 1).alias("extra"))
-    return counted.where(F.col("extra") > 0)
+    on = (F.col(DT) == F.col("suspect_dt")) & (place == F.col("place"))
+    near = rows.join(F.broadcast(suspect), on=on, how="left_semi")
+    alike = F.count(F.lit(1)).over(Window.partitionBy(DT, number))
+    return near.withColumn("alike", alike).where("alike > 1").drop("alike")
 
 
 def _missing(table: LakeTable) -> Column:

@@ -9,17 +9,15 @@ may run on another machine (Spark Connect).
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection, Iterable, Iterator
-from datetime import date
+from collections.abc import Collection
+from functools import reduce
 
-import msgspec
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import TABLES
+from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import DT, ComputedTable, conform, schema_of
@@ -27,13 +25,6 @@ from penstock.pipeline.schemas import DT, ComputedTable, conform, schema_of
 TABLES_FOLDER = "derived"
 # Delta encoding and the fastest compression: a fifth faster to write, and smaller.
 _PARQUET = {"parquet.writer.version": "v2", "parquet.compression.codec.zstd.level": "1"}
-_PLACE = re.compile(rf"/([a-z_]+)(/{DT}=(\d{{4}}-\d\d-\d\d)/.+)$")
-
-
-class TableFile(msgspec.Struct, frozen=True, order=True):
-    path: str  # below the folder of the lake or of the tables
-    size: int
-    changed_at: int
 
 
 class SparkLake:
@@ -43,7 +34,7 @@ class SparkLake:
         self.spark = spark
         self.folder = folder.rstrip("/")
         self.tables_folder = (tables_folder or f"{self.folder}/{TABLES_FOLDER}").rstrip("/")
-        self._seen: dict[str, dict[str, dict[str, list[TableFile]]]] = {}
+        self._seen: dict[str, dict[str, DayFiles]] = {}
         self._counted: dict[tuple[str, str], int] = {}
 
     def refresh(self) -> None:
@@ -59,53 +50,73 @@ class SparkLake:
         """The rows of those days, or of all; a table that does not exist yet is empty."""
         of_lake = TABLES.get(table)
         schema = computed_tables()[table].schema if of_lake is None else schema_of(of_lake)
+        path = self._path(table)
+        wanted = None if days is None else sorted(set(days) & set(self.files(table)))
+        if wanted is not None and not wanted:
+            return frame_of(self.spark, [], schema)
+        # Spark keeps a list of all files of the folders that it is given.
+        folders = [path] if wanted is None else [f"{path}/{DT}={day}" for day in wanted]
         try:
-            found = self.spark.read.schema(schema).parquet(self._path(table))
+            found = self.spark.read.schema(schema).option("basePath", path).parquet(*folders)
             found.schema  # noqa: B018 -- Spark Connect looks for the files only now
         except AnalysisException as error:
             if not is_missing(error):
                 raise
             return frame_of(self.spark, [], schema)
-        return found if days is None else found.where(F.col(DT).isin(sorted(days)))
+        return found
 
-    def files(self, table: str) -> dict[str, list[TableFile]]:
+    def files(self, table: str) -> dict[str, DayFiles]:
         """The files of a table by day, as of the first call since `refresh`."""
-        folder = self.folder if table in TABLES else self.tables_folder
-        if folder not in self._seen:
-            self._seen[folder] = _by_table(self._listed(folder))
-        return self._seen[folder].get(table, {})
+        if table not in self._seen:
+            folder = self.folder if table in TABLES else self.tables_folder
+            self._seen[table] = files_by_day(self.spark, folder, table)
+        return self._seen[table]
 
     def replace(self, table: ComputedTable, rows: DataFrame, days: Collection[str]) -> None:
         """Replace the rows of those days with these."""
+        self._seen.pop(table.name, None)
         before = self.files(table.name)
         wanted = conform(rows, table).where(F.col(DT).isin(sorted(days)))
         if not table.is_large:
             wanted = wanted.repartition(DT)  # one file per day
         # Days are swapped at the end: until then, and after a kill, readers find the old rows.
-        wanted.write.partitionBy(DT).mode("overwrite").options(
-            partitionOverwriteMode="dynamic", **_PARQUET
-        ).parquet(self._path(table.name))
+        self._write(wanted, table.name)
         self._forget(table.name)
         after = self.files(table.name)
         # Spark swaps only days that have new rows.
-        left = [day for day in days if set(before.get(day, ())) & set(after.get(day, ()))]
+        left = [day for day in days if day in before and before[day] == after.get(day)]
         for day in left:
             self._clear(table, day)
         if left:
             self._forget(table.name)
 
+    def rewrite(self, table: ComputedTable, day: str, *, files: int) -> None:
+        """Put the rows of a day into this number of files; until then readers find the old ones."""
+        rows = self.read(table.name, [day]).coalesce(files)
+        self._write(conform(rows, table), table.name)
+        self._seen.pop(table.name, None)
+
     def counts(self, tables: Collection[str], days: Collection[str]) -> dict[str, dict[str, int]]:
         """Rows by day and table."""
-        for table in tables:
-            unknown = [day for day in days if (table, day) not in self._counted]
-            if unknown:
-                rows = self.read(table, unknown).groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
-                counted = {row[DT]: int(row["rows"]) for row in rows.collect()}
-                self._counted |= {(table, day): counted.get(day, 0) for day in unknown}
+        unknown = {t: [d for d in days if (t, d) not in self._counted] for t in tables}
+        parts = [self._rows_by_day(table, unknown[table]) for table in tables if unknown[table]]
+        if parts:
+            found = reduce(DataFrame.unionByName, parts).collect()
+            counted = {(row["table"], row[DT]): int(row["rows"]) for row in found}
+            self._counted |= {(t, d): counted.get((t, d), 0) for t in tables for d in unknown[t]}
         return {day: {table: self._counted[table, day] for table in tables} for day in days}
 
+    def _write(self, rows: DataFrame, table: str) -> None:
+        rows.write.partitionBy(DT).mode("overwrite").options(
+            partitionOverwriteMode="dynamic", **_PARQUET
+        ).parquet(self._path(table))
+
+    def _rows_by_day(self, table: str, days: Collection[str]) -> DataFrame:
+        rows = self.read(table, days).groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
+        return rows.withColumn("table", F.lit(table))
+
     def _forget(self, table: str) -> None:
-        self._seen.pop(self.tables_folder, None)
+        self._seen.pop(table, None)
         self._counted = {key: rows for key, rows in self._counted.items() if key[0] != table}
 
     def _clear(self, table: ComputedTable, day: str) -> None:
@@ -114,65 +125,3 @@ class SparkLake:
 
     def _path(self, table: str) -> str:
         return f"{self.folder if table in TABLES else self.tables_folder}/{table}"
-
-    def _listed(self, path: str) -> list[tuple[str, int, int]]:
-        """Path, size and change time of every file below; the contents are not read."""
-        found = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-        try:
-            rows = found.load(path).select(
-                "path", "length", F.unix_millis("modificationTime").alias("changed_at")
-            )
-            listed = rows.where(F.col("path").endswith(".parquet")).collect()
-        except AnalysisException as error:
-            if not is_missing(error):
-                raise
-            return []
-        full = [(row.path, int(row.length), int(row.changed_at)) for row in listed]
-        return full + [(name, 0, 0) for name in _empty_files(path)]
-
-
-def is_missing(error: AnalysisException) -> bool:
-    """True if the folder does not exist yet, which is not an error."""
-    return error.getCondition() == "PATH_NOT_FOUND"
-
-
-def _by_table(
-    listed: Iterable[tuple[str, int, int]],
-) -> dict[str, dict[str, list[TableFile]]]:
-    found: dict[str, dict[str, list[TableFile]]] = {}
-    for path, size, changed_at in sorted(listed):
-        place = _PLACE.search(path)
-        if place is not None and _is_day(place[3]):
-            # Without the lake's own folder, so that a lake can be moved.
-            file = TableFile(f"{place[1]}{place[2]}", size, changed_at)
-            found.setdefault(place[1], {}).setdefault(place[3], []).append(file)
-    return found
-
-
-def _empty_files(folder: str) -> Iterator[str]:
-    """Files without contents on a disk of this machine: Spark skips them without a word.
-
-    Object stores and HDFS are not searched: a file that was cut short does not appear there.
-    """
-    for root, folders, names in os.walk(folder.removeprefix("file://")):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        for name in names:
-            path = os.path.join(root, name)
-            if name.endswith(".parquet") and name[0] not in "._" and _is_empty(path):
-                yield path
-
-
-def _is_empty(path: str) -> bool:
-    try:
-        return os.path.getsize(path) == 0
-    except FileNotFoundError:  # replaced since
-        return False
-
-
-def _is_day(text: str) -> bool:
-    """False for a folder such as dt=2030-02-30, which no archiver writes."""
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True

@@ -19,6 +19,7 @@ from penstock.domain.lake.run_lock import RENEWED_EVERY_MS, RunLock, is_expired,
 from penstock.pipeline.lock_files import LockFile
 
 WAIT_S = 2.0  # between two looks at the lock of another run
+BUSY = "another run is at work on these tables: {}; --wait waits for it"
 
 
 class PipelineStopped(Exception):
@@ -36,15 +37,18 @@ class LakeLock:
         self._clock = clock
         self._is_lost = False
 
+    def holder(self) -> RunLock | None:
+        """The lock of a run that is at work."""
+        return self._holder(self._file.read())
+
     def acquire(self) -> RunLock | None:
         """Acquire the lock; returns the lock of another run if that holds it."""
-        wanted = renew(self._lock, now=self._clock())
+        now = self._clock()
+        wanted = renew(msgspec.structs.replace(self._lock, taken_at=now), now=now)
         while True:
             text = self._file.read()
-            if text is not None:
-                held = _decode(text, self._file.place)
-                if not is_expired(held, now=self._clock()):
-                    return held
+            if (holder := self._holder(text)) is not None:
+                return holder
             if self._file.swap(text, _encode(wanted)):
                 self._lock = wanted
                 return None
@@ -81,6 +85,10 @@ class LakeLock:
     def release(self) -> None:
         self._file.swap(_encode(self._lock), None)
 
+    def _holder(self, text: str | None) -> RunLock | None:
+        held = None if text is None else _decode(text, self._file.place)
+        return None if held is None or is_expired(held, now=self._clock()) else held
+
     def _renew_until(self, stop: threading.Event, every_s: float) -> None:
         while not stop.wait(every_s):
             try:
@@ -89,27 +97,40 @@ class LakeLock:
                 continue  # the next renewal may succeed; `check` notices if none does
 
 
+def wait_until_free(
+    look: Callable[[], RunLock | None],
+    *,
+    waits: bool,
+    on_wait: Callable[[RunLock], None] = lambda holder: None,
+    pause: Callable[[float], object] | None = None,
+    busy: str = BUSY,
+) -> None:
+    """Wait until `look` finds no holder; raises PipelineStopped instead if `waits` is false.
+
+    A brief holder is waited for in any case, and without a word.
+    """
+    pause = pause or threading.Event().wait
+    is_noted = False
+    while (holder := look()) is not None:
+        if not (waits or holder.is_brief):
+            raise PipelineStopped(busy.format(holder), "lake_busy")
+        if not (is_noted or holder.is_brief):
+            on_wait(holder)
+            is_noted = True
+        pause(WAIT_S)
+
+
 @contextmanager
 def hold(
     lock: LakeLock,
     *,
     waits: bool,
-    on_wait: Callable[[RunLock], None],
+    on_wait: Callable[[RunLock], None] = lambda holder: None,
     pause: Callable[[float], object] | None = None,
+    busy: str = BUSY,
 ) -> Iterator[LakeLock]:
     """Hold the lock inside the block; raises PipelineStopped if another run has it."""
-    pause = pause or threading.Event().wait
-    is_noted = False
-    while (holder := lock.acquire()) is not None:
-        if not waits:
-            raise PipelineStopped(
-                f"another run is at work on these tables: {holder}; --wait waits for it",
-                "lake_busy",
-            )
-        if not is_noted:
-            on_wait(holder)
-            is_noted = True
-        pause(WAIT_S)
+    wait_until_free(lock.acquire, waits=waits, on_wait=on_wait, pause=pause, busy=busy)
     with lock.renewing():
         yield lock
 

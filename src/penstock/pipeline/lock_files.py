@@ -16,11 +16,12 @@ from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 
+from penstock.pipeline.files.listing import local_path
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.progress import is_remote
 
 NAME = "_running.json"
-GUARD = "_running.guard"  # stays there, empty
+STREAM = "_streaming.json"
 SETTLE_S = 2.0  # longer than a write to an object store takes
 
 
@@ -36,13 +37,21 @@ class LockFile(Protocol):
         ...
 
 
-def lock_file(lake: SparkLake) -> LockFile | None:
+def lock_file(lake: SparkLake, name: str = NAME) -> LockFile | None:
     """None if the tables are out of reach: Spark Connect offers no exclusive files."""
-    path = f"{lake.tables_folder}/{NAME}"
+    path = f"{lake.tables_folder}/{name}"
     if is_remote(lake.spark):
         return LocalLockFile(Path(path)) if Path(lake.folder).is_dir() else None
-    there = HadoopLockFile(lake.spark.sparkContext, path)
-    return there if there.local_path is None else LocalLockFile(Path(there.local_path))
+    here = local_path(lake.spark, path)
+    if here is not None:
+        return LocalLockFile(Path(here))
+    return HadoopLockFile(lake.spark.sparkContext, path)
+
+
+def lock_file_here(tables_folder: str) -> LocalLockFile | None:
+    """The lock as found without Spark; None if the folder is not on this machine."""
+    folder = Path(tables_folder)
+    return LocalLockFile(folder / NAME) if folder.is_dir() else None
 
 
 class LocalLockFile:
@@ -63,7 +72,7 @@ class LocalLockFile:
             if new is None:
                 self._path.unlink(missing_ok=True)
             else:
-                fresh = self._path.with_name(f"{NAME}.new")
+                fresh = self._path.with_suffix(".new")
                 fresh.write_text(new, encoding="utf-8")
                 os.replace(fresh, self._path)
             return True
@@ -72,7 +81,8 @@ class LocalLockFile:
     def _guarded(self) -> Iterator[None]:
         """Inside the block, no other process swaps; the system ends this when a process exits."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self._path.with_name(GUARD), "a", encoding="utf-8") as guard:
+        # The guard stays there, empty.
+        with open(self._path.with_suffix(".guard"), "a", encoding="utf-8") as guard:
             fcntl.flock(guard, fcntl.LOCK_EX)
             yield
 
@@ -85,18 +95,15 @@ class HadoopLockFile:
         self._path = self._jvm.org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
 
-    @property
-    def local_path(self) -> str | None:
-        """The path on this machine's disk; None if it is elsewhere."""
-        if self._files.getScheme() != "file":
-            return None
-        return str(self._path.toUri().getPath())
-
     def read(self) -> str | None:
         return self._text(self._path)
 
     def swap(self, old: str | None, new: str | None) -> bool:
-        """Creating is atomic there.  Of several that replace at once, the last one wins."""
+        """Creating is atomic, replacing is not: Hadoop offers no conditional replacement.
+
+        So each waits until the others have written, and the last one has it.  Two may both have
+        it if one of them was suspended for longer than that between its look and its write.
+        """
         if old is None and new is not None:
             return self._create(new)
         if self.read() != old:

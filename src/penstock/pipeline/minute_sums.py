@@ -28,6 +28,7 @@ SUMS = ("finished", *OUTCOMES, *ADDED)
 MEASURES = ("wait", "service")
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 CHUNK = 500_000  # rows that are added up together
+NAMED = ("dimension", "name")
 NO_NAME = ""
 NO_BUCKET = -1
 
@@ -70,6 +71,29 @@ def partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def merge_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Turn rows of PARTIAL, sorted by dimension, name and minute, into rows of the rollups."""
+    for rows in _whole_names(batches):
+        yield from _rolled(rows)
+
+
+def combine_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Add up rows of PARTIAL of the same name and minute, sorted in the same way."""
+    for rows in _whole_names(batches):
+        minute = _numbers(rows.column("minute"))
+        is_first = _differs(_name_numbers(rows)) | _differs(minute)
+        begins, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+        columns = {
+            **_heads(rows, begins),
+            "minute": pa.array(minute[begins]),
+            **_added_up(rows, begins),
+            "backlog": _most(rows.column("backlog"), begins),
+        }
+        for measure in MEASURES:
+            columns |= _lists(measure, merge(_histograms(rows, measure), group, of=len(begins)))
+        yield pa.RecordBatch.from_arrays([columns[n] for n in PARTIAL.names], schema=PARTIAL)
+
+
+def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """All rows of a name together."""
     rest: pa.Table | None = None
     for chunk in _chunks(batches, CHUNK // 10):
         whole = chunk if rest is None else pa.concat_tables([rest, chunk]).combine_chunks()
@@ -77,9 +101,9 @@ def merge_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         upto = _last_name_begins(whole)
         rest = whole.slice(upto)
         if upto:
-            yield from _rolled(whole.slice(0, upto).combine_chunks())
+            yield whole.slice(0, upto).combine_chunks()
     if rest is not None and rest.num_rows:
-        yield from _rolled(rest.combine_chunks())
+        yield rest.combine_chunks()
 
 
 def _chunks(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
@@ -194,15 +218,15 @@ def _grain(
     histograms: dict[str, Histograms],
 ) -> pa.RecordBatch:
     of = len(begins)
-    sums = {name: np.add.reduceat(_numbers(rows.column(name)), begins) for name in SUMS}
+    sums = _added_up(rows, begins)
+    per_second = _numbers(sums["finished"]) / (GRAINS[grain] * MINUTE / 1000)
     columns: dict[str, pa.Array] = {
         "grain": pa.array([grain]).take(pa.array(np.zeros(of, dtype=np.int64))),
         "at": pa.array(minute * MINUTE),
-        "dimension": rows.column("dimension").combine_chunks().take(pa.array(begins)),
-        "name": rows.column("name").combine_chunks().take(pa.array(begins)),
-        **{name: pa.array(values) for name, values in sums.items()},
-        "per_second": pa.array(sums["finished"] / (GRAINS[grain] * MINUTE / 1000)),
-        "failure_ratio": _ratio(sums["failures"], sums["attempts"]),
+        **_heads(rows, begins),
+        **sums,
+        "per_second": pa.array(per_second),
+        "failure_ratio": _ratio(_numbers(sums["failures"]), _numbers(sums["attempts"])),
         "backlog": _most(rows.column("backlog"), begins),
     }
     for measure, found in histograms.items():
@@ -212,6 +236,15 @@ def _grain(
             columns[f"{measure}_{name}_ms"] = pa.array(value, mask=is_missing)
         columns[f"{measure}_histogram"] = _map(added)
     return pa.RecordBatch.from_pydict(columns)
+
+
+def _heads(rows: pa.Table, begins: Ints) -> dict[str, pa.Array]:
+    """Dimension and name of the first row of each group."""
+    return {n: rows.column(n).combine_chunks().take(pa.array(begins)) for n in NAMED}
+
+
+def _added_up(rows: pa.Table, begins: Ints) -> dict[str, pa.Array]:
+    return {n: pa.array(np.add.reduceat(_numbers(rows.column(n)), begins)) for n in SUMS}
 
 
 def _ratio(part: Ints, whole: Ints) -> pa.Array:
@@ -253,7 +286,7 @@ def _map(found: Histograms) -> pa.Array:
 
 def _name_numbers(rows: pa.Table) -> Ints:
     """The same number for rows of the same dimension and name, which are adjacent."""
-    pairs = [pc.dictionary_encode(rows.column(n).combine_chunks()) for n in ("dimension", "name")]
+    pairs = [pc.dictionary_encode(rows.column(n).combine_chunks()) for n in NAMED]
     outer, inner = (_numbers(pair.indices) for pair in pairs)
     return outer * len(pairs[1].dictionary) + inner
 

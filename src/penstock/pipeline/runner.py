@@ -85,7 +85,7 @@ class JobRunner:
         earlier: set[str] = set()
         for job in jobs:
             refused = _refused_days(last.values(), by=earlier)
-            now = self._state(job)
+            now = self.fingerprints(job)
             stale = [
                 day
                 for day, inputs in now.items()
@@ -108,13 +108,14 @@ class JobRunner:
         return {
             job.name: [
                 day
-                for day, inputs in self._state(job).items()
+                for day, inputs in self.fingerprints(job).items()
                 if day in span and _is_stale(last.get((job.name, day)), inputs)
             ]
             for job in jobs
         }
 
-    def _state(self, job: PipelineJob) -> dict[str, str]:
+    def fingerprints(self, job: PipelineJob) -> dict[str, str]:
+        """Of the inputs of every day."""
         files = {table: self._lake.files(table) for table in job.inputs}
         return fingerprints(job, files, self._settings)
 
@@ -161,12 +162,10 @@ class JobRunner:
     ) -> dict[str, str]:
         """Files without contents, which Spark would skip without an error, by day."""
         return {
-            day: f"{UNREADABLE}{file.path}: it is empty"
+            day: f"{UNREADABLE}{files.empty}: it is empty"
             for table in job.inputs
             for day, files in self._lake.files(table).items()
-            if day in days and day not in refused.of(table)
-            for file in files
-            if not file.size
+            if files.empty and day in days and day not in refused.of(table)
         }
 
     def _replace(self, job: PipelineJob, days: list[str], refused: _Refused) -> _Counted:

@@ -12,15 +12,17 @@ from enum import StrEnum
 
 import msgspec
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from penstock.domain.lake.layout import dt_of, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY
+from penstock.pipeline.files.listing import DayFiles, HadoopFiles, is_missing
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import PipelineJob
-from penstock.pipeline.lake import SparkLake, TableFile, is_missing
+from penstock.pipeline.lake import SparkLake
 
 FOLDER = "runs"
 UNREADABLE = "cannot read "  # the note of a day that was refused because of a file
@@ -71,37 +73,58 @@ class RunLog:
 
     def all(self) -> list[JobRun]:
         """Oldest first."""
-        try:
-            rows = self._spark.read.schema(_SCHEMA).parquet(self._path).collect()
-        except AnalysisException as error:
-            if not is_missing(error):
-                raise
-            return []
-        found = [msgspec.convert(row.asDict(recursive=True), JobRun, strict=False) for row in rows]
+        found = map(_run_of, self._read().collect())
         return sorted(found, key=lambda run: (run.ended_at, run.started_at, run.job, run.dt))
 
     def last(self) -> dict[tuple[str, str], JobRun]:
-        """The latest run, by job and day."""
-        return {(run.job, run.dt): run for run in self.all()}
+        """The latest run, by job and day; only these are sent to the driver."""
+        run = F.max_by(F.struct(*_SCHEMA.names), F.struct("ended_at", "started_at"))
+        rows = self._read().groupBy("job", "dt").agg(run.alias("run")).select("run.*").collect()
+        return {(run.job, run.dt): run for run in map(_run_of, rows)}
 
     def add(self, runs: Sequence[JobRun]) -> None:
         if runs:
             frame = frame_of(self._spark, [msgspec.to_builtins(run) for run in runs], _SCHEMA)
             frame.coalesce(1).write.mode("append").parquet(self._path)
 
+    def compact(self) -> int:
+        """Put the latest run of each job and day into one file; returns how many it replaces.
+
+        The new file comes first: after a kill in between, some runs are there twice.
+        """
+        files = HadoopFiles(self._spark, self._path)
+        before = files.names()
+        if len(before) < 2:
+            return 0
+        self.add(sorted(self.last().values(), key=lambda run: (run.ended_at, run.job, run.dt)))
+        files.remove(before)
+        return len(before)
+
+    def _read(self) -> DataFrame:
+        try:
+            found = self._spark.read.schema(_SCHEMA).parquet(self._path)
+            found.schema  # noqa: B018 -- Spark Connect looks for the files only now
+        except AnalysisException as error:
+            if not is_missing(error):
+                raise
+            return frame_of(self._spark, [], _SCHEMA)
+        return found
+
+
+def _run_of(row: Row) -> JobRun:
+    return msgspec.convert(row.asDict(recursive=True), JobRun, strict=False)
+
 
 def fingerprints(
     job: PipelineJob,
-    files: Mapping[str, Mapping[str, Sequence[TableFile]]],
+    files: Mapping[str, Mapping[str, DayFiles]],
     settings: PipelineSettings,
 ) -> dict[str, str]:
     """Fingerprints of all days that any input has; `files` are by table and day."""
     config = msgspec.json.encode([job.version, [getattr(settings, name) for name in job.settings]])
     days = sorted({day for by_day in files.values() for day in by_day})
     return {
-        day: _digest(
-            config, (f for t in job.inputs for d in window([day], job) for f in files[t].get(d, ()))
-        )
+        day: _digest(config, (files[t].get(d) for t in job.inputs for d in window([day], job)))
         for day in days
     }
 
@@ -117,8 +140,8 @@ def _earlier(day: str, by: int) -> str:
     return dt_of(midnight_of(day) - by * DAY)
 
 
-def _digest(config: bytes, files: Iterable[TableFile]) -> str:
+def _digest(config: bytes, files: Iterable[DayFiles | None]) -> str:
     digest = hashlib.sha256(config)
-    for file in files:
-        digest.update(msgspec.json.encode(file))
+    for of_day in files:
+        digest.update(b" " if of_day is None else of_day.digest.encode())
     return digest.hexdigest()[:24]

@@ -59,7 +59,7 @@ class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     meaning: str
     fields: tuple[Field, ...]
-    is_large: bool = False  # about as many rows as messages: written without a shuffle
+    is_large: bool = False  # written without a shuffle, which puts a day into one file
 
     @property
     def schema(self) -> T.StructType:

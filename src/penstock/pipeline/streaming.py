@@ -8,12 +8,15 @@ counted twice, and rollups are always the total of the stored sums.  Numbers bey
 batch belong to an earlier checkpoint and do not count.
 
 After every FOLD batches, one batch stores the sum of all batches before it, whose folders are then
-reused, so that there are never many.
+reused, so that there are never many.  This sum keeps the latest DAYS days only, so that it does not
+grow for ever.  Rows that come later for an earlier day have that day computed from its source, as a
+run computes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,17 +29,31 @@ from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.jobs.lifecycle import lifecycle
-from penstock.pipeline.jobs.rollups import ROLLUPS, backlog_samples, narrow, roll_up
+from penstock.pipeline.jobs.rollups import (
+    ROLLUPS,
+    backlog_samples,
+    in_order,
+    narrow,
+    roll_up,
+    rollups,
+)
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.minute_sums import PARTIAL, partials
+from penstock.pipeline.minute_sums import PARTIAL, combine_partials, partials
 from penstock.pipeline.schemas import DT, schema_of
 
 FOLDER = "stream"  # in the tables folder: the checkpoint and the stored sums
 FOLD = 50  # batches after which the stored sums are added up
+DAYS = 7  # days with rows whose sums are kept: rows for earlier ones are rare
 BATCH, FOLDED = "batch", "folded"
 TABLES = (HISTORY, BACKLOG)
+NEWEST = "newest"  # the metric of a batch's newest row
 _SCHEMA = StructType([*from_arrow_schema(PARTIAL).fields, StructField(DT, StringType())])
 _OF_SAMPLES = ("queue", "at", "ready")
+
+# The rows of a table on those days, at the source of the stream.
+ReadDays = Callable[[SparkLake, LakeTable, list[str]], DataFrame]
+# Entered while the rollups are replaced.
+Locked = Callable[[], AbstractContextManager[object]]
 
 
 def lake_stream(
@@ -48,6 +65,10 @@ def lake_stream(
     return reader.option("maxFilesPerTrigger", most_files).parquet(f"{base}/{table.name}/{DT}=*")
 
 
+def days_of_lake(lake: SparkLake, table: LakeTable, days: list[str]) -> DataFrame:
+    return lake.read(table.name, days)
+
+
 def start(
     lake: SparkLake,
     history: DataFrame,
@@ -55,12 +76,15 @@ def start(
     *,
     every_s: float | None,
     name: str = "lake",
+    read_days: ReadDays = days_of_lake,
+    locked: Locked = nullcontext,
 ) -> StreamingQuery:
     """`every_s`: None adds the existing rows and ends.  `name`: the source, with its checkpoint."""
     folder = f"{lake.tables_folder}/{FOLDER}/{name}"
-    add = batch_adder(lake.folder, lake.tables_folder, folder)
-    both = feed(history, backlog).writeStream.foreachBatch(add)
-    writer = both.option("checkpointLocation", f"{folder}/checkpoint")
+    add = batch_adder(lake.folder, lake.tables_folder, folder, read_days=read_days, locked=locked)
+    newest = F.max(F.coalesce("finished_at", "at")).alias("at")
+    both = feed(history, backlog).observe(NEWEST, newest)
+    writer = both.writeStream.foreachBatch(add).option("checkpointLocation", f"{folder}/checkpoint")
     if every_s is None:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{every_s:g} seconds").start()
@@ -74,9 +98,14 @@ def feed(history: DataFrame, backlog: DataFrame) -> DataFrame:
 
 
 def batch_adder(
-    lake_folder: str, tables_folder: str, folder: str
+    lake_folder: str,
+    tables_folder: str,
+    folder: str,
+    *,
+    read_days: ReadDays = days_of_lake,
+    locked: Locked = nullcontext,
 ) -> Callable[[DataFrame, int], None]:
-    """The function that adds a batch; it captures only strings, as it may run elsewhere."""
+    """The function that adds a batch; it may run elsewhere, so it captures no session."""
 
     def add(batch: DataFrame, number: int) -> None:
         lake = SparkLake(batch.sparkSession, lake_folder, tables_folder=tables_folder)
@@ -85,14 +114,28 @@ def batch_adder(
             added = _keep(batch, folder, number)
         finally:
             batch.unpersist()
-        days = [row[DT] for row in added.select(DT).distinct().collect()]
-        if days:
-            kept = _kept(lake.spark, folder, _first(number), number).where(
-                F.col(DT).isin(sorted(days))
-            )
-            lake.replace(ROLLUPS, roll_up(kept.drop(DT)), days)
+        days = sorted(row[DT] for row in added.select(DT).distinct().collect())
+        if not days:
+            return
+        first_day = _first_day(lake.spark, folder, _first(number))
+        recent = [day for day in days if day >= first_day]
+        early = [day for day in days if day < first_day]
+        with locked():
+            if recent:
+                kept = _kept(lake.spark, folder, _first(number), number, recent)
+                lake.replace(ROLLUPS, roll_up(kept.drop(DT)), recent)
+            if early:
+                lake.replace(ROLLUPS, _computed(lake, early, read_days), early)
 
     return add
+
+
+def _computed(lake: SparkLake, days: list[str], read_days: ReadDays) -> DataFrame:
+    """The rollups of whole days, from the rows at the source."""
+    history, backlog = (read_days(lake, table, days) for table in TABLES)
+    settings = PipelineSettings()
+    ended = lifecycle({HISTORY.name: history}, settings)
+    return rollups({"lifecycle": ended, BACKLOG.name: backlog}, settings)
 
 
 def _partial(batch: DataFrame) -> DataFrame:
@@ -100,28 +143,51 @@ def _partial(batch: DataFrame) -> DataFrame:
     ended = batch.where(~is_sample).drop(*_OF_SAMPLES)
     added = ended.mapInArrow(partials, from_arrow_schema(PARTIAL))
     samples = batch.where(is_sample).select(*_OF_SAMPLES)
-    return added.unionByName(backlog_samples(samples), allowMissingColumns=True).withColumn(
-        DT, F.date_format(F.timestamp_millis(F.col("minute") * MINUTE), "yyyy-MM-dd")
-    )
+    return _with_day(added.unionByName(backlog_samples(samples), allowMissingColumns=True))
+
+
+def _with_day(sums: DataFrame) -> DataFrame:
+    at = F.timestamp_millis(F.col("minute") * MINUTE)
+    return sums.withColumn(DT, F.date_format(at, "yyyy-MM-dd"))
 
 
 def _keep(batch: DataFrame, folder: str, number: int) -> DataFrame:
     """Store the sums under the batch's number, replacing what was there."""
-    path = _path(folder, number)
+    spark, path = batch.sparkSession, _path(folder, number)
     _partial(batch).coalesce(1).write.mode("overwrite").parquet(path)
-    added = batch.sparkSession.read.schema(_SCHEMA).parquet(path)
+    added = spark.read.schema(_SCHEMA).parquet(path)
     if number and _first(number) == number:
-        before = _kept(batch.sparkSession, folder, _first(number - 1), number - 1)
-        all_kept = before.unionByName(added)
-        all_kept.coalesce(1).write.mode("overwrite").parquet(_path(folder, number, FOLDED))
+        before = _kept(spark, folder, _first(number - 1), number - 1)
+        _fold(before.unionByName(added), _path(folder, number, FOLDED))
     return added
 
 
-def _kept(spark: SparkSession, folder: str, first: int, last: int) -> DataFrame:
+def _fold(sums: DataFrame, path: str) -> None:
+    """Store one row per name and minute, of the latest days."""
+    latest = sums.select(DT).distinct().orderBy(F.desc(DT)).limit(DAYS).collect()
+    recent = sums.where(F.col(DT).isin([row[DT] for row in latest])).drop(DT)
+    combined = in_order(recent).mapInArrow(combine_partials, from_arrow_schema(PARTIAL))
+    _with_day(combined).coalesce(1).write.mode("overwrite").partitionBy(DT).parquet(path)
+
+
+def _first_day(spark: SparkSession, folder: str, first: int) -> str:
+    """The first day whose sums are all kept, "" if no day was left out."""
+    if not first:
+        return ""
+    folded = spark.read.schema(_SCHEMA).parquet(_path(folder, first, FOLDED))
+    days = sorted(row[DT] for row in folded.select(DT).distinct().collect())
+    return days[0] if len(days) >= DAYS else ""
+
+
+def _kept(
+    spark: SparkSession, folder: str, first: int, last: int, days: list[str] | None = None
+) -> DataFrame:
     """The sums of all batches up to `last`; `first` holds those of all before it."""
-    begin = _path(folder, first, FOLDED if first else BATCH)
+    begin = spark.read.schema(_SCHEMA).parquet(_path(folder, first, FOLDED if first else BATCH))
     others = [_path(folder, number) for number in range(first + 1, last + 1)]
-    return spark.read.schema(_SCHEMA).parquet(begin, *others)
+    if others:
+        begin = begin.unionByName(spark.read.schema(_SCHEMA).parquet(*others))
+    return begin if days is None else begin.where(F.col(DT).isin(days))
 
 
 def _first(number: int) -> int:

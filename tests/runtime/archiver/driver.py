@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow.parquet as pq
 
@@ -60,7 +60,12 @@ class ArchiverDriver:
         return [row["id"] for row in self.rows(table)]
 
 
-def rows_of(folder: Path, table: lake.LakeTable) -> list[dict[str, Any]]:
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def rows_of(folder: Path, table: Named) -> list[dict[str, Any]]:
     """As any reader of Parquet finds them, with the values of the partitions."""
     rows: list[dict[str, Any]] = []
     for path in sorted((folder / table.name).glob("**/*.parquet")):

@@ -21,14 +21,22 @@ class RunLock(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     taken_at: int
     expires_at: int
+    is_brief: bool = False  # held for seconds only: others wait for it without being told to
 
     def __str__(self) -> str:
         since = moment_of(self.taken_at).strftime("%Y-%m-%dT%H:%M:%SZ")
         return f"{self.owner} on {self.host} (process {self.pid}), since {since}"
 
 
-def take(*, owner: str, host: str, pid: int, now: int) -> RunLock:
-    return RunLock(owner=owner, host=host, pid=pid, taken_at=now, expires_at=now + EXPIRES_AFTER_MS)
+def take(*, owner: str, host: str, pid: int, now: int, is_brief: bool = False) -> RunLock:
+    return RunLock(
+        owner=owner,
+        host=host,
+        pid=pid,
+        taken_at=now,
+        expires_at=now + EXPIRES_AFTER_MS,
+        is_brief=is_brief,
+    )
 
 
 def renew(lock: RunLock, *, now: int) -> RunLock:

@@ -146,6 +146,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "pipeline": "list the jobs and their tables",
             "pipeline run": "compute the tables of new data in the lake, on Spark",
             "pipeline status": "show what is computed and what is pending",
+            "pipeline compact": "put small files of the computed tables together",
             "pipeline report": "render the computed tables as one HTML page",
             "pipeline java": "show the JAVA_HOME that Spark uses",
         },

@@ -15,20 +15,17 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, HISTORY, midnight_of
+from penstock.domain.lake.layout import BACKLOG, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import history
-from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.jobs.route_calls import route_calls, with_day_before
 from penstock.pipeline.replays.breaker import Interval, RouteCall, evaluate, outages, replay
 from penstock.pipeline.replays.tuning import USUAL_THRESHOLD, candidates, survival
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
 
 ALL_ROUTES = "*"
-_FAILED = sorted(outcome.value for outcome in history.FAILURES)
-_FATAL = (EXHAUSTED, TIMED_OUT, QUARANTINED)  # set by an attempt; other reasons are set by hand
 
 _CANDIDATE = (
     text("route", "whose circuit; *: all of them"),
@@ -79,43 +76,13 @@ _REPLAYED = StructType(
 
 
 def breaker_tuning(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    calls = _calls(tables)
+    calls = route_calls(tables)
     grid = _grid(calls, sound_rows(tables["backlog"], BACKLOG), settings)
-    days = F.explode(F.array(DT, F.date_format(F.date_add(F.to_date(DT), 1), "yyyy-MM-dd")))
-    # Each call counts on its own day and fills the window for the next one.
-    played = calls.withColumn("day", days).drop(DT).withColumnRenamed("day", DT)
-    replays = played.join(F.broadcast(grid), [DT, "route"]).groupBy(DT, "route", "candidate")
+    # Each call counts on its own day and fills the window for the next one.  All candidates of a
+    # route are replayed together, so that its calls are shuffled once.
+    replays = with_day_before(calls).groupBy(DT, "route").cogroup(grid.groupBy(DT, "route"))
     found = replays.applyInArrow(_replaying(settings), _REPLAYED)
     return _ranked(found.unionByName(_of_all(found)))
-
-
-def _calls(tables: Tables) -> DataFrame:
-    """dt, route, at, message_no, is_failure: one row per attempt whose outcome counts."""
-    ended = sound_rows(tables["history"], HISTORY).where("route IS NOT NULL")
-    is_fatal = (F.col("outcome") == State.DEAD.value) & F.col("reason").isin(*_FATAL)
-    last = ended.where((F.col("outcome") == State.DONE.value) | is_fatal).select(
-        DT, "route", F.col("finished_at").alias("at"), "message_no", is_fatal.alias("is_failure")
-    )
-    others = sound_rows(tables["attempts"], ATTEMPTS).where(F.col("outcome").isin(*_FAILED))
-    # An attempt has no route: take that of its message if it has ended, or else that of its queue.
-    by_message = ended.groupBy("message_no").agg(F.first("route").alias("own_route"))
-    by_queue = (
-        ended.groupBy("queue")
-        .agg(F.min("route").alias("queue_route"), F.max("route").alias("other"))
-        .where("queue_route = other")
-        .drop("other")
-    )
-    known = others.join(by_message, "message_no", "left").join(
-        F.broadcast(by_queue), "queue", "left"
-    )
-    earlier = known.select(
-        DT,
-        F.coalesce("own_route", "queue_route").alias("route"),
-        F.col("ended_at").alias("at"),
-        "message_no",
-        F.lit(True).alias("is_failure"),
-    ).where("route IS NOT NULL")
-    return last.unionByName(earlier)
 
 
 def _grid(calls: DataFrame, backlog: DataFrame, settings: PipelineSettings) -> DataFrame:
@@ -203,18 +170,14 @@ def _survival(route: dict[str, Any], settings: PipelineSettings) -> Any:
 def _replaying(settings: PipelineSettings) -> Any:
     schema = to_arrow_schema(_REPLAYED)
 
-    def of_route(table: pa.Table) -> pa.Table:
+    def of_route(table: pa.Table, grid: pa.Table) -> pa.Table:
+        if not grid.num_rows:  # a day that was loaded only for the next one, or has no calls
+            return schema.empty_table()
         table = table.sort_by([("at", "ascending"), ("message_no", "ascending")])
-        first = table.slice(0, 1).to_pylist()[0]
-        calls = [
-            RouteCall(*values)
-            for values in zip(
-                *(table.column(n).to_pylist() for n in ("at", "message_no", "is_failure")),
-                strict=True,
-            )
-        ]
-        row = {name: first[name] for name in _GRID.names} | _played(calls, first, settings)
-        return pa.Table.from_pylist([row], schema)
+        columns = (table.column(n).to_pylist() for n in ("at", "message_no", "is_failure"))
+        calls = list(map(RouteCall, *columns))
+        rows = [one | _played(calls, one, settings) for one in grid.to_pylist()]
+        return pa.Table.from_pylist(rows, schema)
 
     return of_route
 
@@ -291,4 +254,5 @@ JOB = PipelineJob(
     outputs=(JobOutput(BREAKER_TUNING, breaker_tuning),),
     lookback_days=1,
     settings=settings_named("breaker_"),
+    version=2,
 )

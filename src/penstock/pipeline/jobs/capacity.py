@@ -53,8 +53,9 @@ CAPACITY = ComputedTable(
 
 
 def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    samples = _samples(sound_rows(tables["backlog"], BACKLOG))
-    days = _days(tables["rollups"]).join(samples, on=[DT, "queue"], how="left")
+    ended = _days(tables["rollups"])
+    samples = _samples(sound_rows(tables["backlog"], BACKLOG), ended)
+    days = ended.join(samples, on=[DT, "queue"], how="left")
     average = F.avg("messages").over(_weeks())
     with_trend = days.withColumn("day", F.unix_date(F.to_date(DT))).withColumns(
         {
@@ -114,12 +115,25 @@ def _days(rollups: DataFrame) -> DataFrame:
     )
 
 
-def _samples(backlog: DataFrame) -> DataFrame:
+def _samples(backlog: DataFrame, days: DataFrame) -> DataFrame:
+    """What arrived since the last sample of an earlier day, and what was live at the end.
+
+    Before its first sample a queue counts as new if it had not ended more messages by then than on
+    this whole day; of an older queue, only what arrived since that sample is known.
+    """
     live = F.col("waiting") + F.col("ready") + F.col("leased")
+    ended = F.col("done_total") + F.col("dead_total") + F.col("cancelled_total")
     by_queue = backlog.groupBy(DT, "queue", "queue_no").agg(
-        (F.max("sent_total") - F.min("sent_total")).alias("arrived"),
+        F.max("sent_total").alias("sent"),
+        F.min("sent_total").alias("first_sent"),
+        F.min(ended).alias("first_ended"),
         F.max_by(live, F.col("at")).alias("backlog_end"),
     )
+    is_new = F.col("first_ended") <= F.coalesce("messages", F.lit(0))
+    first = F.when(is_new, 0).otherwise(F.col("first_sent"))
+    before = F.lag("sent").over(Window.partitionBy("queue_no").orderBy(DT))
+    by_queue = by_queue.join(days.select(DT, "queue", "messages"), [DT, "queue"], "left")
+    by_queue = by_queue.withColumn("arrived", F.col("sent") - F.coalesce(before, first))
     names = by_queue.groupBy(DT, "queue").agg(*_summed("arrived", "backlog_end"))
     together = names.groupBy(DT).agg(F.lit(ALL).alias("queue"), *_summed("arrived", "backlog_end"))
     return names.unionByName(together)
@@ -153,4 +167,5 @@ JOB = PipelineJob(
     outputs=(JobOutput(CAPACITY, capacity),),
     lookback_days=TREND_DAYS - 1,
     settings=("price_per_gib", "storage_bytes"),
+    version=2,
 )

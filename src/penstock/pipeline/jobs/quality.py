@@ -20,7 +20,9 @@ from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import (
     ALWAYS_STOPS,
-    duplicates,
+    DOUBLED,
+    counts_of,
+    doubled_rows,
     problems_of,
     sound_rows,
     with_problems,
@@ -59,10 +61,7 @@ QUARANTINE = ComputedTable(
 
 def quality(tables: Tables, settings: PipelineSettings) -> DataFrame:
     parts = [_rows(tables[table.name], table, settings) for table in CHECKED]
-    parts += [_unique(tables[table.name], table.name, table.number) for table in CHECKED]
-    done = tables["history"].where(F.col("outcome") == State.DONE.value)
-    parts += [_unique(done, "history", "message_no", check="done_twice")]
-    parts += [_counted(tables["history"], tables["backlog"])]
+    parts += [_done_twice(tables["history"]), _counted(tables["history"], tables["backlog"])]
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -82,25 +81,23 @@ def refused_days(of: SparkLake, days: Collection[str]) -> dict[str, str]:
 
 
 def _rows(rows: DataFrame, table: LakeTable, settings: PipelineSettings) -> DataFrame:
+    """All checks of single rows, and of the uniqueness of their numbers, in one pass."""
     problems = problems_of(table)
-    counts = [F.count_if(is_bad).alias(name) for name, is_bad in problems.items()]
-    counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"), *counts)
-    found = counted.unpivot([DT, "rows"], list(problems), "check", "bad")
-    is_always = F.col("check").isin(*ALWAYS_STOPS)
+    counted = counts_of(rows, table.number, problems)
+    found = counted.unpivot([DT, "rows"], [*problems, DOUBLED], "check", "bad")
+    # A duplicate means that the lake itself is broken.
+    is_always = F.col("check").isin(*ALWAYS_STOPS, DOUBLED)
     tolerated = F.when(is_always, 0.0).otherwise(
         F.col("rows") * F.lit(settings.max_bad_per_million) / 1_000_000
     )
     return _findings(found, table.name, is_passed=F.col("bad") <= tolerated)
 
 
-def _unique(rows: DataFrame, table: str, number: str, check: str = "doubled") -> DataFrame:
-    """No duplicate is tolerated: it means that the lake itself is broken."""
-    extra = duplicates(rows, number).groupBy(DT).agg(F.sum("extra").alias("bad"))
-    counted = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
-    found = counted.join(extra, on=DT, how="left").withColumn(
-        "bad", F.coalesce("bad", F.lit(0).cast("long"))
-    )
-    return _findings(found.withColumn("check", F.lit(check)), table, is_passed=F.col("bad") == 0)
+def _done_twice(history: DataFrame) -> DataFrame:
+    done = history.where(F.col("outcome") == State.DONE.value)
+    found = counts_of(done, "message_no").withColumnsRenamed({DOUBLED: "bad"})
+    named = found.withColumn("check", F.lit("done_twice"))
+    return _findings(named, "history", is_passed=F.col("bad") == 0)
 
 
 def _counted(history: DataFrame, backlog: DataFrame) -> DataFrame:
@@ -146,13 +143,7 @@ def _findings(
 
 
 def _bad_rows(rows: DataFrame, table: LakeTable) -> DataFrame:
-    twice = duplicates(rows, table.number).select(
-        F.col(DT).alias("double_dt"), F.col(table.number).alias("double_number")
-    )
-    on = (F.col(DT) == F.col("double_dt")) & (F.col(table.number) == F.col("double_number"))
-    doubles = rows.join(F.broadcast(twice), on=on, how="left_semi").withColumn(
-        "problems", F.array(F.lit("doubled"))
-    )
+    doubles = doubled_rows(rows, table.number).withColumn("problems", F.array(F.lit(DOUBLED)))
     bad = with_problems(rows, table).unionByName(doubles)
     return bad.select(
         F.lit(table.name).alias("table"),

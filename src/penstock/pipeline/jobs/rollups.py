@@ -18,6 +18,7 @@ from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.minute_sums import (
     DIMENSIONS,
+    GRAINS,
     MEASURES,
     NO_NAME,
     OUTCOMES,
@@ -28,9 +29,12 @@ from penstock.pipeline.minute_sums import (
 )
 from penstock.pipeline.schemas import ComputedTable, double, histogram, long, text
 
+_FILES_PER_DAY = 4  # at most; also how many tasks can add up a day
+
 ROLLUPS = ComputedTable(
     name="rollups",
     meaning="endings per minute, hour or day, by queue, kind, route or worker",
+    is_large=True,
     fields=(
         text("grain", "minute, hour or day"),
         long("at", "start of the minute, hour or day"),
@@ -67,12 +71,18 @@ def rollups(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 def roll_up(minutes: DataFrame) -> DataFrame:
     """Rollups from sums per minute and name, of which there may be several rows each."""
-    in_order = minutes.repartition("dimension", "name").sortWithinPartitions(
-        "dimension", "name", "minute"
-    )
-    return in_order.mapInArrow(merge_partials, StructType(ROLLUPS.schema.fields[:-1])).withColumn(
-        "dt", F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd")
-    )
+    merged = in_order(minutes).mapInArrow(merge_partials, StructType(ROLLUPS.schema.fields[:-1]))
+    return merged.withColumn("dt", F.date_format(F.timestamp_millis("at"), "yyyy-MM-dd"))
+
+
+def in_order(minutes: DataFrame) -> DataFrame:
+    """All rows of a name and day in one partition, sorted as the sums need them.
+
+    The rows of a day are in few partitions, so that they need no other shuffle before the write.
+    """
+    day = F.expr(f"minute div {GRAINS['day']}")
+    few = F.pmod(F.hash("dimension", "name"), F.lit(_FILES_PER_DAY))
+    return minutes.repartition(day, few).sortWithinPartitions("dimension", "name", "minute")
 
 
 def narrow(lifecycle: DataFrame) -> DataFrame:

@@ -23,7 +23,6 @@ from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_na
 from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
-from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.replays.fleet import Arrival, backtest
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
@@ -67,9 +66,8 @@ _PLAYED = StructType(
 
 
 def scaling_backtest(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    arrivals = _arrivals(tables["lifecycle"])
-    grid = frame_of(arrivals.sparkSession, _grid(settings), _CANDIDATES)
-    replays = arrivals.crossJoin(F.broadcast(grid)).groupBy(DT, "queue", "candidate")
+    # All candidates of a queue together, so that its arrivals are shuffled once.
+    replays = _arrivals(tables["lifecycle"]).groupBy(DT, "queue")
     return _compared(replays.applyInArrow(_replaying(settings), _PLAYED), settings)
 
 
@@ -99,30 +97,29 @@ def profiles(settings: PipelineSettings) -> Iterator[tuple[str, Profile]]:
             yield f"{goal_s}s/{samples}/+{most_up}", profile
 
 
-def _grid(settings: PipelineSettings) -> list[dict[str, Any]]:
-    return [
-        {"candidate": name} | {f: getattr(profile, f) for f in _CANDIDATES.names[1:]}
-        for name, profile in profiles(settings)
-    ]
-
-
 def _replaying(settings: PipelineSettings) -> Any:
     schema = to_arrow_schema(_PLAYED)
+    candidates = list(profiles(settings))
 
     def of_queue(table: pa.Table) -> pa.Table:
-        first = table.slice(0, 1).to_pylist()[0]
-        from_at = midnight_of(first[DT])
-        found = backtest(
-            list(map(Arrival, *(table.column(n).to_pylist() for n in ("at", "work_ms")))),
-            _fleet(first["queue"], settings),
-            Profile(**{name: first[name] for name in _CANDIDATES.names[1:]}),
-            from_at=from_at,
-            to_at=from_at + DAY,
-            slots=settings.backtest_slots,
-            start_ms=settings.backtest_start_ms,
-        )
-        row = {name: first[name] for name in ("queue", DT, *_CANDIDATES.names)}
-        return pa.Table.from_pylist([row | msgspec.to_builtins(found)], schema)
+        queue, dt = (table.column(name)[0].as_py() for name in ("queue", DT))
+        from_at = midnight_of(dt)
+        arrivals = list(map(Arrival, *(table.column(n).to_pylist() for n in ("at", "work_ms"))))
+        rows = []
+        for name, profile in candidates:
+            found = backtest(
+                arrivals,
+                _fleet(queue, settings),
+                profile,
+                from_at=from_at,
+                to_at=from_at + DAY,
+                slots=settings.backtest_slots,
+                start_ms=settings.backtest_start_ms,
+            )
+            values = {field: getattr(profile, field) for field in _CANDIDATES.names[1:]}
+            row = {"queue": queue, DT: dt, "candidate": name} | values
+            rows.append(row | msgspec.to_builtins(found))
+        return pa.Table.from_pylist(rows, schema)
 
     return of_queue
 

@@ -14,7 +14,14 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.pipeline.shared import RUN, SparkCommand, day, locked, open_lake, runner_of
+from penstock.edge.cli.pipeline.shared import (
+    RUN,
+    SparkCommand,
+    day,
+    open_lake,
+    open_locked_lake,
+    runner_of,
+)
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -22,8 +29,10 @@ if TYPE_CHECKING:
     from penstock.pipeline.runs import JobRun
 
 _STATUS = View("job days last_day computed_at:computed_at rows to_compute refused")
+_COMPACTED = View("table dt:day files_before files_after")
 _FROM = flag("--from", "first day, such as 2030-01-31", type=day)
 _TO = flag("--to", "last day, inclusive", type=day)
+_WAIT = flag("--wait", "wait while another run is at work on the same tables")
 
 
 def _span(args: Namespace) -> DaySpan:
@@ -36,7 +45,7 @@ def _run(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.pipeline.registry import jobs
 
     wanted = jobs(args.job)
-    with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:
+    with open_locked_lake(args, settings) as (lake, may_write):
         runner = runner_of(lake, settings.pipeline, may_write)
         runs = runner.run(wanted, _span(args), is_forced=args.force)
     if out.json or runs:
@@ -103,6 +112,22 @@ def _status(settings: Settings, args: Namespace, out: Output) -> None:
     out.records(found, _STATUS)
 
 
+def _compact(settings: Settings, args: Namespace, out: Output) -> None:
+    from penstock.pipeline.files.compaction import compact
+    from penstock.pipeline.progress import is_remote
+    from penstock.pipeline.session import now_ms
+
+    with open_locked_lake(args, settings) as (lake, may_write):
+        if is_remote(lake.spark):
+            raise InvalidRequest("Spark Connect cannot remove files; use another --master")
+        runner = runner_of(lake, settings.pipeline)
+        done = compact(lake, runner, now=now_ms(lake.spark), may_write=may_write)
+    if out.json or done:
+        out.records(done, _COMPACTED)
+    else:
+        out.line("nothing to do: no day has small files")
+
+
 FILE = "penstock-report.html"
 
 
@@ -138,7 +163,7 @@ COMMANDS = {
         _FROM,
         _TO,
         flag("--force", "also compute days that have not changed"),
-        flag("--wait", "wait while another run is at work on the same tables"),
+        _WAIT,
         more="A day is computed again when its files have changed: by late rows, or by a new run "
         "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "
         "simply be repeated. Exits with code 1 if a check rejected a day, if a file cannot be read "
@@ -154,6 +179,13 @@ COMMANDS = {
         _status,
         more="Pending days include those that change when a job they depend on runs.",
         examples=("penstock pipeline status --data ./data",),
+    ),
+    "pipeline compact": SparkCommand(
+        _compact,
+        _WAIT,
+        more="Each day is replaced as a whole, and nothing is computed again because of it. Also "
+        "reduces the log of runs to the latest run of each job and day. The lake is not changed.",
+        examples=("penstock pipeline compact --data ./data",),
     ),
     "pipeline report": SparkCommand(
         _report,

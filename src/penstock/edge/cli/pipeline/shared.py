@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
+    from penstock.pipeline.lake_lock import LakeLock
+    from penstock.pipeline.lock_files import LockFile
     from penstock.pipeline.runner import JobRunner
 
+MayWrite = Callable[[], None]
 _DERIVED = flag(
     "--derived",
     "folder of the computed tables; default: derived in the lake",
@@ -128,8 +131,7 @@ def open_lake(
     """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
-    # A URL such as s3a://… must not be made an absolute path.
-    folder = settings.archive.folder or str(settings.lake_folder.absolute())
+    folder = _folder(settings)
     with session(args) as spark:
         lake = SparkLake(spark, folder, tables_folder=args.derived)
         if not may_be_empty and lake.is_empty():
@@ -137,10 +139,30 @@ def open_lake(
         yield lake
 
 
+@contextmanager
+def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[SparkLake, MayWrite]]:
+    """The lake, and a function that raises if the lock of its tables was lost."""
+    from penstock.pipeline.lake import TABLES_FOLDER
+    from penstock.pipeline.lake_lock import wait_until_free
+    from penstock.pipeline.lock_files import lock_file_here
+
+    # Starting Spark takes seconds, and its memory is not needed while this run waits.
+    file = lock_file_here(args.derived or f"{_folder(settings)}/{TABLES_FOLDER}")
+    if file is not None:
+        wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
+    with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:
+        yield lake, may_write
+
+
+def _folder(settings: Settings) -> str:
+    # A URL such as s3a://… must not be made an absolute path.
+    return settings.archive.folder or str(settings.lake_folder.absolute())
+
+
 def runner_of(
     lake: SparkLake,
     settings: PipelineSettings,
-    may_write: Callable[[], None] = lambda: None,
+    may_write: MayWrite = lambda: None,
 ) -> JobRunner:
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.runner import JobRunner
@@ -157,29 +179,39 @@ def runner_of(
 
 
 @contextmanager
-def locked(lake: SparkLake, *, waits: bool) -> Iterator[Callable[[], None]]:
+def locked(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
     """Hold the lock of the lake's tables; yields a function that raises if it was lost."""
-    from penstock.pipeline.lake_lock import LakeLock, hold
+    from penstock.pipeline.lake_lock import hold
     from penstock.pipeline.lock_files import lock_file
-    from penstock.wiring.broker import wall_clock
 
     file = lock_file(lake)
     if file is None:
         exits.note("the tables are out of reach from here: make sure that no other run is at work")
         yield lambda: None
         return
-    clock = wall_clock()
-    lock = LakeLock(file, this_run(now=clock.now()), clock.now)
-    with hold(lock, waits=waits, on_wait=lambda other: exits.note(f"waiting for {other}")):
+    with hold(this_lock(file), waits=waits, on_wait=_note_wait) as lock:
         yield lock.check
 
 
-def this_run(*, now: int) -> RunLock:
+def this_lock(file: LockFile, *, is_brief: bool = False) -> LakeLock:
+    """The lock of this process, not acquired yet."""
+    from penstock.pipeline.lake_lock import LakeLock
+    from penstock.wiring.broker import wall_clock
+
+    clock = wall_clock()
+    return LakeLock(file, this_run(now=clock.now(), is_brief=is_brief), clock.now)
+
+
+def _note_wait(other: RunLock) -> None:
+    exits.note(f"waiting for {other}")
+
+
+def this_run(*, now: int, is_brief: bool = False) -> RunLock:
     try:
         owner = getpass.getuser()
     except (KeyError, OSError):  # a container whose user has no name
         owner = str(os.getuid())
-    return take(owner=owner, host=socket.gethostname(), pid=os.getpid(), now=now)
+    return take(owner=owner, host=socket.gethostname(), pid=os.getpid(), now=now, is_brief=is_brief)
 
 
 def note_job(job: PipelineJob, days: int) -> None:

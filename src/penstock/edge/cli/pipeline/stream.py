@@ -3,40 +3,78 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
+from penstock.domain.datetimes import instant_of
 from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.pipeline.shared import SparkCommand, open_lake
+from penstock.edge.cli.pipeline.shared import MayWrite, SparkCommand, open_lake, this_lock
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from penstock.domain.lake.layout import LakeTable
     from penstock.pipeline.lake import SparkLake
+    from penstock.pipeline.streaming import Locked, ReadDays
 
 LAKE, STORE = "lake", "store"
 MAX_FILES = 200  # limit per batch
 _POLL_S = 1
+_BUSY = "another stream adds to these tables: {}; run one stream per lake"
 
 
 def _run(settings: Settings, args: Namespace, out: Output) -> None:
-    from penstock.pipeline.streaming import start
+    from penstock.pipeline.streaming import days_of_lake, start
 
-    with open_lake(args, settings, may_be_empty=args.live) as lake:
+    with open_lake(args, settings, may_be_empty=args.live) as lake, _alone(lake) as check:
         tables = _live(lake.spark, settings.store_url) if args.live else _archived(lake)
         query = start(
             lake,
             *tables,
             every_s=None if args.once else args.every / 1000,
             name=STORE if args.live else LAKE,
+            read_days=_days_of_store(settings.store_url) if args.live else days_of_lake,
+            locked=_between_runs(lake),
         )
         try:
-            _report_batches(query, out)
+            _report_batches(query, out, check)
         finally:
             query.stop()
+
+
+@contextmanager
+def _alone(lake: SparkLake) -> Iterator[MayWrite]:
+    """Hold the lock of streams on these tables; yields a function that raises if it was lost."""
+    from penstock.pipeline.lake_lock import hold
+    from penstock.pipeline.lock_files import STREAM, lock_file
+
+    file = lock_file(lake, STREAM)
+    if file is None:
+        yield lambda: None
+        return
+    with hold(this_lock(file), waits=False, busy=_BUSY) as lock:
+        yield lock.check
+
+
+def _between_runs(lake: SparkLake) -> Locked:
+    """Hold the lock of runs while rollups are replaced; wait for a run that has it."""
+    from penstock.pipeline.lake_lock import hold
+    from penstock.pipeline.lock_files import lock_file
+    from penstock.pipeline.progress import is_remote
+
+    # Through Spark Connect, the function that adds a batch runs at the server.
+    file = None if is_remote(lake.spark) else lock_file(lake)
+    if file is None:
+        return nullcontext
+    lock = this_lock(file, is_brief=True)
+    return lambda: hold(lock, waits=True)
 
 
 def _archived(lake: SparkLake) -> list[DataFrame]:
@@ -54,17 +92,51 @@ def _live(spark: SparkSession, url: str) -> list[DataFrame]:
     return [source.option("table", table.name).load() for table in TABLES]
 
 
-def _report_batches(query: StreamingQuery, out: Output) -> None:
+def _days_of_store(url: str) -> ReadDays:
+    """Reads a day again from the store."""
+
+    def read(lake: SparkLake, table: LakeTable, days: list[str]) -> DataFrame:
+        reader = lake.spark.read.format("penstock").option("url", url)
+        rows = reader.option("table", table.name).load()
+        return rows.where(rows["dt"].isin(days))
+
+    return read
+
+
+def _report_batches(query: StreamingQuery, out: Output, check: MayWrite) -> None:
     """Report each batch until the stream ends; raise the error that stopped it."""
     reported, is_active = -1, True
     while is_active:
         is_active = not query.awaitTermination(_POLL_S)
+        check()
         for batch in query.recentProgress:
             if batch.batchId > reported and batch.numInputRows:
-                number, rows, at = batch.batchId, batch.numInputRows, batch.timestamp
-                record = {"batch": number, "rows": rows, "at": at}
-                out.result(record, f"batch {number}: {rows} rows added, {at}")
+                record = batch_record(batch)
+                out.result(record, _line(record))
             reported = max(reported, batch.batchId)
+
+
+def batch_record(batch: StreamingQueryProgress) -> dict[str, Any]:
+    """`lag_ms`: the age of the newest row when the batch was complete; null: no row is valid."""
+    from penstock.pipeline.streaming import NEWEST
+
+    took_ms = batch.durationMs["triggerExecution"]
+    ended_at = instant_of(datetime.fromisoformat(batch.timestamp)) + took_ms
+    newest = batch.observedMetrics.get(NEWEST)
+    newest_at = None if newest is None else newest["at"]
+    return {
+        "batch": batch.batchId,
+        "rows": batch.numInputRows,
+        "at": batch.timestamp,
+        "per_second": round(batch.numInputRows * 1000 / max(took_ms, 1), 1),
+        "lag_ms": None if newest_at is None else ended_at - newest_at,
+    }
+
+
+def _line(record: dict[str, Any]) -> str:
+    lag = "" if record["lag_ms"] is None else f", newest {record['lag_ms'] / 1000:,.1f} s old"
+    number, rows, rate = record["batch"], record["rows"], record["per_second"]
+    return f"batch {number}: {rows} rows added ({rate:,.0f}/s){lag}, {record['at']}"
 
 
 COMMANDS = {

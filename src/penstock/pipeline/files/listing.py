@@ -1,0 +1,149 @@
+"""Which files the tables have, summed up by day: the memory of the driver does not grow with them.
+
+On this machine's disk they are listed directly: Spark lists with a job of its own, which takes
+longer than some jobs of the pipeline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
+
+import msgspec
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from penstock.pipeline.progress import is_remote
+from penstock.pipeline.schemas import DT
+
+_DAY = re.compile(rf"{DT}=(\d{{4}}-\d\d-\d\d)")
+_PLACE = re.compile(rf"/([a-z_]+/{_DAY.pattern}/.+)$")
+
+
+class DayFiles(msgspec.Struct, frozen=True):
+    """The files of one day of a table."""
+
+    digest: str  # of their names, sizes and times of change
+    count: int = 1
+    size: int = 0
+    empty: str = ""  # a file without contents, which Spark would skip without an error
+
+
+def files_by_day(spark: SparkSession, folder: str, table: str) -> dict[str, DayFiles]:
+    """In the order of the days."""
+    path = f"{folder}/{table}"
+    here = local_path(spark, path)
+    found = _listed_by_spark(spark, path) if here is None else _listed_here(here, table)
+    return {day: files for day, files in sorted(found) if _is_day(day)}
+
+
+def local_path(spark: SparkSession, path: str) -> str | None:
+    """The path on this machine's disk; None if it is elsewhere, or the session is."""
+    if is_remote(spark):
+        return None
+    context = spark.sparkContext
+    found = context._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
+    if found.getFileSystem(context._jsc.hadoopConfiguration()).getScheme() != "file":
+        return None
+    return str(found.toUri().getPath())
+
+
+class HadoopFiles:
+    """The Parquet files directly in a folder, wherever Hadoop reaches; not for Spark Connect."""
+
+    def __init__(self, spark: SparkSession, folder: str) -> None:
+        context = spark.sparkContext
+        self._new_path = context._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        self._folder = self._new_path(folder)
+        self._files = self._folder.getFileSystem(context._jsc.hadoopConfiguration())
+
+    def names(self) -> list[str]:
+        if not self._files.exists(self._folder):
+            return []
+        found = [str(status.getPath().getName()) for status in self._files.listStatus(self._folder)]
+        return [name for name in found if name.endswith(".parquet")]
+
+    def remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._files.delete(self._new_path(self._folder, name), False)
+
+
+def is_missing(error: AnalysisException) -> bool:
+    """True if the folder does not exist yet, which is not an error."""
+    return error.getCondition() == "PATH_NOT_FOUND"
+
+
+def _listed_here(path: str, table: str) -> Iterator[tuple[str, DayFiles]]:
+    try:
+        folders = [entry for entry in os.scandir(path) if _DAY.fullmatch(entry.name)]
+    except FileNotFoundError:
+        return
+    for folder in folders:
+        names = sorted(_names(folder.path))
+        if names:
+            below = f"{table}/{folder.name}"
+            yield folder.name[-10:], _summed(_stats(folder.path, below, names))
+
+
+def _names(folder: str) -> Iterator[str]:
+    """Of the files of a table; names that begin with . or _ are not its files."""
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        for name in names:
+            if name.endswith(".parquet") and name[0] not in "._":
+                yield os.path.relpath(os.path.join(root, name), folder)
+
+
+def _stats(path: str, below: str, names: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+    for name in names:
+        try:
+            found = os.stat(os.path.join(path, name))
+        except FileNotFoundError:  # replaced since
+            continue
+        yield f"{below}/{name}", found.st_size, found.st_mtime_ns // 1_000_000
+
+
+def _summed(files: Iterable[tuple[str, int, int]]) -> DayFiles:
+    digest, count, size, empty = hashlib.sha256(), 0, 0, ""
+    for file in files:
+        digest.update(msgspec.json.encode(file))
+        count, size = count + 1, size + file[1]
+        empty = empty or ("" if file[1] else file[0])
+    return DayFiles(digest.hexdigest()[:24], count, size, empty)
+
+
+def _listed_by_spark(spark: SparkSession, path: str) -> Iterator[tuple[str, DayFiles]]:
+    """The contents are not read.
+
+    Spark leaves out files without contents; object stores and HDFS show no file that was cut short.
+    """
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    place = F.regexp_extract("path", _PLACE.pattern, 1)
+    one = F.concat_ws(" ", place, F.col("length"), F.unix_millis("modificationTime"))
+    try:
+        found = reader.load(path).where(F.col("path").endswith(".parquet") & (place != ""))
+        days = found.groupBy(F.regexp_extract(place, _DAY.pattern, 1).alias(DT)).agg(
+            F.sha2(F.array_join(F.array_sort(F.collect_list(one)), "\n"), 256).alias("digest"),
+            F.count(F.lit(1)).alias("count"),
+            F.sum("length").alias("size"),
+        )
+        rows = days.collect()
+    except AnalysisException as error:
+        if not is_missing(error):
+            raise
+        return
+    for row in rows:
+        yield row[DT], DayFiles(row["digest"][:24], row["count"], row["size"])
+
+
+def _is_day(text: str) -> bool:
+    """False for a folder such as dt=2030-02-30, which no archiver writes."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

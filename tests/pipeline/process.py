@@ -1,0 +1,81 @@
+"""`penstock pipeline` in processes of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from penstock.edge.cli.pipeline import submit
+from tests.edge.process import ROOT
+
+PATIENCE_S = 280
+# The session of these tests has left its own traces in the environment.
+_TRACES = (
+    "PYSPARK_GATEWAY_PORT",
+    "PYSPARK_GATEWAY_SECRET",
+    "SPARK_CONNECT_MODE_ENABLED",
+    "SPARK_SUBMIT_OPTS",
+)
+# For data as small as this, optimising the machine code takes longer than it saves.
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SMALL = (
+    "--master", "local[1]",
+    "--conf", "spark.driver.memory=1g",
+    "--conf", "spark.sql.shuffle.partitions=2",
+    "--conf", f"spark.driver.extraJavaOptions={_JAVA}",
+)  # fmt: skip
+
+
+def penstock(*words: object) -> list[str]:
+    return [sys.executable, "-m", "penstock", *map(str, words)]
+
+
+def spark_submit(*words: object) -> list[str]:
+    program = Path(sys.executable).with_name("spark-submit")
+    assert program.exists(), "pip has put spark-submit elsewhere"
+    return [
+        str(program), "--master", "local[1]", "--driver-memory", "1g",
+        "--driver-java-options", _JAVA, "--conf", "spark.ui.enabled=false",
+        "--conf", "spark.sql.shuffle.partitions=2", submit.__file__, *map(str, words),
+    ]  # fmt: skip
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=_environ(), capture_output=True, text=True, timeout=PATIENCE_S
+    )
+
+
+@contextmanager
+def started(command: list[str], output: TextIO) -> Iterator[subprocess.Popen[bytes]]:
+    """Killed in the end, with its Java."""
+    process = subprocess.Popen(
+        command,
+        env=_environ(),
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+
+
+def _environ() -> dict[str, str]:
+    plain = {name: text for name, text in os.environ.items() if name not in _TRACES}
+    paths = filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH")))
+    return plain | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
