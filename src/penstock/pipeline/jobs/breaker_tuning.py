@@ -15,20 +15,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, HISTORY, midnight_of
+from penstock.domain.insights.breaker import ALL_ROUTES, BETTER, SETTINGS, USUAL_THRESHOLD
+from penstock.domain.lake.layout import BACKLOG, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY, MINUTE
-from penstock.domain.message import history
-from penstock.domain.message.lifecycle import EXHAUSTED, QUARANTINED, TIMED_OUT, State
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.jobs.route_calls import route_calls, with_day_before
 from penstock.pipeline.replays.breaker import Interval, RouteCall, evaluate, outages, replay
-from penstock.pipeline.replays.tuning import USUAL_THRESHOLD, candidates, survival
+from penstock.pipeline.replays.tuning import candidates, survival
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
-
-ALL_ROUTES = "*"
-_FAILED = sorted(outcome.value for outcome in history.FAILURES)
-_FATAL = (EXHAUSTED, TIMED_OUT, QUARANTINED)  # set by an attempt; other reasons are set by hand
 
 _CANDIDATE = (
     text("route", "whose circuit; *: all of them"),
@@ -79,43 +75,16 @@ _REPLAYED = StructType(
 
 
 def breaker_tuning(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    calls = _calls(tables)
+    calls = route_calls(tables)
     grid = _grid(calls, sound_rows(tables["backlog"], BACKLOG), settings)
-    days = F.explode(F.array(DT, F.date_format(F.date_add(F.to_date(DT), 1), "yyyy-MM-dd")))
     # Each call counts on its own day and fills the window for the next one.
-    played = calls.withColumn("day", days).drop(DT).withColumnRenamed("day", DT)
-    replays = played.join(F.broadcast(grid), [DT, "route"]).groupBy(DT, "route", "candidate")
+    replays = (
+        with_day_before(calls)
+        .join(F.broadcast(grid), [DT, "route"])
+        .groupBy(DT, "route", "candidate")
+    )
     found = replays.applyInArrow(_replaying(settings), _REPLAYED)
     return _ranked(found.unionByName(_of_all(found)))
-
-
-def _calls(tables: Tables) -> DataFrame:
-    """dt, route, at, message_no, is_failure: one row per attempt whose outcome counts."""
-    ended = sound_rows(tables["history"], HISTORY).where("route IS NOT NULL")
-    is_fatal = (F.col("outcome") == State.DEAD.value) & F.col("reason").isin(*_FATAL)
-    last = ended.where((F.col("outcome") == State.DONE.value) | is_fatal).select(
-        DT, "route", F.col("finished_at").alias("at"), "message_no", is_fatal.alias("is_failure")
-    )
-    others = sound_rows(tables["attempts"], ATTEMPTS).where(F.col("outcome").isin(*_FAILED))
-    # An attempt has no route: take that of its message if it has ended, or else that of its queue.
-    by_message = ended.groupBy("message_no").agg(F.first("route").alias("own_route"))
-    by_queue = (
-        ended.groupBy("queue")
-        .agg(F.min("route").alias("queue_route"), F.max("route").alias("other"))
-        .where("queue_route = other")
-        .drop("other")
-    )
-    known = others.join(by_message, "message_no", "left").join(
-        F.broadcast(by_queue), "queue", "left"
-    )
-    earlier = known.select(
-        DT,
-        F.coalesce("own_route", "queue_route").alias("route"),
-        F.col("ended_at").alias("at"),
-        "message_no",
-        F.lit(True).alias("is_failure"),
-    ).where("route IS NOT NULL")
-    return last.unionByName(earlier)
 
 
 def _grid(calls: DataFrame, backlog: DataFrame, settings: PipelineSettings) -> DataFrame:
@@ -157,7 +126,7 @@ def _candidates(settings: PipelineSettings) -> Any:
 def _candidate_row(route: dict[str, Any], one: Any, settings: PipelineSettings) -> dict[str, Any]:
     lives = _survival(route, settings)
     return {
-        **{f: getattr(one.settings, f) for f in _SET},
+        **{f: getattr(one.settings, f) for f in SETTINGS},
         "route": route["route"],
         "candidate": one.name,
         "off_by": one.off_by,
@@ -167,14 +136,6 @@ def _candidate_row(route: dict[str, Any], one: Any, settings: PipelineSettings) 
         "dies_with": lives.active if lives else None,
         DT: route[DT],
     }
-
-
-_SET = (
-    "entries_max_age_ms",
-    "max_queue_sample_count",
-    "error_threshold_percentage",
-    "min_queue_sample_count",
-)
 
 
 def current_settings(settings: PipelineSettings) -> BreakerSettings:
@@ -230,7 +191,7 @@ def _played(
         circuit_check_enabled=True,
         statistics_update_enabled=True,
         open_to_half_open=BreakerTask(True, settings.breaker_half_open_ms),
-        **{name: candidate[name] for name in _SET},
+        **{name: candidate[name] for name in SETTINGS},
     )
     replayed = replay(calls, tried, day)
     real = outages(calls, least_ms=settings.breaker_outage_ms)
@@ -275,7 +236,7 @@ def _ranked(found: DataFrame) -> DataFrame:
 def _better() -> list[Column]:
     """The server survives; no outage is missed; no false openings; then gateleen's guidelines."""
     return [
-        *(F.col(name) for name in ("unsafe", "missed", "false_opens", "detection_ms", "off_by")),
+        *(F.col(name) for name in (*BETTER, "off_by")),
         F.abs(F.col("error_threshold_percentage") - USUAL_THRESHOLD),
         F.col("error_threshold_percentage"),
         F.col("entries_max_age_ms"),

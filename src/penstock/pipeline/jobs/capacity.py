@@ -43,6 +43,8 @@ CAPACITY = ComputedTable(
         long("backlog_peak", "the largest number of ready messages"),
         long("backlog_end", "live messages at the last sample of the day"),
         long("stored_peak", "bytes of the largest backlog"),
+        long("stored_end", "bytes of the live messages at the last sample of the day"),
+        long("storage_bytes", "bytes available (pipeline.storage_bytes); null: not set"),
         double("days_offline", "days until the storage is full if no worker consumes"),
         double("days_offline_at_peak", "the same if every minute were the busiest"),
         double("growth_per_week", "trend of the messages a day: 0.1 is ten percent more a week"),
@@ -74,6 +76,8 @@ def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
             "peak_to_average": F.try_divide(at_peak, "messages"),
             "cost": F.col("moved") / _GIB * settings.price_per_gib,
             "stored_peak": F.col("backlog_peak") * F.col("payload"),
+            "stored_end": F.col("backlog_end") * F.col("payload"),
+            "storage_bytes": room,
             "days_offline": _positive(room / _more_than_0(arriving)),
             "days_offline_at_peak": _positive(room / _more_than_0(at_peak * F.col("payload"))),
             "days_until_full": _positive(left / _more_than_0(growth)),
@@ -153,4 +157,5 @@ JOB = PipelineJob(
     outputs=(JobOutput(CAPACITY, capacity),),
     lookback_days=TREND_DAYS - 1,
     settings=("price_per_gib", "storage_bytes"),
+    version=2,
 )
