@@ -90,7 +90,7 @@ def _sentence(route: str, one: Comparison) -> str:
     days = counted(one.days, "recorded day")
     if not one.before:
         return f"{advice} How much better that is, is not known: {NOT_REPLAYED}."
-    gains = [text for text in map(_gain, figures(one)) if text]
+    gains = [text for text in map(_gain, figures(one)) if text] or ["sooner detection, in total"]
     outages = counted(added(one.after, "outages"), "outage")
     return f"{advice} On {days} with {outages}: {listed(gains, most=10)}."
 

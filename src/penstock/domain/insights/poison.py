@@ -51,9 +51,10 @@ def _sentence(key: tuple[Any, ...], rows: list[Row], releases: Rows, days: list[
     crashed = f" and {counted(crashes, 'worker')} crashed" if crashes else ""
     error = max(during, key=lambda row: row["failing"]).get("common_error")
     why = f"; the usual error: {shortened(error)}" if error else ""
+    share = percent(failing / messages)
     return (
-        f"{_name(key)} {_since(releases, since, until, days)}: {percent(failing / messages)} of "
-        f"its {counted(messages, 'message')} failed{crashed}{why}."
+        f"{_name(key)}: poison {_since(releases, since, until, days)}. {share} of "
+        f"{counted(messages, 'message')} failed{crashed}{why}."
     )
 
 
@@ -73,13 +74,13 @@ def _run(rows: list[Row], days: list[str]) -> tuple[str, str]:
 
 
 def _since(releases: Rows, since: str, until: str, days: list[str]) -> str:
-    is_over = any(day > until for day in days)
-    verb = f"was poison until {until}, since" if is_over else "is poison since"
+    if any(day > until for day in days):
+        return f"from {since} to {until}"
     release, before = _first_release([row for row in releases if row["dt"] <= until])
     if release is None:
-        return f"{verb} {since}"
-    known = "" if before is None else f" (with release {before[0]}: {percent(before[1])})"
-    return f"{verb} release {release} ({since}){known}"
+        return f"since {since}"
+    known = "" if before is None else f"; with release {before[0]}, {percent(before[1])} failed"
+    return f"since release {release} ({since}{known})"
 
 
 def _first_release(rows: Rows) -> tuple[str | None, tuple[str, float] | None]:
@@ -101,7 +102,7 @@ def _first_release(rows: Rows) -> tuple[str | None, tuple[str, float] | None]:
 
 def _name(key: tuple[Any, ...]) -> str:
     queue, kind = key
-    return f"{kind} (queue {queue})" if kind is not None else f"Messages without a kind in {queue}"
+    return f"{'Messages without a kind' if kind is None else kind} (queue {queue})"
 
 
 def _picture(found: list[tuple[tuple[Any, ...], list[Row]]], days: list[str]) -> Picture | None:

@@ -24,6 +24,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     tables: tuple[str, ...]
     reply: Callable[[list[Rows], InForceNow], Found]
+    has_advice: bool = False
 
 
 QUESTIONS = {
@@ -40,12 +41,14 @@ QUESTIONS = {
             text="Which breaker settings would have been better, and by how much?",
             tables=("breaker_tuning",),
             reply=lambda rows, in_force: breaker(rows[0], in_force),
+            has_advice=True,
         ),
         Question(
             name=FLEET,
             text="Which fleet profile?",
             tables=("scaling_backtest",),
             reply=lambda rows, in_force: fleet(rows[0], in_force),
+            has_advice=True,
         ),
         Question(
             name="storage",

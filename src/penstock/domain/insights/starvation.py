@@ -17,7 +17,10 @@ from penstock.domain.insights.answer import (
 )
 from penstock.domain.insights.wording import counted, duration, number, percent
 
-NONE = "Nobody: no message of a registered worker waited longer than its target in these days."
+NONE = (
+    "Nobody: no message that a registered worker claimed waited longer than its target in these "
+    "days."
+)
 MUCH = 0.5  # a share of the working time that starves others
 
 
@@ -30,7 +33,7 @@ def starvation(rows: Rows) -> tuple[list[str], Picture | None]:
     victims.sort(key=lambda one: (-_late(one[1]), str(one[0])))
     sentences = [_sentence(key[1], key[2], them, by) for key, them, by in victims]
     if len(sentences) > MAX_NAMED:
-        more = f"{number(len(sentences) - MAX_NAMED)} more waited for shorter."
+        more = f"{number(len(sentences) - MAX_NAMED)} more queues or tenants waited too long."
         sentences = [*sentences[:MAX_NAMED], more]
     values = [
         (

@@ -27,15 +27,18 @@ def storage(rows: Rows) -> tuple[list[str], Picture | None]:
 def _full(last: Row) -> list[str]:
     stored, room, left = (last.get(n) for n in ("stored_end", "storage_bytes", "days_until_full"))
     of = "" if room is None else f" of {size(room)}"
-    used = f"Live messages took {size(stored or 0)}{of} at the end of {last['dt']}."
+    used = [f"Live messages took {size(stored or 0)}{of} at the end of {last['dt']}."]
+    return [_when(last["dt"], room, left), *(used if stored is not None else [])]
+
+
+def _when(day: str, room: int | None, left: float | None) -> str:
     if room is None:
-        return ["The size of the storage is not known: set pipeline.storage_bytes.", used]
+        return "The size of the storage is not known: set pipeline.storage_bytes."
     if left is None:
-        return ["Not in sight: the backlog of all queues together does not grow.", used]
+        return "Not in sight: the backlog of all queues together does not grow."
     if left == 0:
-        return ["It is full.", used]
-    when = f"In {_days(left)}, on {_day_after(last['dt'], left)}"
-    return [f"{when}, at the growth of the last four weeks.", used]
+        return "It is full."
+    return f"In {_days(left)}, on {_day_after(day, left)}, at the growth of the last four weeks."
 
 
 def _growing(rows: Rows, last: Row) -> list[str]:

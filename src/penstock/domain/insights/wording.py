@@ -78,11 +78,11 @@ def value_text(value: float | None, unit: Unit) -> str:
 
 
 def listed(names: Sequence[str], *, most: int = MAX_NAMED) -> str:
-    """a; a and b; a, b and 3 more"""
+    """a; a and b; a, b and 3 more; nothing for nothing"""
     shown = list(names[:most])
     if len(names) > most:
         shown.append(f"{number(len(names) - most)} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return " and ".join([*([", ".join(shown[:-1])] if shown[1:] else []), *shown[-1:]])
 
 
 def shortened(text: str, *, most: int = 80) -> str:
