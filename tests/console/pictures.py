@@ -44,7 +44,8 @@ SHOTS = (
     Shot("messages", "/console/messages?queue=mail&kind=welcome", dialog="Cancel"),
     Shot("message", "/console/messages/{message}"),
     Shot("circuit", "/console/circuits/{circuit}"),
-    Shot("insights", "/console/insights/{table}?y=messages&by=queue", scheme="dark"),
+    Shot("insights", "/console/insights", scheme="dark", height=1150),
+    Shot("advice", "/console/insights/answers/breaker", dialog="Apply"),
     Shot("phone", "/console/workers", width=360, height=720),
 )
 

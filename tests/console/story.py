@@ -10,6 +10,7 @@ from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_status import DECISION, Note
 from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.clocks import ManualClock
+from tests.console.story_tables import storage, write_answers
 from tests.edge.api import Api, ok
 from tests.edge.duties import sample
 from tests.edge.live import LiveServer
@@ -205,7 +206,9 @@ class Story:
                         "days_offline": 30.0 - number * 4,
                     }
                 )
+            rows.append(storage(day))
             write_day(folder, "capacity", f"2030-02-{day:02}", rows)
             bad = [{"queue": "mail", "objective": "wait", "bad": day % 7, "burn": day % 7 / 5}]
             write_day(folder, "slo", f"2030-02-{day:02}", bad)
+        write_answers(folder)
         return {"table": "capacity"}

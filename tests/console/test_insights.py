@@ -1,4 +1,4 @@
-"""Insights: the pipeline's tables and plots, and what to do while there are none."""
+"""Insights: answers and advice, the pipeline's tables, and what to do while there are none."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Locator
 
 from penstock.domain.circuit.circuit import circuit_hash
-from tests.console.conftest import OpenConsole
-from tests.console.driver import Console, Dialog, expect
+from penstock.domain.scaling.recommendation import Profile
+from tests.console.conftest import OpenConsole, aside
+from tests.console.driver import Console, expect
 from tests.console.shell import run_call, run_command
+from tests.console.story_tables import write_answers
+from tests.domain.insights.rows import cost, kind
 from tests.edge.api import Api, ok
 from tests.edge.live import LiveServer
-from tests.edge.pipeline_tables import write_day
+from tests.edge.pipeline_tables import without_day, write_backtest, write_day, write_tuning
+from tests.factories import a_fleet_status
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
@@ -80,59 +85,136 @@ def test_a_server_without_pyarrow_reports_it(
 
 @pytest.fixture
 def tuning(gold: Path, api: Api) -> Iterator[None]:
-    """Recommendations for all routes and for one of jobs, on two days; the newer day counts."""
-    for day, threshold in (("2031-01-01", 90), ("2031-01-02", 70)):
-        rows = [
-            {
-                "route": route,
-                "candidate": f"{threshold}%",
-                "entries_max_age_ms": 300_000,
-                "max_queue_sample_count": 4_000,
-                "error_threshold_percentage": threshold + better,
-                "min_queue_sample_count": 100,
-                "is_recommended": better == 0,
-            }
-            for route in ("*", "stripe")
-            for better in (0, 5)
-        ]
-        write_day(gold, "breaker_tuning", day, rows)
+    """Advice for all routes and for one of jobs."""
+    write_tuning(gold, "2031-01-02", "*", "stripe")
     yield
     ok(api.call("DELETE", "/v1/breaker"))
     for one in api.get("/v1/circuits/settings")["circuits"]:
         ok(api.call("DELETE", f"/v1/circuits/{one['circuit']}/settings"))
 
 
+@pytest.mark.usefixtures("slo")
+def test_every_question_is_answered_in_words_and_with_a_picture(
+    console: Console, gold: Path
+) -> None:
+    write_day(
+        gold, "outage_cost", "2031-01-02", [without_day(cost("orders", tenant=HOSTILE, late=7))]
+    )
+    kinds = [kind(f"2031-01-0{day}", failing_ratio=day / 10) for day in (1, 2)]
+    for one in kinds:
+        write_day(gold, "poison_kinds", one["dt"], [without_day(one)])
+    (gold / "poison_releases").mkdir()
+
+    console.open("/console/insights")
+
+    expect(console.page.locator("[data-answer]")).to_have_count(6)
+    outage = console.page.locator('[data-answer="outage"]')
+    expect(outage).to_contain_text("7 messages were late")
+    expect(outage).to_contain_text(f"By tenant: {HOSTILE} (7 late).")
+    assert console.page.locator("main img").count() == 0
+    bars = console.page.locator('[data-chart="Messages that outages cost"]')
+    expect(bars.locator(".bar-group")).to_have_count(1)
+    expect(bars.locator("dd").first).to_contain_text("7")
+    lines = console.page.locator('[data-chart="Failing messages"]')
+    expect(lines.locator("path.line")).to_have_count(1)
+    expect(console.page.locator('[data-answer="starvation"]')).to_contain_text("Not computed yet")
+    expect(console.cell("slo", "Days")).to_have_text("5")
+    console.shoot("answers")
+
+    console.page.get_by_role("link", name="What did the outage cost?").click()
+    expect(console.heading).to_have_text("What did the outage cost?")
+    console.page.get_by_role("link", name="outage_cost").click()
+    expect(console.heading).to_have_text("outage_cost")
+
+
+def advice(console: Console, target: str) -> Locator:
+    return console.row(f"advice {target}").get_by_role("button", name="Apply")
+
+
 @pytest.mark.usefixtures("tuning")
-def test_recommended_breaker_settings_are_applied(console: Console, api: Api) -> None:
-    advice = {
-        "entries_max_age_ms": 300_000,
-        "max_queue_sample_count": 4_000,
-        "error_threshold_percentage": 70,
-        "min_queue_sample_count": 100,
-    }
+def test_advice_on_the_breaker_is_shown_with_its_back_test_and_applied(
+    console: Console, api: Api
+) -> None:
     path = f"/v1/circuits/{circuit_hash('stripe')}/settings"
-
-    def apply(route: str) -> Dialog:
-        console.row(f"advice {route}").get_by_role("button", name="Apply").click()
-        return console.dialog
-
-    console.open("/console/insights/breaker_tuning")
+    console.open("/console/insights")
+    console.page.get_by_role("link", name="See the back-tests and apply the advice (2)").click()
     expect(console.cell("advice stripe", "Recommended")).to_contain_text("percentage: 70")
     expect(console.cell("advice stripe", "In force")).to_contain_text("percentage: 90")
-    dialog = apply("stripe")
+
+    advice(console, "stripe").click()
+
+    dialog = console.dialog
+    expect(dialog.box).to_contain_text("On 1 recorded day")
+    expect(dialog.box.locator(".backtest tr", has_text="calls that fail")).to_contain_text("900")
+    console.shoot("apply-advice")
     run_command(dialog.command())
-    assert api.get(path)["overrides"] == advice
+    assert api.get(path)["overrides"]["error_threshold_percentage"] == 70
     ok(api.call("DELETE", path))
     run_call(dialog.call())
-    assert api.get(path)["overrides"] == advice
+    assert api.get(path)["overrides"]["error_threshold_percentage"] == 70
+    ok(api.call("DELETE", path))
     dialog.confirm()
     console.expect_toast("The recommended settings are in force.")
-    assert api.get(path)["overrides"] == advice
-    expect(console.row("advice stripe").get_by_role("button", name="Apply")).to_be_disabled()
+    assert api.get(path)["overrides"]["error_threshold_percentage"] == 70
+    expect(advice(console, "stripe")).to_be_disabled()
 
-    apply("*").confirm()
-    expect(console.row("advice *").get_by_role("button", name="Apply")).to_be_disabled()
+    advice(console, "*").click()
+    console.dialog.confirm()
+    expect(advice(console, "*")).to_be_disabled()
     assert api.get("/v1/breaker")["error_threshold_percentage"] == 70
+
+
+@pytest.mark.usefixtures("tuning")
+def test_advice_is_not_applied_if_the_settings_have_changed_meanwhile(
+    console: Console, api: Api
+) -> None:
+    console.open("/console/insights/answers/breaker")
+    advice(console, "*").click()
+    ok(api.call("PATCH", "/v1/breaker", {"error_threshold_percentage": 10}))
+
+    console.dialog.try_to_confirm()
+
+    console.dialog.expect_problem("have changed since")
+    assert api.get("/v1/breaker")["error_threshold_percentage"] == 10
+    console.forgive("409")
+
+
+def test_advice_on_a_fleet_is_applied_and_can_be_reset(
+    console: Console, gold: Path, server: LiveServer
+) -> None:
+    write_backtest(gold, "2031-01-02")
+    status = a_fleet_status("mail", seen_at=server.clock.now(), file_profile=Profile())
+    scaling, now = server.broker.scaling, server.clock.now()
+    aside(lambda: scaling.keep([status], now=now).result())
+    console.open("/console/insights/answers/fleet")
+    expect(console.page.locator("[data-answer]")).to_contain_text("4 worker hours instead of 10")
+
+    advice(console, "mail").click()
+    console.dialog.confirm()
+
+    console.expect_toast("The recommended settings are in force.")
+    console.open("/console/scaling/mail")
+    profile = console.page.locator(".card", has=console.page.get_by_role("heading", name="Profile"))
+    expect(profile.locator("dd", has_text="override").first).to_contain_text("3")
+    console.ask("Reset profile").confirm()
+    console.expect_toast("The fleets file counts again.")
+    expect(profile.locator("dd", has_text="override")).to_have_count(0)
+    aside(lambda: scaling.keep([], gone=["mail"], now=now).result())
+
+
+@pytest.mark.usefixtures("tuning")
+def test_answers_and_advice_fit_a_phone(open_console: OpenConsole, server: LiveServer) -> None:
+    write_answers(server.broker.settings.insights_folder)
+    phone = open_console(server.url, width=360, scheme="dark")
+
+    for path in ("/console/insights", "/console/insights/answers/breaker"):
+        phone.open(path)
+        expect(phone.page.locator("[data-answer]").first).to_be_visible()
+        assert not phone.is_too_wide()
+    advice(phone, "*").click()
+    expect(phone.dialog.box.locator(".backtest")).to_be_visible()
+    assert not phone.is_too_wide()
+    phone.shoot("advice-phone")
 
 
 @pytest.mark.usefixtures("slo")

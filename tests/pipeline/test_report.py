@@ -2,10 +2,12 @@
 
 import re
 
+from penstock.domain.insights.questions import QUESTIONS
 from penstock.domain.lake.layout import FACTS
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING
 from penstock.pipeline.jobs.capacity import CAPACITY
+from penstock.pipeline.jobs.outage_cost import OUTAGE_COST
 from penstock.pipeline.jobs.rollups import ROLLUPS
 from penstock.pipeline.jobs.scaling_backtest import SCALING_BACKTEST
 from penstock.pipeline.jobs.slo import SLO
@@ -153,6 +155,8 @@ def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
     cost = {"queue": name, "worker_hours": 2.0, "age_p99_ms": 900, "clear_max_ms": 5}
     kept(bench, SCALING_BACKTEST, best | cost)
     kept(bench, CAPACITY, {"queue": "*", "messages": 20, "per_second_peak": 0.5})
+    outage = {"route": "/orders/(.*)", "from_at": NOON, "to_at": NOON + HOUR}
+    kept(bench, OUTAGE_COST, outage | {"queue": name, "messages": 9, "late": 0, "dead": 3})
     circuit = {"subject": "abc", "data": '{"pattern": "/orders/(.*)"}'}
     bench.archive(
         FACTS,
@@ -163,6 +167,11 @@ def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
     page = report(bench.lake, DaySpan())
 
     assert f"{DT} to {DT}" in page
+    for question in QUESTIONS.values():
+        assert f"<h2>{question.text}</h2>" in page
+    assert "3 messages died. By queue: mail&lt;1&gt; (3 dead)." in page
+    assert "mail&lt;1&gt;, dead: 3" in page  # the picture
+    assert "Not computed yet: run penstock pipeline run, which makes starvation." in page
     for heading in ("Latency", "Backlog", "Targets", "Circuits", "Capacity"):
         assert f"<h2>{heading}</h2>" in page
     assert "Nothing yet" not in page

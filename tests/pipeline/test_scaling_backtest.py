@@ -52,6 +52,7 @@ def test_every_candidate_of_a_queue_has_a_row_with_its_results(spark):
         "changes": 2,
         "flaps": 1,
         "most_up": 5,
+        "age_goal_ms": 60_000,
         "dt": DT,
     }
     expected = computed(

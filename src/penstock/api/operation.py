@@ -196,6 +196,9 @@ PATH_PARAMETERS = {
     "fleet": PathParameter("The name of the fleet.", _TEXT, "mail", errors.FleetNotFound),
     "id": PathParameter("The id of the message.", _UUID, error=errors.MessageNotFound),
     "move": PathParameter("The id of the move.", _UUID, error=errors.MoveNotFound),
+    "question": PathParameter(
+        "The name of the question.", _NAME, "breaker", errors.QuestionNotFound
+    ),
     "queue": PathParameter("The name of the queue.", _NAME, "mail", errors.QueueNotFound),
     "receipt": PathParameter("The receipt returned by the claim.", _TEXT, error=errors.LeaseLost),
     "schedule": PathParameter(

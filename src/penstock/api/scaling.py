@@ -22,7 +22,8 @@ from penstock.domain.fact import Fact
 from penstock.domain.scaling import fleet_status as domain
 from penstock.domain.scaling.fleet_run import Decision
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import Replicas, Sample
+from penstock.domain.scaling.profile_overrides import ProfileOverrides
+from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
 
 class LastChange(AnswerRecord, frozen=True):
@@ -117,6 +118,18 @@ class Wanted(AnswerRecord, frozen=True):
     value: Annotated[int, about("How many workers there should be.")]
 
 
+class FleetProfile(AnswerRecord, frozen=True):
+    fleet: Annotated[str, about("The fleet's name.")]
+    profile: Annotated[str, about("The name of its profile in the fleets file.")]
+    overrides: Annotated[
+        ProfileOverrides, about("The settings that override those of the fleets file.")
+    ]
+    settings: Annotated[
+        Profile | None,
+        about("The settings in force; null: its autoscaler has not reported them yet."),
+    ]
+
+
 LIST = filtered.get(
     "listFleets",
     "/v1/scaling",
@@ -137,4 +150,26 @@ WANTED = named.get(
     "Retrieve the wanted number of workers, as KEDA's metrics-api scaler reads it.",
     Wanted,
     errors=(FleetNotWatched,),
+)
+GET_PROFILE = named.get(
+    "getFleetProfile",
+    "/v1/scaling/{fleet}/profile",
+    "Retrieve the settings of a fleet's profile: overrides, and the values in force.",
+    FleetProfile,
+)
+CHANGE_PROFILE = named.patch(
+    "changeFleetProfile",
+    "/v1/scaling/{fleet}/profile",
+    "Override some settings of a fleet's profile; the others keep their values.",
+    FleetProfile,
+    request=ProfileOverrides,
+    is_partial=True,
+    example={"backlog_goal_s": 60, "samples_needed": 3},
+)
+RESET_PROFILE = named.delete(
+    "resetFleetProfile",
+    "/v1/scaling/{fleet}/profile",
+    "Delete all overrides of a fleet's profile: the fleets file counts again.",
+    FleetProfile,
+    is_idempotent=True,
 )

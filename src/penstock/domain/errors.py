@@ -103,6 +103,11 @@ class FleetNotFound(_Missing):
     text = "no autoscaler manages a fleet {!r}"
 
 
+class QuestionNotFound(_Missing):
+    code = "question_not_found"
+    text = "there is no question {!r}"
+
+
 class QueueUnknown(NotFound):
     """A load source does not know the queue; it may appear later."""
 
@@ -149,6 +154,12 @@ class QueueExists(Conflict):
 
 class QueueNotEmpty(Conflict):
     code = "queue_not_empty"
+
+
+class AdviceOutdated(Conflict):
+    """Advice that no longer applies: the settings in force or the advice itself have changed."""
+
+    code = "advice_outdated"
 
 
 class QueueFull(Conflict):

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.api import scaling
 from penstock.api.operation import PageQuery
-from penstock.api.scaling import Decided, Decisions, Fleet, Fleets, Wanted
+from penstock.api.scaling import Decided, Decisions, Fleet, FleetProfile, Fleets, Wanted
 from penstock.domain.access.api_key import Caller, sees
 from penstock.domain.errors import FleetNotFound
 from penstock.domain.fact import FactFilter
@@ -36,6 +36,9 @@ class ScalingOperations:
             scaling.GET: self.get,
             scaling.DECISIONS: self.decisions,
             scaling.WANTED: self.wanted,
+            scaling.GET_PROFILE: self.profile,
+            scaling.CHANGE_PROFILE: self.change_profile,
+            scaling.RESET_PROFILE: self.reset_profile,
         }
 
     def list(self, call: Call[None, None]) -> Work[Fleets]:
@@ -67,7 +70,22 @@ class ScalingOperations:
         status = yield from self._visible(call)
         return Wanted(value=(yield from self._scaling.wanted(status.name)))
 
-    def _visible(self, call: Call[None, Any]) -> Steps[FleetStatus]:
+    def profile(self, call: Call[None, None]) -> Steps[FleetProfile]:
+        status = yield from self._visible(call)
+        return FleetProfile.copy_of((yield from self._scaling.profile(status.name)))
+
+    def change_profile(self, call: Call[dict[str, Any], None]) -> Steps[FleetProfile]:
+        status = yield from self._visible(call)
+        values = call.body
+        changed = yield from self._scaling.change_profile(status.name, lambda before: values)
+        return FleetProfile.copy_of(changed)
+
+    def reset_profile(self, call: Call[None, None]) -> Steps[FleetProfile]:
+        status = yield from self._visible(call)
+        changed = yield from self._scaling.change_profile(status.name, lambda before: None)
+        return FleetProfile.copy_of(changed)
+
+    def _visible(self, call: Call[Any, Any]) -> Steps[FleetStatus]:
         """The fleet; raises FleetNotFound, also if the caller may not see it."""
         status = yield from self._scaling.one(call.path["fleet"])
         if not _sees(call.caller, status):

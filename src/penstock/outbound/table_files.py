@@ -36,6 +36,10 @@ class TableFiles:
         found = (self._table(place) for place in sorted(self._folder.iterdir()))
         return [table for table in found if table is not None]
 
+    def is_computed(self, table: str) -> bool:
+        # Spark makes the folder of a table, and no folder for a day without rows.
+        return (self._folder / table).is_dir()
+
     def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
         place = self._folder / table
         days = self._days(place)

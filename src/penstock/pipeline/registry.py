@@ -21,8 +21,11 @@ MODULES = {
     "rollups": "penstock.pipeline.jobs.rollups",
     "slo": "penstock.pipeline.jobs.slo",
     "slo_budget": "penstock.pipeline.jobs.slo_budget",
+    "known_workers": "penstock.pipeline.jobs.known_workers",
     "poison": "penstock.pipeline.jobs.poison",
     "capacity": "penstock.pipeline.jobs.capacity",
+    "outage_cost": "penstock.pipeline.jobs.outage_cost",
+    "starvation": "penstock.pipeline.jobs.starvation",
     "breaker_tuning": "penstock.pipeline.jobs.breaker_tuning",
     "scaling_backtest": "penstock.pipeline.jobs.scaling_backtest",
 }

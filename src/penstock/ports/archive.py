@@ -144,6 +144,10 @@ class TableReader(Protocol):
         """By name."""
         ...
 
+    def is_computed(self, table: str) -> bool:
+        """Whether a job has written the table, even if it had no rows."""
+        ...
+
     def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
         """`from_day <= day <= to_day`; None: there is no such table."""
         ...

@@ -161,15 +161,35 @@ class Tables:
     def tables(self) -> list[TableSummary]:
         return self._tables.tables()
 
+    def computed(
+        self, table: str, *, from_day: str, to_day: str, limit: int
+    ) -> list[dict[str, Any]] | None:
+        """The rows as records; None: the table was never computed.
+
+        Of more than `limit` rows the newest days are returned, and only whole ones.
+        """
+        self._check_reader()
+        if not self._tables.is_computed(table):
+            return None
+        found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
+        if found is None:
+            return []
+        records = [dict(zip(found.columns, row, strict=False)) for row in found.rows]
+        cut_day = records[-1]["dt"] if found.is_cut else None
+        return [record for record in records if record["dt"] != cut_day]
+
     def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows:
         check_table(table)
         check_day("from_day", from_day)
         check_day("to_day", to_day)
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
-        if self.readiness() is TableReadiness.NO_READER:
-            raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")
+        self._check_reader()
         found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
         if found is None:
             raise TableNotFound(table)
         return found
+
+    def _check_reader(self) -> None:
+        if self.readiness() is TableReadiness.NO_READER:
+            raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")

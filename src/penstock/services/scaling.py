@@ -3,22 +3,61 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from penstock.domain.document import Document
 from penstock.domain.errors import FleetNotFound, FleetNotWatched
 from penstock.domain.fact import FactFilter
-from penstock.domain.scaling.fleet_status import ALERT, FleetStatus, Note, is_watched
+from penstock.domain.scaling.fleet_status import (
+    ALERT,
+    PROFILE_CHANGED,
+    FleetStatus,
+    Note,
+    is_watched,
+)
+from penstock.domain.scaling.profile_overrides import (
+    NO_OVERRIDES,
+    OVERRIDABLE,
+    ProfileOverrides,
+    merge_profile,
+    read_overrides,
+)
+from penstock.domain.scaling.recommendation import Profile
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
 
 INDEX = "scaling"  # a document with the names of all fleets
+PROFILES = "scaling_profiles"  # a document with the overrides of their profiles
 
 _log = logging.getLogger("penstock.scaling")
 _index = msgspec.json.Decoder(dict[str, str])
 _status = msgspec.json.Decoder(FleetStatus)
+_overrides = msgspec.json.Decoder(dict[str, ProfileOverrides])
+
+
+class FleetProfile(msgspec.Struct, frozen=True, kw_only=True):
+    fleet: str
+    queues: tuple[str, ...]
+    profile: str  # its name in the fleets file
+    overrides: ProfileOverrides
+    settings: Profile | None  # in force: the file's with the overrides; None: not reported yet
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether back-tests apply: they replay one queue, and no other goal than the backlog."""
+        found = self.settings
+        return (
+            found is not None
+            and len(self.queues) == 1
+            and found == Profile(**{name: getattr(found, name) for name in OVERRIDABLE})
+        )
+
+
+ChangeProfile = Callable[[FleetProfile], Mapping[str, Any] | None]
 
 
 class _AlertData(msgspec.Struct):
@@ -98,21 +137,66 @@ class ScalingService:
         """Raises FleetNotFound."""
 
         def do(session: Session) -> FleetStatus:
-            found = _find(session, name)
-            if found is None:
-                raise FleetNotFound(name)
-            return found
+            return _existing(session, name)
 
         return read(self._store, do)
+
+    def profiles(self) -> Work[list[FleetProfile]]:
+        """The profiles of all fleets that report theirs, by name of the fleet."""
+
+        def do(session: Session) -> list[FleetProfile]:
+            own = _read_overrides(session.documents.find(PROFILES))
+            found = (_find(session, name) for name in sorted(_read_index(session)))
+            return [_profile(one, own) for one in found if one is not None]
+
+        return read(self._store, do)
+
+    def profile(self, name: str) -> Work[FleetProfile]:
+        """Raises FleetNotFound."""
+
+        def do(session: Session) -> FleetProfile:
+            return _profile(_existing(session, name), self.overrides_in(session))
+
+        return read(self._store, do)
+
+    def change_profile(self, name: str, change: ChangeProfile) -> Work[FleetProfile]:
+        """Change the overrides of a fleet; its autoscaler takes them with its next refresh.
+
+        `change` returns the values to set, or None to remove all.  Raises FleetNotFound, and what
+        `change` raises; then nothing is stored.
+        """
+        now = self._clock.now()
+
+        def do(session: Session) -> FleetProfile:
+            status = _existing(session, name)
+            own = _read_overrides(session.documents.to_change(PROFILES, now=now))
+            before = _profile(status, own)
+            values = change(before)
+            after = NO_OVERRIDES
+            if values is not None:
+                after = read_overrides(before.overrides.values() | dict(values))
+            own = {key: one for key, one in own.items() if key != name}
+            if after != NO_OVERRIDES:
+                own[name] = after
+            session.documents.put(PROFILES, msgspec.json.encode(own).decode(), now=now)
+            session.facts.add(PROFILE_CHANGED, name, at=now, data=after.values())
+            return _profile(status, own)
+
+        return write(self._store, do)
+
+    def overrides(self) -> dict[str, ProfileOverrides]:
+        """By fleet, for the autoscaler."""
+        return self._store.read(self.overrides_in).result()
+
+    def overrides_in(self, session: Session) -> dict[str, ProfileOverrides]:
+        return _read_overrides(session.documents.find(PROFILES))
 
     def wanted(self, name: str) -> Work[int]:
         """How many workers it should have; raises FleetNotFound or FleetNotWatched."""
         now = self._clock.now()
 
         def do(session: Session) -> int:
-            found = _find(session, name)
-            if found is None:
-                raise FleetNotFound(name)
+            found = _existing(session, name)
             if found.wanted is None or not is_watched(found, now=now):
                 raise FleetNotWatched(
                     f"no autoscaler has handled fleet {name!r} lately; run penstock autoscale"
@@ -120,6 +204,29 @@ class ScalingService:
             return found.wanted
 
         return read(self._store, do)
+
+
+def _existing(session: Session, name: str) -> FleetStatus:
+    found = _find(session, name)
+    if found is None:
+        raise FleetNotFound(name)
+    return found
+
+
+def _read_overrides(found: Document | None) -> dict[str, ProfileOverrides]:
+    return {} if found is None else _overrides.decode(found.text)
+
+
+def _profile(status: FleetStatus, own: Mapping[str, ProfileOverrides]) -> FleetProfile:
+    overrides = own.get(status.name, NO_OVERRIDES)
+    known = status.file_profile
+    return FleetProfile(
+        fleet=status.name,
+        queues=status.all_queues,
+        profile=status.profile,
+        overrides=overrides,
+        settings=None if known is None else merge_profile(known, overrides),
+    )
 
 
 def _duty(group: str) -> str:

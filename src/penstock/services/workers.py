@@ -259,6 +259,7 @@ def _note(session: Session, kind: str, worker: Worker, *, at: int) -> None:
         data["beat_at"] = worker.beat_at
     else:
         data |= {"queues": worker.queues, "kinds": worker.kinds, "slots": worker.slots}
+        data["labels"] = worker.labels
     session.facts.add(kind, worker.id, at=at, data=data)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.domain.lake.pipeline_settings import TENANTS, PipelineSettings
 from penstock.domain.lake.slo_targets import read_targets
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
@@ -42,6 +42,10 @@ class SamplesSettings:
 def check_pipeline(pipeline: PipelineSettings) -> None:
     """Raise InvalidRequest for an invalid value."""
     read_targets(pipeline.targets)
+    if pipeline.tenant not in TENANTS:
+        raise InvalidRequest(
+            f"pipeline.tenant is {pipeline.tenant[:40]!r}; use one of {', '.join(TENANTS)}"
+        )
     try:
         is_cost = float(pipeline.cost_per_gib) >= 0
     except ValueError:

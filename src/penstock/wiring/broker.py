@@ -32,6 +32,7 @@ from penstock.runtime.pusher.tally import PushTally
 from penstock.runtime.pusher.thread import PusherThread
 from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
+from penstock.services.answers import AnswerService
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.details import CircuitDetails
@@ -133,6 +134,7 @@ class Broker:
         self.job_routes = JobRoutes(store)
         self.pushed = PushTally()
         self.scaling = ScalingService(store, clock)
+        self.answers = AnswerService(store, self.tables, self.circuits.breaker, self.scaling)
         self.keys = KeyService(store, clock, dice, file_secret=file_secret)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
         self.logins = LoginService(

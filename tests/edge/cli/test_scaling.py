@@ -76,6 +76,16 @@ def test_a_fleet_is_shown_with_the_inputs_of_its_decision(cli):
     assert (fleet["name"], decided["decision"]["change"]) == ("mail", 5)
 
 
+@pytest.mark.usefixtures("shown")
+def test_a_profile_is_overridden_shown_and_reset(cli):
+    assert cli("scaling", "set", "mail", "most_up=9", "--json").record["overrides"] == {
+        "most_up": 9
+    }
+    assert cli("scaling", "set", "mail", "--reset", "--json").record["overrides"] == {}
+    assert cli("scaling", "set", "mail", "most_up=many").code == 2
+    assert cli("scaling", "set", "mail", "max=9").err.endswith("(invalid_request)\n")
+
+
 def test_without_fleets_a_hint_is_shown(cli):
     ran = cli("scaling")
 

@@ -75,6 +75,8 @@ def prepare(api: Api, operation: str) -> dict[str, str]:
     if operation in ("getMove", "cancelMove"):
         api.die("mail")
         variables["MOVE"] = ok(api.call("POST", "/v1/queues/mail/moves"))["id"]
+    if operation == "applyAdvice":
+        ok(api.call("DELETE", "/v1/breaker"))
     if operation.endswith("Recurring"):
         ok(api.call("PUT", "/v1/recurring/nightly", {"queue": "mail", "cron": "30 2 * * *"}))
     rules = {"/shop/(.*)": {"url": "http://127.0.0.1:9/$1"}}

@@ -22,7 +22,7 @@ from tests.edge.api import Api
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.edge.native.examples import commands_of, prepare, read
-from tests.edge.pipeline_tables import write_day
+from tests.edge.pipeline_tables import write_day, write_tuning
 from tests.factories import a_fleet_status
 
 PAGE = Path(__file__).parents[3] / "docs" / "http-api.md"
@@ -168,6 +168,7 @@ def _gold(served: LiveServer) -> Iterator[None]:
     """A table that the pipeline has computed."""
     folder = served.broker.settings.insights_folder
     write_day(folder, "slo", "2031-01-01", [{"queue": "mail", "bad": 1}])
+    write_tuning(folder, "2031-01-01")
     yield
     shutil.rmtree(folder)
 

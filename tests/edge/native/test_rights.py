@@ -25,7 +25,7 @@ from tests.edge.native.conftest import new_key
 from tests.edge.native.examples import Command, commands_of, prepare, read
 from tests.edge.native.rights_table import Table
 from tests.edge.native.rights_walk import Keys, Walk
-from tests.edge.pipeline_tables import write_day
+from tests.edge.pipeline_tables import write_day, write_tuning
 from tests.factories import a_fleet_status
 
 SHOP = "/shop/(.*)"
@@ -43,6 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     with LiveServer(settings, has_duties=False) as started:
         folder = started.broker.settings.insights_folder
         write_day(folder, "slo", "2031-01-01", [{"queue": "mail", "bad": 1}])
+        write_tuning(folder, "2031-01-01")
         now = started.broker.clock.now()
         started.broker.scaling.keep([a_fleet_status("mail", seen_at=now)], now=now).result()
         yield started

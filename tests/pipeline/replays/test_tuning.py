@@ -3,9 +3,9 @@
 import pytest
 
 from penstock.domain.circuit.settings import BreakerSettings
+from penstock.domain.insights.replays import NOW
 from penstock.domain.limits import DAY, MINUTE, SECOND
 from penstock.pipeline.replays.tuning import (
-    NOW,
     candidates,
     entries_max_age_ms,
     max_queue_sample_count,

@@ -32,6 +32,7 @@ from penstock.api.overview import Readiness, Stats
 from penstock.client.channel import Channel
 from penstock.client.errors import refusal
 from penstock.client.remote.transport import Transport
+from penstock.client.resources.answers import AnswerClient
 from penstock.client.resources.circuits import CircuitClient, RouteClient
 from penstock.client.resources.messages import HistoryClient, MessageClient
 from penstock.client.resources.notifications import NotificationClient
@@ -91,6 +92,7 @@ class Remote:
         self.routes = RouteClient(self._transport)
         self.circuits = CircuitClient(self._transport)
         self.scaling = ScalingClient(self._transport)
+        self.answers = AnswerClient(self._transport)
 
     def __enter__(self) -> Self:
         return self

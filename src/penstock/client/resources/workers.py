@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from penstock.api import scaling, workers
 from penstock.api.operation import PageQuery
-from penstock.api.scaling import Decided, Fleet
+from penstock.api.scaling import Decided, Fleet, FleetProfile
 from penstock.api.workers import ListWorkers, Registered, Worker
 from penstock.client.resources.resource import ResourceClient, items_of
 from penstock.domain.errors import WorkerGone
@@ -63,3 +64,15 @@ class ScalingClient(ResourceClient):
     def wanted(self, fleet: str) -> int:
         """Return the wanted number of workers; raises FleetNotFound and FleetNotWatched."""
         return self._request(scaling.WANTED, fleet=fleet).value
+
+    def profile(self, fleet: str) -> FleetProfile:
+        """Raises FleetNotFound."""
+        return self._request(scaling.GET_PROFILE, fleet=fleet)
+
+    def change_profile(self, fleet: str, changes: Mapping[str, Any]) -> FleetProfile:
+        """Override settings of its profile; raises FleetNotFound or InvalidRequest."""
+        return self._request(scaling.CHANGE_PROFILE, changes, fleet=fleet)
+
+    def reset_profile(self, fleet: str) -> FleetProfile:
+        """Remove all overrides; raises FleetNotFound."""
+        return self._request(scaling.RESET_PROFILE, fleet=fleet)

@@ -10,6 +10,7 @@ from penstock.domain.lake.slo_targets import DEFAULT_TARGETS, Target, read_targe
 
 PIB = 1024**5
 BILLION = 10**9
+TENANTS = {"group": "group_key", "tag1": "tag1", "tag2": "tag2"}  # columns, by setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,7 @@ class PipelineSettings:
     flapping_changes: int = setting(
         6, "state changes in a day above which a circuit flaps", 1, 1_000_000
     )
+    tenant: str = setting("group", "label of a message that names its tenant: group, tag1 or tag2")
     cost_per_gib: str = setting("0", "cost of transferring 1 GiB, in any currency")
     storage_bytes: int | None = setting(
         None, "storage available for messages, to forecast when it is full", 1, PIB
@@ -70,6 +72,15 @@ class PipelineSettings:
     backtest_goals_s: tuple[int, ...] = (60, 300, 900)
     backtest_samples: tuple[int, ...] = (3, 10)
     backtest_most_up: tuple[int, ...] = (5, 20)
+    backtest_profile_goal_s: int = setting(
+        300, "backlog_goal_s in force, as the baseline of back-tests", 1, BILLION
+    )
+    backtest_profile_samples: int = setting(
+        10, "samples_needed in force, as the baseline of back-tests", 1, 10_000
+    )
+    backtest_profile_most_up: int = setting(
+        5, "most_up in force, as the baseline of back-tests", 1, 1_000_000
+    )
     backtest_min: int = setting(0, "minimum number of workers in a back-test", 0, 1_000_000)
     backtest_max: int = setting(50, "maximum number of workers in a back-test", 1, 1_000_000)
     backtest_slots: int = setting(1, "slots of each worker in a back-test", 1, 10_000)
@@ -86,6 +97,11 @@ class PipelineSettings:
     @property
     def service_levels(self) -> tuple[Target, ...]:
         return read_targets(self.targets)
+
+    @property
+    def tenant_column(self) -> str:
+        """The column of history that names the tenant."""
+        return TENANTS[self.tenant]
 
     @property
     def price_per_gib(self) -> float:

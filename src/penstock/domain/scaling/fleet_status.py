@@ -9,11 +9,12 @@ import msgspec
 from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_run import Decision, FleetState
 from penstock.domain.scaling.pressure import Pressure
-from penstock.domain.scaling.recommendation import Replicas, Sample
+from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 
-DECISION = "scaling_decision"  # kinds of facts; the subject of the first three is the fleet
+DECISION = "scaling_decision"  # kinds of facts; the subject of most is the fleet
 TROUBLE = "scaling_trouble"
 RECOVERED = "scaling_recovered"
+PROFILE_CHANGED = "scaling_profile_changed"  # the subject is the fleet
 ALERT = "scaling_alert"  # the subject is the source
 
 _RUNS_MISSED = 3  # plus a minute: then the fleet counts as not watched
@@ -57,6 +58,7 @@ class FleetStatus(msgspec.Struct, frozen=True, kw_only=True):
     made: LastChange | None = None
     troubles: tuple[FleetTrouble, ...] = ()
     queues: tuple[str, ...] = ()  # if there are several
+    file_profile: Profile | None = None  # of the fleets file, without overrides
     state: FleetState = FleetState()
 
     @property

@@ -31,13 +31,24 @@ MAX_REPLICAS = 1_000_000  # beyond this a number is a mistake
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    samples_needed: Annotated[int, Meta(ge=1, le=10_000)] = 10
-    backlog_goal_s: Annotated[int, Meta(ge=0, le=10**9)] = 300  # 0: no such goal
-    messages_per_worker: Annotated[int, Meta(ge=1, le=10**9)] | None = None  # instead of it
-    oldest_goal_ms: Annotated[int, Meta(ge=1, le=10**12)] | None = None
-    most_up: Annotated[int, Meta(ge=1, le=MAX_REPLICAS)] = 5
-    count_leased: bool = False  # leased messages count as backlog, too
-    keep_busy: bool = False  # keep one worker while messages are leased
+    samples_needed: Annotated[int, about("Number of samples per decision.", ge=1, le=10_000)] = 10
+    backlog_goal_s: Annotated[
+        int,
+        about("Seconds in which the backlog should be cleared; 0: no such goal.", ge=0, le=10**9),
+    ] = 300
+    messages_per_worker: Annotated[
+        Annotated[int, Meta(ge=1, le=10**9)] | None,
+        about("Instead of backlog_goal_s: waiting messages per worker; null: unset."),
+    ] = None
+    oldest_goal_ms: Annotated[
+        Annotated[int, Meta(ge=1, le=10**12)] | None,
+        about("The age that the oldest message should not exceed; null: unset."),
+    ] = None
+    most_up: Annotated[
+        int, about("Maximum number of workers that one decision adds.", ge=1, le=MAX_REPLICAS)
+    ] = 5
+    count_leased: Annotated[bool, about("Leased messages count as backlog, too.")] = False
+    keep_busy: Annotated[bool, about("Keep one worker while messages are leased.")] = False
 
     def __post_init__(self) -> None:
         if not (self.backlog_goal_s or self.messages_per_worker or self.oldest_goal_ms):

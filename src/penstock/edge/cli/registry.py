@@ -81,7 +81,10 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "workers show": "show one worker and its leases",
             "workers drain": "let a worker finish its leases and exit",
         },
-        "workers.scaling": {"scaling": "show the fleets and their latest scaling decisions"},
+        "workers.scaling": {
+            "scaling": "show the fleets and their latest scaling decisions",
+            "scaling set": "override settings of a fleet's profile",
+        },
     },
     "Recurring": {
         "broker.recurring": {
@@ -131,6 +134,11 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "stats": "show counts and totals",
             "tail": "follow finished messages and the counts",
             "history": "list finished messages, newest first",
+        },
+        "broker.insights": {
+            "insights": "answer questions from the pipeline's tables, in words",
+            "insights show": "answer one question, with its advice",
+            "insights apply": "apply advice on a breaker or a fleet, with its back-test",
         },
     },
     "The lake": {

@@ -13,6 +13,7 @@ from penstock.pipeline.demo.scenario import BROKEN_QUEUE, OUTAGE_FROM, OUTAGE_MS
 _SCALING = "scaling_decision"
 _PROBE_EVERY = 2 * MINUTE
 _FLEET = "billing-workers"
+_RELEASE = "2.4.0"
 
 Row = dict[str, object]
 
@@ -54,6 +55,8 @@ def _worker(kind: str, number: int, at: int) -> Row:
     data: Row = {"name": f"worker-{number}", "host": f"host-{number % 4}", "pid": 1000 + number}
     if kind == workers.LOST:
         data["beat_at"] = at - 90 * SECOND
+    else:
+        data |= {"queues": [queue.name for queue in QUEUES], "labels": {"release": _RELEASE}}
     return _fact(kind, at, WORKER_IDS[number], data)
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
+from penstock.domain.insights.breaker import ALL_ROUTES, BETTER, SETTINGS, USUAL_THRESHOLD
 from penstock.domain.lake.layout import BACKLOG, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY, MINUTE
@@ -22,10 +23,8 @@ from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.jobs.route_calls import route_calls, with_day_before
 from penstock.pipeline.replays.breaker import Interval, RouteCall, evaluate, outages, replay
-from penstock.pipeline.replays.tuning import USUAL_THRESHOLD, candidates, survival
+from penstock.pipeline.replays.tuning import candidates, survival
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
-
-ALL_ROUTES = "*"
 
 _CANDIDATE = (
     text("route", "whose circuit; *: all of them"),
@@ -124,7 +123,7 @@ def _candidates(settings: PipelineSettings) -> Any:
 def _candidate_row(route: dict[str, Any], one: Any, settings: PipelineSettings) -> dict[str, Any]:
     lives = _survival(route, settings)
     return {
-        **{f: getattr(one.settings, f) for f in _SET},
+        **{f: getattr(one.settings, f) for f in SETTINGS},
         "route": route["route"],
         "candidate": one.name,
         "off_by": one.off_by,
@@ -134,14 +133,6 @@ def _candidate_row(route: dict[str, Any], one: Any, settings: PipelineSettings) 
         "dies_with": lives.active if lives else None,
         DT: route[DT],
     }
-
-
-_SET = (
-    "entries_max_age_ms",
-    "max_queue_sample_count",
-    "error_threshold_percentage",
-    "min_queue_sample_count",
-)
 
 
 def current_settings(settings: PipelineSettings) -> BreakerSettings:
@@ -193,7 +184,7 @@ def _played(
         circuit_check_enabled=True,
         statistics_update_enabled=True,
         open_to_half_open=BreakerTask(True, settings.breaker_half_open_ms),
-        **{name: candidate[name] for name in _SET},
+        **{name: candidate[name] for name in SETTINGS},
     )
     replayed = replay(calls, tried, day)
     real = outages(calls, least_ms=settings.breaker_outage_ms)
@@ -238,7 +229,7 @@ def _ranked(found: DataFrame) -> DataFrame:
 def _better() -> list[Column]:
     """The server survives; no outage is missed; no false openings; then gateleen's guidelines."""
     return [
-        *(F.col(name) for name in ("unsafe", "missed", "false_opens", "detection_ms", "off_by")),
+        *(F.col(name) for name in (*BETTER, "off_by")),
         F.abs(F.col("error_threshold_percentage") - USUAL_THRESHOLD),
         F.col("error_threshold_percentage"),
         F.col("entries_max_age_ms"),

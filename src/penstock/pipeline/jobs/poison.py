@@ -9,7 +9,7 @@ flaps     it dies, is redriven, and dies again
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY
@@ -67,6 +67,21 @@ KINDS = ComputedTable(
     ),
 )
 
+RELEASES = ComputedTable(
+    name="poison_releases",
+    meaning="kinds with failing messages, by the release of the workers",
+    fields=(
+        text("queue", "name of the queue"),
+        text("kind", "picks the handler; null: none"),
+        text("release", "the label release of the worker that claimed it last; null: unknown"),
+        long("messages", "messages that ended"),
+        long("failing", "messages that failed, crashed a worker or died"),
+        double("failing_ratio", "failing divided by messages"),
+        long("first_at", "when the first of these messages ended"),
+        boolean("is_poison", "more of them fail than is tolerable, or workers crashed"),
+    ),
+)
+
 
 _TROUBLE = (DT, "message_no", "id", "queue", "outcome")
 
@@ -91,27 +106,51 @@ def poison_messages(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 
 def poison_kinds(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    is_failing = (
-        (F.col("failures") > 0) | (F.col("crashes") > 0) | (F.col("outcome") == State.DEAD.value)
-    )
-    ratio = F.col("failing") / F.col("messages")
-    is_much = ratio * 100 >= settings.poison_ratio_percent
-    return (
-        sound_rows(tables["history"], HISTORY)
-        .groupBy(DT, "queue", "kind")
-        .agg(
-            F.count(F.lit(1)).alias("messages"),
-            F.count_if(is_failing).alias("failing"),
+    counted = sound_rows(tables["history"], HISTORY).groupBy(DT, "queue", "kind")
+    return _judged(
+        counted.agg(
+            *_counts(),
             F.sum("failures").alias("failures"),
-            F.sum("crashes").alias("crashes"),
             F.count_if(F.col("outcome") == State.DEAD.value).alias("dead"),
-            F.mode(F.when(is_failing, F.col("last_error")), deterministic=True).alias(
+            F.mode(F.when(_is_failing(), F.col("last_error")), deterministic=True).alias(
                 "common_error"
             ),
-        )
-        .where("failing > 0")
-        .withColumn("failing_ratio", ratio)
-        .withColumn("is_poison", is_much | (F.col("crashes") >= settings.poison_crashes))
+        ).where("failing > 0"),
+        settings,
+    )
+
+
+def poison_releases(tables: Tables, settings: PipelineSettings) -> DataFrame:
+    known = tables["known_workers"].select(DT, F.col("worker").alias("leased_by"), "release")
+    ended = sound_rows(tables["history"], HISTORY).join(
+        F.broadcast(known), [DT, "leased_by"], "left"
+    )
+    of_release = ended.groupBy(DT, "queue", "kind", "release").agg(
+        *_counts(), F.min("finished_at").alias("first_at")
+    )
+    # All releases of a kind that fails with one of them: they show where it began.
+    of_kind = Window.partitionBy(DT, "queue", "kind")
+    failing = of_release.withColumn("of_kind", F.sum("failing").over(of_kind)).where("of_kind > 0")
+    return _judged(failing, settings)
+
+
+def _is_failing() -> Column:
+    return (F.col("failures") > 0) | (F.col("crashes") > 0) | (F.col("outcome") == State.DEAD.value)
+
+
+def _counts() -> list[Column]:
+    return [
+        F.count(F.lit(1)).alias("messages"),
+        F.count_if(_is_failing()).alias("failing"),
+        F.sum("crashes").alias("crashes"),
+    ]
+
+
+def _judged(counted: DataFrame, settings: PipelineSettings) -> DataFrame:
+    ratio = F.col("failing") / F.col("messages")
+    is_much = ratio * 100 >= settings.poison_ratio_percent
+    return counted.withColumn("failing_ratio", ratio).withColumn(
+        "is_poison", is_much | (F.col("crashes") >= settings.poison_crashes)
     )
 
 
@@ -161,13 +200,15 @@ def _count(outcomes: tuple[AttemptOutcome, ...]) -> Column:
 JOB = PipelineJob(
     name="poison",
     summary="messages and kinds that fail, flap, crash or loop; flapping routes; silent workers",
-    inputs=("history", "attempts", "facts"),
+    inputs=("history", "attempts", "facts", "known_workers"),
     outputs=(
         JobOutput(MESSAGES, poison_messages),
         JobOutput(KINDS, poison_kinds),
+        JobOutput(RELEASES, poison_releases),
         JobOutput(FLAPPING_ROUTES, flapping_routes),
         JobOutput(SILENT_WORKERS, silent_workers),
     ),
     after=("quality",),
     settings=(*settings_named("poison_"), "flapping_changes"),
+    version=2,
 )

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from penstock.domain.insights.replays import NOW
 from penstock.domain.lake.layout import midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY
@@ -26,8 +27,6 @@ from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.replays.fleet import Arrival, backtest
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
-
-NOW = "now"  # the profile in force
 
 _PROFILE = (
     text("candidate", "name of the profile; now: the one in force"),
@@ -53,16 +52,16 @@ SCALING_BACKTEST = ComputedTable(
         double("worker_hours", "working hours of all workers together"),
         integer("changes", "decisions that changed the number of workers"),
         integer("flaps", "changes that reversed one of the last ten minutes"),
+        long("age_goal_ms", "the goal for age_p99_ms (pipeline.backtest_age_goal_ms)"),
         boolean("is_on_frontier", "no other is both cheaper and faster"),
         boolean("is_recommended", "the cheapest that is fast enough, or else the fastest"),
     ),
 )
+_JUDGED = ("age_goal_ms", "is_on_frontier", "is_recommended")
 _CANDIDATES = StructType(
     [f for f in SCALING_BACKTEST.schema if f.name in {field.name for field in _PROFILE}]
 )
-_PLAYED = StructType(
-    [f for f in SCALING_BACKTEST.schema if f.name not in {"is_on_frontier", "is_recommended"}]
-)
+_PLAYED = StructType([f for f in SCALING_BACKTEST.schema if f.name not in _JUDGED])
 
 
 def scaling_backtest(tables: Tables, settings: PipelineSettings) -> DataFrame:
@@ -88,12 +87,17 @@ def _arrivals(lifecycle: DataFrame) -> DataFrame:
 
 
 def profiles(settings: PipelineSettings) -> Iterator[tuple[str, Profile]]:
-    yield NOW, Profile()
+    now = Profile(
+        samples_needed=settings.backtest_profile_samples,
+        backlog_goal_s=settings.backtest_profile_goal_s,
+        most_up=settings.backtest_profile_most_up,
+    )
+    yield NOW, now
     for samples, goal_s, most_up in product(
         settings.backtest_samples, settings.backtest_goals_s, settings.backtest_most_up
     ):
         profile = Profile(samples_needed=samples, backlog_goal_s=goal_s, most_up=most_up)
-        if profile != Profile():
+        if profile != now:
             yield f"{goal_s}s/{samples}/+{most_up}", profile
 
 
@@ -150,7 +154,9 @@ def _compared(found: DataFrame, settings: PipelineSettings) -> DataFrame:
         F.col("candidate") != NOW,  # prefer no change
         "candidate",
     )
-    compared = found.withColumn("is_enough", is_enough)
+    compared = found.withColumns(
+        {"is_enough": is_enough, "age_goal_ms": F.lit(settings.backtest_age_goal_ms)}
+    )
     return compared.withColumn("is_on_frontier", is_ahead).withColumn(
         "is_recommended", F.row_number().over(better) == 1
     )
@@ -162,4 +168,5 @@ JOB = PipelineJob(
     inputs=("lifecycle",),
     outputs=(JobOutput(SCALING_BACKTEST, scaling_backtest),),
     settings=settings_named("backtest_"),
+    version=2,
 )

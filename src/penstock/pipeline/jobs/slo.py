@@ -129,14 +129,14 @@ def _of_objective(lifecycle: DataFrame, objective: Objective, targets: list[Targ
         "outcome",
         *(f"{name}_ms" for name in ("wait", "service", "total")),
         F.lit(objective.value).alias("objective"),
-        _first(targets, "limit_ms").cast("long").alias("limit_ms"),
-        _first(targets, "percent").cast("double").alias("percent"),
+        first_match(targets, "limit_ms").cast("long").alias("limit_ms"),
+        first_match(targets, "percent").cast("double").alias("percent"),
     )
     about = judged.where(F.col("percent").isNotNull() & is_about)
     return about.select(*_names(), *DIMENSIONS, "finished_at", DT, is_bad.alias("is_bad"))
 
 
-def _first(targets: list[Target], field: str) -> Column:
+def first_match(targets: list[Target], field: str) -> Column:
     """A field of the first target that matches the queue; null if none does."""
     found = F.lit(None)
     for target in reversed(targets):

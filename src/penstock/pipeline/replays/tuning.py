@@ -18,12 +18,11 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.domain.circuit.settings import MAX_INT, BreakerSettings, BreakerTask
+from penstock.domain.insights.replays import NOW
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 
 SPARE = 1.15  # gateleen adds 15 % to what is expected
 THRESHOLDS = (50, 70, 80, 90)  # percent
-USUAL_THRESHOLD = 80  # gateleen's recommendation if there is no history: not too aggressive
-NOW = "now"  # the settings in force
 _AGES = (
     *(n * SECOND for n in (10, 30)),
     *(n * MINUTE for n in (1, 2, 5, 10, 15, 30)),

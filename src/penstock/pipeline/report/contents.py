@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.domain.insights.answer import Answer
 from penstock.domain.lake.layout import midnight_of
 from penstock.domain.limits import DAY
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.report import plots, svg
 from penstock.pipeline.report.page import Section, figure, page, table
+from penstock.pipeline.report.pictures import drawn, keys
 from penstock.pipeline.report.plots import Band, PlotPoint, TimelineBar, ValueAt
 from penstock.pipeline.report.tables import (
     CIRCUIT_STATES,
@@ -38,6 +40,7 @@ def report(lake: SparkLake, span: DaySpan) -> str:
         text=f"{days[0]} to {days[-1]}" if days else "No data for these days.",
         tiles=_tiles(queues, days),
         sections=[
+            *map(_answer, readings.answers()),
             _latency(rolled, top, times, step_ms, readings.grain),
             _backlog(rolled, top, times, step_ms),
             _targets(readings.targets()),
@@ -46,6 +49,20 @@ def report(lake: SparkLake, span: DaySpan) -> str:
             _frontiers(readings.backtests(top), top),
             _capacity(readings.capacity()),
         ],
+    )
+
+
+def _answer(found: Answer) -> Section:
+    """A question, the answer in words, and its picture."""
+    picture = found.picture
+    figures = [] if picture is None else [figure(picture.title, drawn(picture))]
+    return Section(
+        title=found.question,
+        text=" ".join(found.sentences),
+        figures=figures,
+        keys=[] if picture is None else keys(picture),
+        is_wide=True,
+        is_answer=True,
     )
 
 

@@ -12,7 +12,8 @@ import msgspec
 _STYLE = resources.files("penstock.pipeline.report").joinpath("report.css").read_text()
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a long name may be broken
 _SERIES = "".join(
-    f".line.s{n} {{ stroke: var(--s{n}); }} i.s{n} {{ background: var(--s{n}); }}\n"
+    f".line.s{n} {{ stroke: var(--s{n}); }} .fill.s{n} {{ fill: var(--s{n}); }} "
+    f"i.s{n} {{ background: var(--s{n}); }}\n"
     for n in range(1, 7)
 )
 
@@ -20,6 +21,7 @@ _SERIES = "".join(
 class Section(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     text: str  # explains the figures
+    is_answer: bool = False  # the text is the answer: it stands out, and needs no figure
     figures: Sequence[str] = ()
     keys: Sequence[tuple[str, str]] = ()  # class and what it stands for
     is_wide: bool = False
@@ -67,8 +69,12 @@ def _section(section: Section) -> str:
     )
     keyed = f'<div class="key">{keys}</div>' if keys else ""
     wide = " one" if section.is_wide else ""
-    inner = "".join(section.figures) or figure("Nothing yet", "<p>No data.</p>")
+    inner = "".join(section.figures)
+    if not inner and not section.is_answer:
+        inner = figure("Nothing yet", "<p>No data.</p>")
+    kind = ' class="answer"' if section.is_answer else ""
+    plots = f'<div class="plots{wide}">{inner}</div>' if inner else ""
     return (
-        f"<section><h2>{escape(section.title)}</h2><p>{escape(section.text)}</p>{keyed}"
-        f'<div class="plots{wide}">{inner}</div></section>'
+        f"<section{kind}><h2>{escape(section.title)}</h2><p>{escape(section.text)}</p>{keyed}"
+        f"{plots}</section>"
     )

@@ -93,7 +93,7 @@ def timeline(
     parts = _time_axis(box, x)
     for number, (name, stretches) in enumerate(rows.items()):
         top = box.top + lane * number + 6
-        parts.append(svg.text(left - 10, top + 11, _short(name, 34), "lane", anchor="end"))
+        parts.append(svg.text(left - 10, top + 11, shortened(name, 34), "lane", anchor="end"))
         parts.append(svg.rect(left, top, box.right - left, lane - 12, "closed", round_px=3))
         for one in stretches:
             from_x, to_x = x(one.from_at), x(one.to_at)
@@ -207,5 +207,5 @@ def _unbroken(rows: Sequence[Row], step_ms: int) -> list[list[Row]]:
     return [part if len(part) > 1 else part * 2 for part in parts]
 
 
-def _short(name: str, most: int) -> str:
+def shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"

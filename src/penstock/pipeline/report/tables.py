@@ -9,10 +9,14 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.domain.insights.answer import Answer
+from penstock.domain.insights.questions import QUESTIONS, answer
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.pipeline.histogram import Histograms, merge, percentile
 from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.registry import job_of
 from penstock.pipeline.runner import DaySpan
+from penstock.pipeline.runs import RunLog
 
 TOP = 6  # the number of queues and routes shown: the busiest
 _MAX_HOURLY = 21  # days; more are shown by day
@@ -34,6 +38,7 @@ class Readings:
 
     def __init__(self, lake: SparkLake, span: DaySpan) -> None:
         self._lake = lake
+        self._span = span
         found = {day for table in ("rollups", "facts", "capacity") for day in lake.files(table)}
         self.days = sorted(day for day in found if day in span)
 
@@ -79,6 +84,21 @@ class Readings:
 
     def targets(self) -> Rows:
         return self._last("slo", "queue", "objective")
+
+    def answers(self) -> list[Answer]:
+        """To all questions, from the days of the span."""
+        ran = {run.job for run in RunLog(self._lake.spark, self._lake).last().values()}
+        return [
+            answer(question, {name: self._computed(name, ran) for name in question.tables})
+            for question in QUESTIONS.values()
+        ]
+
+    def _computed(self, table: str, ran: Collection[str]) -> Rows | None:
+        """The rows of the span; None: its job never ran.  A job may leave no rows, so no files."""
+        days = self._lake.files(table)
+        if not days and job_of(table) not in ran:
+            return None
+        return _rows(self._lake.read(table, [day for day in days if day in self._span]))
 
     def _last(self, table: str, *order: str) -> Rows:
         days = [day for day in self._lake.files(table) if day in set(self.days)]

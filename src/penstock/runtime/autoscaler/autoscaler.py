@@ -156,7 +156,7 @@ class Autoscaler:
         if now < self._refresh_at:
             return
         self._refresh_at = now + self._fleet_list.fleets.refresh_ms
-        self._gone |= self._fleet_list.refresh() or set()
+        self._gone |= self._fleet_list.refresh(self._scaling.overrides()) or set()
 
     def _begin(self, watch: FleetWatch, now: int) -> None:
         if watch.pending is not None or now < watch.next_at:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from penstock.domain.errors import FleetsRefused
 from penstock.domain.scaling.fleet import DEFAULT, Fleet, Fleets
 from penstock.domain.scaling.fleet_sources import OWN, SourceSpec
 from penstock.domain.scaling.pressure import Alert
+from penstock.domain.scaling.profile_overrides import (
+    NO_OVERRIDES,
+    ProfileOverrides,
+    merge_profile,
+)
 from penstock.ports.scaling import Alerts, LoadSource, ReplicaManager
 from penstock.runtime.autoscaler.fleet_access import FleetAccess
 from penstock.runtime.autoscaler.fleet_watch import FleetPlan, FleetWatch
@@ -46,6 +51,7 @@ class FleetList:
         self._is_dry = is_dry
         self._sources: dict[str, tuple[SourceSpec, LoadSource]] = {}
         self._watches: dict[str, FleetWatch] = {}
+        self._overrides: Mapping[str, ProfileOverrides] = {}
         self.fleets = Fleets()
         self.alerts: Alerts = _NoAlerts()
         self._apply(file.read())
@@ -53,15 +59,19 @@ class FleetList:
     def __iter__(self) -> Iterator[FleetWatch]:
         return iter(self._watches.values())
 
-    def refresh(self) -> set[str] | None:
-        """Read the file if it has changed; returns the names of removed fleets, None: no change."""
-        if not self._file.is_changed():
-            return None
-        try:
-            return self._apply(self._file.read())
-        except FleetsRefused as error:
-            _log.error("the fleets file is not valid, so the previous one stays in use: %s", error)
-            return None
+    def refresh(self, overrides: Mapping[str, ProfileOverrides]) -> set[str] | None:
+        """Read the file if it has changed; returns the names of removed fleets, None: no change.
+
+        `overrides`: settings of profiles that were changed in the store, by fleet.
+        """
+        is_news = overrides != self._overrides
+        self._overrides = overrides
+        if self._file.is_changed():
+            try:
+                return self._apply(self._file.read())
+            except FleetsRefused as error:
+                _log.error("the fleets file is not valid; the previous one stays in use: %s", error)
+        return self._apply(self.fleets) if is_news else None
 
     def close(self) -> None:
         for watch in self:
@@ -103,7 +113,9 @@ class FleetList:
                 "fleet %s: profile %s does not exist; using %s", fleet.name, fleet.profile, DEFAULT
             )
         spec, source = sources[fleet.source]
-        plan = FleetPlan(fleets.group, fleet, fleets.profile_of(fleet), spec)
+        of_file = fleets.profile_of(fleet)
+        profile = merge_profile(of_file, self._overrides.get(fleet.name, NO_OVERRIDES))
+        plan = FleetPlan(fleets.group, fleet, profile, spec, of_file)
         known = self._watches.get(fleet.name)
         if known is not None and known.plan == plan and known.access.source is source:
             return known

@@ -35,12 +35,13 @@ _log = logging.getLogger("penstock.scaling")
 
 
 class FleetPlan(msgspec.Struct, frozen=True):
-    """A fleet's configuration from the file; the watch is kept until this changes."""
+    """A fleet's configuration from the file and the store; the watch is kept until this changes."""
 
     group: str
     fleet: Fleet
-    profile: Profile
+    profile: Profile  # in force: the file's with the overrides
     source: SourceSpec
+    file_profile: Profile | None = None
 
 
 class PendingCall(msgspec.Struct):
@@ -203,6 +204,7 @@ def _fresh(plan: FleetPlan, *, seen_by: str, is_dry: bool) -> FleetStatus:
         queues=fleet.queues,
         source=fleet.source,
         profile=fleet.profile,
+        file_profile=plan.file_profile,
         kind=str(fleet.replicas.__struct_config__.tag),
         min=fleet.min,
         max=fleet.max,

@@ -11,8 +11,9 @@ from penstock.api.scaling import Decided, Fleet
 from penstock.domain.scaling.recommendation import QueueLoad
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import ServerCommand, StoreCommand, argument, flag
-from penstock.edge.cli.kit.flags import duration, number, setting_flag
-from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.exits import UsageError
+from penstock.edge.cli.kit.flags import duration, number, pair, setting_flag
+from penstock.edge.cli.kit.output import Output, display, fields_of
 from penstock.edge.cli.kit.stop_signal import StopSignal
 from penstock.edge.cli.kit.view import View
 from penstock.settings import Settings
@@ -43,6 +44,32 @@ def _list(fleets: Sequence[Fleet], out: Output) -> None:
     out.records(fleets, _FLEET)
     if not fleets and not out.json:
         exits.note("no autoscaler has run yet; see penstock autoscale --help")
+
+
+def _set_profile(server: Remote, args: Namespace, out: Output) -> None:
+    if args.reset:
+        server.scaling.reset_profile(args.fleet)
+    if args.setting:
+        changes = {name: _whole_number(name, text) for name, text in args.setting}
+        server.scaling.change_profile(args.fleet, changes)
+    found = server.scaling.profile(args.fleet)
+    overridden = found.overrides.values()
+    settings = [] if found.settings is None else fields_of(found.settings)
+    out.show(
+        found,
+        [("fleet", found.fleet), ("profile", found.profile)],
+        [
+            (name, f"{display(value)}  (override)" if name in overridden else value)
+            for name, value in settings
+        ],
+    )
+
+
+def _whole_number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{name}={text} is not a whole number") from None
 
 
 def _why(fleet: Fleet | FleetStatus) -> str:
@@ -220,6 +247,24 @@ COMMANDS = {
             "penstock scaling",
             "penstock scaling mail --limit 50",
             "penstock scaling --json",
+        ),
+    ),
+    "scaling set": ServerCommand(
+        _set_profile,
+        argument("FLEET", "name of the fleet"),
+        argument(
+            "SETTING",
+            "NAME=VALUE: samples_needed, backlog_goal_s or most_up",
+            nargs="*",
+            type=pair,
+        ),
+        flag("--reset", "remove all overrides first: the fleets file counts again"),
+        more="Overrides the profile of one fleet in the store; its autoscaler takes the change "
+        "within seconds. Without settings, shows the profile in force.",
+        examples=(
+            "penstock scaling set mail",
+            "penstock scaling set mail backlog_goal_s=60 samples_needed=3",
+            "penstock scaling set mail --reset",
         ),
     ),
     "autoscale": StoreCommand(

@@ -2,7 +2,7 @@
 // and API call; then do it and report the result.
 //
 // An action: {
-//   label, role, isDanger?, title, text, confirm?, dismiss?: labels of its two buttons,
+//   label, role, isDanger?, title, text, details?: an element below the text, confirm?, dismiss?: labels of its two buttons,
 //   count?: async (values) => number of affected items, noun?: "message",
 //   fields?: [{ name, label, hint?, type?, value?, options?, isRequired?, rows? }],
 //   request: (values) => ({ method, path, body?, headers? }),
@@ -53,6 +53,7 @@ export function runAction(action) {
     "form",
     { method: "dialog" },
     action.text && h("p", null, action.text),
+    action.details,
     counted,
     fields.map((field) => field.element),
     problem,

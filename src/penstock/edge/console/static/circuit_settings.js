@@ -1,5 +1,4 @@
-// Circuit breaker settings of single circuits: how each is shown and parsed, changing them by hand,
-// and applying the pipeline's recommendations.
+// Circuit breaker settings of single circuits: how each is shown and parsed, and changing them.
 
 import { part, withQuery } from "./api.js";
 import { badge } from "./parts.js";
@@ -24,7 +23,6 @@ const OVERRIDES = [
   { name: "max_open_ms", label: "Stays open at most", kind: time },
   { name: "single_probe", label: "One probe at a time", kind: yesNo },
 ];
-const RECOMMENDED = ["entries_max_age_ms", "max_queue_sample_count", "error_threshold_percentage", "min_queue_sample_count"];
 
 /** Names and values for a list of facts; overrides are marked. */
 export function settingFacts(own) {
@@ -82,30 +80,4 @@ function read(texts) {
     }
   }
   return values;
-}
-
-/** The settings that a row of breaker_tuning recommends. */
-export function recommended(row) {
-  return Object.fromEntries(RECOMMENDED.map((name) => [name, row[name]]));
-}
-
-/** Recommended settings for one circuit; without a circuit, for the breaker's defaults. */
-export function applyAdvice(row, circuit, inForce, then) {
-  const values = recommended(row);
-  const isInForce = RECOMMENDED.every((name) => values[name] === inForce[name]);
-  const path = circuit
-    ? withQuery(`/v1/circuits/${part(circuit.hash)}/settings`, { route: row.route })
-    : "/v1/breaker";
-  return {
-    label: "Apply",
-    reason: isInForce ? "These settings are in force." : null,
-    title: circuit ? "Apply to this circuit?" : "Apply to all circuits?",
-    text: circuit
-      ? `For the circuit of ${row.route} these settings override the breaker's defaults.`
-      : "They become the defaults of all circuits; overrides of single circuits stay.",
-    request: () => ({ method: "PATCH", path, body: values }),
-    command: () => ["circuits", "set", ...(circuit ? ["--route", row.route] : []), ...settingWords(values)],
-    done: () => "The recommended settings are in force.",
-    then,
-  };
 }

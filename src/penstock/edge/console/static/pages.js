@@ -4,7 +4,7 @@ import { keys, settings } from "./pages/administration.js";
 import { aweqPages } from "./pages/aweq.js";
 import { circuit, circuits } from "./pages/circuits.js";
 import { history } from "./pages/history.js";
-import { insight, insights } from "./pages/insights.js";
+import { answerPage, insight, insights } from "./pages/insights.js";
 import { login } from "./pages/login.js";
 import { message } from "./pages/message.js";
 import { messages } from "./pages/messages.js";
@@ -24,6 +24,6 @@ export const groups = [
 ];
 
 // A page that is not in the side bar names its parent with `under`.
-const inside = [queue, queueSettings, message, worker, circuit, schedule, fleet, insight, login];
+const inside = [queue, queueSettings, message, worker, circuit, schedule, fleet, answerPage, insight, login];
 
 export const pages = [...groups.flatMap((group) => group.pages), ...inside];

@@ -1,7 +1,7 @@
-// The tables of the pipeline, and a plot of any of their numbers by day or instant.
+// Answers from the pipeline's tables; the tables themselves, and a plot of any of their numbers.
 
 import { get, part } from "../api.js";
-import { adviceCard } from "../breaker_advice.js";
+import { adviceTable, answerPath, drawPicture, sentences } from "../answers.js";
 import { makeChart } from "../chart.js";
 import { h, replace } from "../dom.js";
 import { filterForm } from "../filters.js";
@@ -18,8 +18,18 @@ const INSTANT = /(^|_)at$/;
 const ABOUT = {
   breaker_tuning: "Effects of alternative circuit breaker settings, and the recommended ones.",
   capacity: "Load, cost and storage per day, by queue and in total.",
-  poison: "Messages and kinds that fail repeatedly.",
+  flapping_routes: "Circuits that changed their state, and how often.",
+  known_workers: "The workers of each day, with their queues and releases.",
+  lifecycle: "One row per ending of a message.",
+  outage_cost: "Messages that outages made late, by queue and tenant.",
+  poison_kinds: "Kinds whose messages fail, crash workers or die.",
+  poison_messages: "Messages that fail, crash, loop or flap.",
+  poison_releases: "Failing kinds by the release of the workers.",
   quality: "Checks of the loaded data.",
+  quarantine: "Rows that no job reads because of their problems.",
+  scaling_backtest: "Effects of alternative autoscaler profiles, and the recommended ones.",
+  silent_workers: "Workers whose beats were missed, or whose leases expired.",
+  starvation: "Queues and tenants that wait too long, and who keeps the workers busy.",
   rollups: "Finished messages per minute, hour or day, by queue, kind, route or worker.",
   slo: "Number of messages that met each target, per day.",
   slo_budget: "Remaining error budget of each target.",
@@ -35,7 +45,7 @@ export const insights = {
 
   async show(view) {
     const answer = await get("/v1/insights", {}, { signal: view.signal });
-    const head = pageHead("Insights", { lead: "Tables that the pipeline computes from history." });
+    const head = pageHead("Insights", { lead: "What the recorded history says." });
     if (!answer.tables.length) {
       replace(view.root, head, howTo(answer.folder));
       return;
@@ -53,9 +63,45 @@ export const insights = {
       rows: answer.tables,
       key: (one) => one.name,
     });
-    replace(view.root, head, answer.readiness === "no_reader" && noReader(), table.element);
+    if (answer.readiness === "no_reader") {
+      replace(view.root, head, noReader(), table.element);
+      return;
+    }
+    const { answers } = await get("/v1/answers", {}, { signal: view.signal });
+    replace(view.root, head, answers.map(answerCard), card("Tables", table.element));
   },
 };
+
+export const answerPage = {
+  path: "/console/insights/answers/{question}",
+  title: "Answer",
+  under: "/console/insights",
+
+  async show(view) {
+    const days = { from_day: view.query.get("from_day"), to_day: view.query.get("to_day") };
+    const found = await get(`/v1/answers/${part(view.params.question)}`, days, { signal: view.signal });
+    const advice = adviceTable(view, found);
+    replace(
+      view.root,
+      pageHead(found.question, { back: { label: "Insights", href: "/console/insights" } }),
+      h("section", { class: "card answer-card" }, sentences(found), drawPicture(found.picture)),
+      advice && card("Advice", advice),
+      h("p", { class: "soft" }, "Tables: ", found.tables.map((name, place) => [place > 0 && ", ", h("a", { href: `/console/insights/${part(name)}` }, name)])),
+    );
+  },
+};
+
+function answerCard(answer) {
+  const changes = answer.advice.filter(({ refusal }) => refusal === null).length;
+  return h(
+    "section",
+    { class: "card answer-card" },
+    h("h2", null, h("a", { href: answerPath(answer.name) }, answer.question)),
+    sentences(answer),
+    drawPicture(answer.picture),
+    changes > 0 && h("p", null, h("a", { href: answerPath(answer.name) }, changes === 1 ? "See the back-test and apply the advice" : `See the back-tests and apply the advice (${count(changes)})`)),
+  );
+}
 
 export const insight = {
   path: "/console/insights/{table}",
@@ -73,7 +119,6 @@ export const insight = {
     const asked = { from_day: view.query.get("from_day"), to_day: view.query.get("to_day"), limit: ROWS };
     const found = await get(`/v1/insights/${part(name)}`, asked, { signal: view.signal });
     const shape = shapeOf(found);
-    const advice = name === "breaker_tuning" ? await adviceCard(view, found) : null;
     const table = makeTable({
       caption: name,
       columns: shape.shown.map(({ label, place, isNumber }, index) => ({
@@ -89,7 +134,6 @@ export const insight = {
     replace(
       view.root,
       head,
-      advice,
       form(view, shape),
       plot(view, found, shape),
       h("div", { class: "wide-table" }, table.element),

@@ -1,12 +1,13 @@
 // Fleets of workers: current and wanted number, reasons, and the log of decisions.
 
+import { actionButton } from "../action.js";
 import { get, part } from "../api.js";
 import { h, replace } from "../dom.js";
 import { count, duration, rate } from "../format.js";
 import { badge, card, facts, notice, pageHead, when } from "../parts.js";
 import { changed } from "../router.js";
 import { makeTable, pager } from "../table.js";
-import { inWords } from "../values.js";
+import { flat, inWords } from "../values.js";
 
 const PAGE = 50;
 
@@ -41,9 +42,10 @@ export const fleet = {
   async show(view) {
     const path = `/v1/scaling/${part(view.params.fleet)}`;
     const cursor = view.query.get("cursor") ?? "";
-    const [found, log] = await Promise.all([
+    const [found, log, profile] = await Promise.all([
       get(path, {}, { signal: view.signal }),
       get(`${path}/decisions`, { cursor, limit: PAGE }, { signal: view.signal }),
+      get(`${path}/profile`, {}, { signal: view.signal }),
     ]);
     const decisions = makeTable({
       caption: "Decisions",
@@ -58,6 +60,7 @@ export const fleet = {
       !found.is_watched && notice("No autoscaler is watching this fleet: its last known state is shown.", "warn"),
       found.troubles.map((one) => notice(`${one.part}: ${one.text} (${one.code})`, "bad")),
       h("div", { class: "grid" }, card("Fleet", facts(about(found))), card("Why", why(found.decision))),
+      card("Profile", profileFacts(profile), Object.keys(profile.overrides).length > 0 && actionButton(resetProfile(profile, () => view.again()))),
       card("Decisions", decisions.element),
       pager({
         isFirst: !cursor,
@@ -67,6 +70,26 @@ export const fleet = {
     );
   },
 };
+
+/** The settings in force; those that do not come from the fleets file are marked. */
+function profileFacts({ settings, overrides }) {
+  if (!settings) return h("p", { class: "soft" }, "Its autoscaler has not reported the settings yet.");
+  return facts(
+    flat(settings).map(([name, text]) => [name.replaceAll("_", " "), name in overrides ? [text, " ", badge("override", "info")] : text]),
+  );
+}
+
+function resetProfile({ fleet: name }, then) {
+  return {
+    label: "Reset profile",
+    title: `Reset the profile of ${name}?`,
+    text: "The overrides are removed: the settings of the fleets file count again.",
+    request: () => ({ method: "DELETE", path: `/v1/scaling/${part(name)}/profile` }),
+    command: () => ["scaling", "set", name, "--reset"],
+    done: () => "The fleets file counts again.",
+    then,
+  };
+}
 
 function none() {
   return card(

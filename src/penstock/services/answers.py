@@ -1,0 +1,160 @@
+"""Answers in words from the pipeline's tables, and their advice turned into changes.
+
+Advice is compared with the settings in force.  It is applied in a transaction that checks that they
+are still in force; each change is recorded as a fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from penstock.domain.circuit import overrides
+from penstock.domain.circuit.overrides import NONE, BreakerOverrides, merge
+from penstock.domain.circuit.settings import BreakerSettings, change
+from penstock.domain.errors import AdviceOutdated
+from penstock.domain.insights import breaker as breaker_question
+from penstock.domain.insights import fleet as fleet_question
+from penstock.domain.insights.answer import Advice, InForce, TableRowsByName
+from penstock.domain.insights.questions import FLEET, Question
+from penstock.domain.lake.layout import dt_of, midnight_of
+from penstock.domain.lake.tables import TableReadiness, check_day
+from penstock.domain.limits import DAY
+from penstock.ports.store import Session, Store
+from penstock.ports.unit_of_work import Work, read, write
+from penstock.services.circuits.breaker import Breaker
+from penstock.services.lake import Tables
+from penstock.services.scaling import FleetProfile, ScalingService
+
+DAYS = 28  # answered from by default: the newest
+MAX_ROWS = 50_000  # of one table
+
+
+class AnswerService:
+    def __init__(
+        self, store: Store, tables: Tables, breaker: Breaker, scaling: ScalingService
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._breaker = breaker
+        self._scaling = scaling
+
+    def rows(
+        self, questions: Sequence[Question], *, from_day: str | None, to_day: str | None
+    ) -> TableRowsByName:
+        """The rows that the questions need.  Not for an event loop: it reads files."""
+        if from_day is not None:
+            check_day("from_day", from_day)
+        if to_day is not None:
+            check_day("to_day", to_day)
+        if self._tables.readiness() is TableReadiness.NO_TABLES:
+            return {}
+        last = to_day or max((one.last_day for one in self._tables.tables()), default="")
+        first = from_day or dt_of(midnight_of(last) - (DAYS - 1) * DAY)
+        names = {name for question in questions for name in question.tables}
+        return {
+            name: self._tables.computed(name, from_day=first, to_day=last, limit=MAX_ROWS)
+            for name in names
+        }
+
+    def in_force(self, question: Question, rows: TableRowsByName) -> Work[list[InForce]]:
+        """The settings that the advice on this question would change."""
+        if question.name == FLEET:
+            return self._scaling.profiles().map(_of_fleets)
+        routes = {row["route"] for row in rows.get(question.tables[0]) or ()}
+        return read(self._store, lambda session: self._of_routes(session, routes))
+
+    def apply(self, question: str, advice: Advice) -> Work[dict[str, int]]:
+        """Apply the advice; returns the settings, which are in force then.
+
+        Raises AdviceOutdated if other settings are in force than those it was compared with.
+        """
+        if advice.refusal is not None:
+            raise AdviceOutdated(f"this advice cannot be applied: {advice.refusal}")
+        if question == FLEET:
+            return self._scaling.change_profile(
+                advice.target, partial(_changed_profile, advice)
+            ).map(lambda profile: advice.settings)
+        if advice.target == breaker_question.ALL_ROUTES:
+            changed = self._breaker.change(partial(_changed_breaker, advice))
+            return changed.map(lambda settings: advice.settings)
+        return write(self._store, lambda session: self._apply_to_circuit(session, advice))
+
+    def _apply_to_circuit(self, session: Session, advice: Advice) -> dict[str, int]:
+        own = self._breaker.overrides
+        before = own.read(session).get(advice.target, NONE)
+        _check(advice, _breaker_values(merge(self._breaker.read(session), before)))
+        own.change(session, advice.target, partial(_changed_overrides, advice))
+        return advice.settings
+
+    def _of_routes(self, session: Session, routes: set[str]) -> list[InForce]:
+        defaults, own = self._breaker.read(session), self._breaker.overrides.read(session)
+        return [
+            InForce(
+                target=route,
+                key=route,
+                settings=_breaker_values(merge(defaults, own.get(route, NONE))),
+            )
+            for route in sorted(routes)
+        ]
+
+
+def _of_fleets(found: Sequence[FleetProfile]) -> list[InForce]:
+    return [
+        InForce(
+            target=one.fleet,
+            key=one.queues[0],
+            settings=_profile_values(one) if one.is_replayed else None,
+        )
+        for one in found
+    ]
+
+
+def _breaker_values(settings: BreakerSettings) -> dict[str, int]:
+    return {name: getattr(settings, name) for name in breaker_question.SETTINGS}
+
+
+def _profile_values(one: FleetProfile) -> dict[str, int]:
+    return {name: getattr(one.settings, name) for name in fleet_question.SETTINGS}
+
+
+def _changed_breaker(advice: Advice, before: BreakerSettings) -> BreakerSettings:
+    _check(advice, _breaker_values(before))
+    return change(advice.settings, before)
+
+
+def _changed_overrides(advice: Advice, before: BreakerOverrides) -> BreakerOverrides:
+    return overrides.change(advice.settings, before)
+
+
+def _changed_profile(advice: Advice, before: FleetProfile) -> Mapping[str, Any]:
+    _check(advice, _profile_values(before) if before.is_replayed else {})
+    return advice.settings
+
+
+def _check(advice: Advice, in_force: Mapping[str, int]) -> None:
+    if in_force != advice.before:
+        raise AdviceOutdated(
+            f"the settings of {advice.target!r} have changed since the advice was computed; "
+            "look at the new advice"
+        )
+
+
+def current_advice(
+    advice: Sequence[Advice],
+    target: str,
+    *,
+    settings: Mapping[str, int],
+    before: Mapping[str, int],
+) -> Advice:
+    """The advice on a target; raises AdviceOutdated if it is not as the caller has seen it."""
+    found = next((one for one in advice if one.target == target), None)
+    if found is None:
+        raise AdviceOutdated(f"there is no advice on {target[:200]!r}")
+    if (found.settings, found.before) != (settings, before):
+        raise AdviceOutdated(
+            f"the advice on {target!r} or the settings in force have changed since; "
+            "look at the new advice"
+        )
+    return found
