@@ -140,6 +140,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "archive run": "write new history to the lake",
             "archive snapshot": "take a snapshot of all unfinished messages",
         },
+        "operate.sql": {"sql": "query the lake and the computed tables with SQL"},
     },
     "Pipeline": {
         "pipeline.run": {
