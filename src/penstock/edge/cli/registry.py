@@ -155,6 +155,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "pipeline restore": "restore the messages that existed at an instant",
             "pipeline resend": "send finished messages again",
         },
+        "pipeline.views": {"pipeline views": "print views of all tables, for Spark or dbt"},
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },
     "Upkeep": {
