@@ -23,6 +23,7 @@ PAGES = {
     "recurring": "/console/recurring",
     "scaling": "/console/scaling",
     "insights": "/console/insights",
+    "sql": "/console/sql",
     "keys": "/console/keys",
     "server settings": "/console/settings",
     "aweq": "/console/aweq/send-message",

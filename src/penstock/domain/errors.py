@@ -21,6 +21,16 @@ class InvalidUri(InvalidRequest):
     code = "invalid_uri"
 
 
+class SqlFailed(InvalidRequest):
+    """A SQL statement on the lake is not allowed or failed."""
+
+    code = "sql_failed"
+
+
+class SqlTimeout(SqlFailed):
+    code = "sql_timeout"
+
+
 class Unauthenticated(PenstockError):
     code = "unauthenticated"
 

@@ -109,6 +109,7 @@ async def run(broker: Broker, stop: asyncio.Event, *, on_ready: Callable[[str], 
     workers.drain()
     broker.store.limit_waits(min(CLOSING_WAIT_MS, settings.drain_ms))  # the store may hang
     await server.stop(drain_ms=settings.drain_ms)
+    broker.sql.close()  # the loop waits for threads before it closes
     await workers.ended()
 
 

@@ -8,7 +8,7 @@ from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import TENANTS, PipelineSettings
 from penstock.domain.lake.slo_targets import read_targets
-from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
+from penstock.domain.limits import DAY, HOUR, MIB, MINUTE, SECOND
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,18 @@ class ArchiveSettings:
 class InsightsSettings:
     folder: str | None = setting(
         None, "folder of the pipeline's tables; unset: derived in the lake's folder"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlSettings:
+    max_rows: int = setting(10_000, "maximum number of rows in a result", 1, 100_000_000)
+    max_memory_bytes: int = setting(
+        512 * MIB, "memory of a SQL statement, besides up to 1 GiB to read ahead", 16 * MIB, 2**40
+    )
+    timeout_ms: int = setting(30 * SECOND, "how long a SQL statement may take", 100, DAY)
+    max_running: int = setting(
+        2, "SQL statements that a server runs at the same time; 0: none", 0, 64
     )
 
 

@@ -21,6 +21,7 @@ from penstock.settings.pipeline import (
     ArchiveSettings,
     InsightsSettings,
     SamplesSettings,
+    SqlSettings,
     check_pipeline,
 )
 from penstock.settings.push import PushSettings, check_push
@@ -169,6 +170,7 @@ class Settings:
     samples: SamplesSettings = field(default_factory=SamplesSettings)
     console: ConsoleSettings = field(default_factory=ConsoleSettings)
     insights: InsightsSettings = field(default_factory=InsightsSettings)
+    sql: SqlSettings = field(default_factory=SqlSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     waking: WakingSettings = field(default_factory=WakingSettings)
     log: LogSettings = field(default_factory=LogSettings)

@@ -58,6 +58,7 @@ from penstock.store.store import SqlStore, migrate_sqlite, open_sqlite
 from penstock.supervision.health import Health
 from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
+from penstock.wiring.sql import sql_of_server
 
 _MOVES_EVERY_MS = 500  # the longest wait of a new move for its first step
 _KEYS_EVERY_MS = 1_000
@@ -104,6 +105,7 @@ class Broker:
         self.circuit_details = CircuitDetails(store)
         folder = settings.insights_folder
         self.tables = Tables(TableFiles(folder), folder=str(folder))
+        self.sql = sql_of_server(settings)
         self.moves = MoveService(store, clock, dice)
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
@@ -179,6 +181,7 @@ class Broker:
 
         Waits only briefly for a store that does not answer.
         """
+        self.sql.close()
         self.store.limit_waits(CLOSING_WAIT_MS)
         if self._pushing is not None:
             self._pushing.stop()

@@ -16,6 +16,7 @@ from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
+from penstock.operations.sql import SqlOperations
 from penstock.operations.tables import AnswerOperations, TableOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
@@ -53,6 +54,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         ScalingOperations(b.scaling, b.facts, b.clock),
         TableOperations(b.tables),
         AnswerOperations(b.answers),
+        SqlOperations(b.sql),
         AdministrationOperations(b.keys, settings),
         HistoryOperations(b.history),
         OverviewOperations(b.history, b.watch, b.graphs, b.routes, waiting, version=__version__),

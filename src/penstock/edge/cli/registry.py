@@ -148,6 +148,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "archive run": "write new history to the lake",
             "archive snapshot": "take a snapshot of all unfinished messages",
         },
+        "operate.sql": {"sql": "query the lake and the computed tables with SQL"},
     },
     "Pipeline": {
         "pipeline.run": {
@@ -163,6 +164,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "pipeline restore": "restore the messages that existed at an instant",
             "pipeline resend": "send finished messages again",
         },
+        "pipeline.views": {"pipeline views": "print views of all tables, for Spark or dbt"},
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },
     "Upkeep": {

@@ -55,6 +55,7 @@ async def _work(broker: Broker, channel: ControlChannel) -> None:
     work.close()
     broker.store.limit_waits(min(CLOSING_WAIT_MS, broker.settings.server.drain_ms))
     links.close()
+    broker.sql.close()  # the loop waits for threads before it closes
     await workers.ended()
 
 

@@ -43,9 +43,11 @@ checks = {{ negative_data_rejection.enabled = false }}
 
 @pytest.fixture
 def open_hours(tmp_path: Path) -> Iterator[LiveServer]:
-    """A server that requires keys, and lets no client wait for long or listen for ever."""
+    """A server that requires keys, lets no client wait or listen for long, and runs no SQL."""
     limits = {"max_wait_ms": 20, "max_listeners": 0}
-    settings = some_settings(tmp_path / "data", auth={"required": "always"}, limits=limits)
+    settings = some_settings(
+        tmp_path / "data", auth={"required": "always"}, limits=limits, sql={"max_running": 0}
+    )
     with LiveServer(settings) as server:
         yield server
 

@@ -96,7 +96,7 @@ def load_settings(args: Namespace) -> Loaded:
 
 def _other_env() -> frozenset[str]:
     # Variables of flags, such as PENSTOCK_QUEUES_CREATE_LEASE, look like those of settings.
-    sections = ("ARCHIVE_", "HISTORY_", "PIPELINE_", "QUEUES_", "SCALING_", "WORKERS_")
+    sections = ("ARCHIVE_", "HISTORY_", "PIPELINE_", "QUEUES_", "SCALING_", "SQL_", "WORKERS_")
     if not any(name.startswith(tuple(PREFIX + one for one in sections)) for name in os.environ):
         return frozenset()
     from penstock.edge.cli.registry import env_names

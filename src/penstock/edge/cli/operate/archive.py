@@ -19,6 +19,12 @@ lake_flag = setting_flag(
     value="FOLDER",
     text="folder of the lake; default: lake in the data folder",
 )
+derived_flag = flag(
+    "--derived",
+    "folder of the computed tables; default: derived in the lake",
+    value="FOLDER",
+    env="PENSTOCK_PIPELINE_DERIVED",
+)
 
 
 def _run(settings: Settings, args: Namespace, out: Output) -> None:

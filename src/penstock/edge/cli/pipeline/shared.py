@@ -16,13 +16,13 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.lake.run_lock import RunLock, take
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Part, StoreCommand, flag
+from penstock.edge.cli.kit.command import Part, StoreCommand
 from penstock.edge.cli.kit.flags import pair
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import lake_flag
+from penstock.edge.cli.operate.archive import derived_flag, lake_flag
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,12 +35,6 @@ if TYPE_CHECKING:
     from penstock.pipeline.runner import JobRunner
 
 MayWrite = Callable[[], None]
-_DERIVED = flag(
-    "--derived",
-    "folder of the computed tables; default: derived in the lake",
-    value="FOLDER",
-    env="PENSTOCK_PIPELINE_DERIVED",
-)
 RUN = View(
     "job dt:day status rows_in rows_out note",
     status=lambda run: str(run.status),
@@ -53,7 +47,7 @@ class SparkCommand(StoreCommand):
     """Needs Spark and a lake."""
 
     def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
-        super().__init__(run, *parts, lake_flag, _DERIVED, session_flags, **help_texts)
+        super().__init__(run, *parts, lake_flag, derived_flag, session_flags, **help_texts)
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         from penstock.pipeline.session import check_installed
@@ -124,6 +118,12 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
+def folder_of(settings: Settings) -> str:
+    """The lake of the settings."""
+    # A URL such as s3a://… must not be made an absolute path.
+    return settings.archive.folder or str(settings.lake_folder.absolute())
+
+
 @contextmanager
 def open_lake(
     args: Namespace, settings: Settings, *, may_be_empty: bool = False
@@ -131,7 +131,7 @@ def open_lake(
     """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
-    folder = _folder(settings)
+    folder = folder_of(settings)
     with session(args) as spark:
         lake = SparkLake(spark, folder, tables_folder=args.derived)
         if not may_be_empty and lake.is_empty():
@@ -147,16 +147,11 @@ def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[Spar
     from penstock.pipeline.lock_files import lock_file_here
 
     # Starting Spark takes seconds, and its memory is not needed while this run waits.
-    file = lock_file_here(args.derived or f"{_folder(settings)}/{TABLES_FOLDER}")
+    file = lock_file_here(args.derived or f"{folder_of(settings)}/{TABLES_FOLDER}")
     if file is not None:
         wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
     with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:
         yield lake, may_write
-
-
-def _folder(settings: Settings) -> str:
-    # A URL such as s3a://… must not be made an absolute path.
-    return settings.archive.folder or str(settings.lake_folder.absolute())
 
 
 def runner_of(

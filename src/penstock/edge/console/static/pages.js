@@ -14,12 +14,13 @@ import { queueSettings } from "./pages/queue_settings.js";
 import { queues } from "./pages/queues.js";
 import { recurring, schedule } from "./pages/recurring.js";
 import { fleet, scaling } from "./pages/scaling.js";
+import { sql } from "./pages/sql.js";
 import { worker, workers } from "./pages/workers.js";
 
 export const groups = [
   { label: "", pages: [overview, queues, messages, history] },
   { label: "Work", pages: [workers, circuits, recurring, scaling] },
-  { label: "Server", pages: [insights, keys, settings] },
+  { label: "Server", pages: [insights, sql, keys, settings] },
   { label: "AweQ", pages: aweqPages },
 ];
 

@@ -1,0 +1,45 @@
+"""`penstock pipeline views`: the tables for other tools."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from penstock.edge.cli.kit.command import StoreCommand, flag
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.pipeline.shared import folder_of
+from penstock.settings import Settings
+
+SPARK, DBT = "spark", "dbt"
+
+
+def _run(settings: Settings, args: Namespace, out: Output) -> None:
+    from penstock.pipeline.session import check_installed
+
+    check_installed()
+    from penstock.pipeline.views import dbt_sources, spark_sql
+
+    render = dbt_sources if args.format == DBT else spark_sql
+    out.text(args.format, render(folder_of(settings), tables_folder=args.derived))
+
+
+COMMANDS = {
+    "pipeline views": StoreCommand(
+        _run,
+        flag(
+            "--format",
+            "spark: statements that create temporary views; dbt: a file of sources",
+            choices=(SPARK, DBT),
+            default=SPARK,
+        ),
+        lake_flag,
+        derived_flag,
+        more="Prints views of the lake and of the computed tables, under the same names as in "
+        "`penstock sql`. No Spark session is opened. A table of this machine that has no files yet "
+        "has no view.",
+        examples=(
+            "penstock pipeline views --lake /lake > views.sql && spark-sql -i views.sql",
+            "penstock pipeline views --lake /lake --format dbt > models/sources.yml",
+        ),
+    )
+}

@@ -1,0 +1,1 @@
+"""SQL on the lake and the computed tables, with DuckDB in a process of its own."""

@@ -1,0 +1,105 @@
+"""The tables of the lake and those of the pipeline as Arrow datasets.
+
+    <lake>/<table>/dt=…/*.parquet                     a table of the lake
+    <lake>/<table>/dt=…/snapshot_no=…/*.parquet       … of snapshots
+    <tables folder>/<table>/dt=…/*.parquet            a computed table
+    <tables folder>/runs/*.parquet                    the log of runs
+
+This is the only module that knows where the files of a table are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from penstock.domain.lake import layout
+from penstock.domain.lake.layout import LakeTable
+from penstock.outbound.lake_files import schema_of
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_DAY = re.compile(r"dt=\d{4}-\d\d-\d\d")
+_HIDDEN = (".", "_")  # names of files that are still being written, or are not data
+_PARTITION_TYPES = {"dt": pa.string(), "snapshot_no": pa.int64()}
+
+
+class LakeDatasets:
+    """`lake` and `tables` are folders of this machine."""
+
+    def __init__(self, lake: str, tables: str) -> None:
+        self._files = fs.LocalFileSystem()
+        self._lake = lake
+        self._tables = tables
+
+    def names(self) -> list[str]:
+        """All tables of the lake, whether they have rows or not, and the computed ones."""
+        return [*layout.TABLES, *(n for n in self._computed() if n not in layout.TABLES)]
+
+    def dataset(self, name: str) -> Any:
+        """The rows of a table, with its partition columns last."""
+        table = layout.TABLES.get(name)
+        return self._computed_dataset(name) if table is None else self._lake_dataset(table)
+
+    def _lake_dataset(self, table: LakeTable) -> Any:
+        folder = f"{self._lake}/{table.name}"
+        schema = schema_of(table)
+        return self._dataset(folder, self._parquet(folder), schema, table.partitions)
+
+    def _computed_dataset(self, name: str) -> Any:
+        folder = f"{self._tables}/{name}"
+        found = self._parquet(folder)
+        # Columns are only ever added, so the newest day has all of them.
+        newest = ds.ParquetFileFormat().inspect(found[-1], filesystem=self._files)
+        return self._dataset(folder, found, newest, ("dt",) if _is_by_day(found[-1]) else ())
+
+    def _computed(self) -> list[str]:
+        """The tables that have at least one file."""
+        listed = self._files.get_file_info(fs.FileSelector(self._tables, allow_not_found=True))
+        names = sorted(entry.base_name for entry in listed if _NAME.fullmatch(entry.base_name))
+        return [name for name in names if self._is_table(f"{self._tables}/{name}")]
+
+    def _is_table(self, folder: str) -> bool:
+        """Whether it has files itself or in folders of days: the state of a stream has neither."""
+        listed = self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        return any(_is_parquet(e.base_name) or _DAY.fullmatch(e.base_name) for e in listed) and (
+            bool(self._parquet(folder))
+        )
+
+    def _parquet(self, folder: str) -> list[str]:
+        """The paths of the files below, oldest day first."""
+        below = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+        paths = (entry.path for entry in self._files.get_file_info(below) if entry.is_file)
+        return sorted(path for path in paths if _is_data(path.removeprefix(folder).split("/")[1:]))
+
+    def _dataset(
+        self, folder: str, files: list[str], schema: pa.Schema, partitions: Iterable[str]
+    ) -> Any:
+        inner = pa.schema([(name, _PARTITION_TYPES[name]) for name in partitions])
+        whole = pa.schema([*schema, *inner])
+        if not files:
+            return ds.dataset(whole.empty_table())
+        return ds.dataset(
+            files,
+            schema=whole,
+            format="parquet",
+            filesystem=self._files,
+            partitioning=ds.partitioning(inner, flavor="hive"),
+            partition_base_dir=folder,
+        )
+
+
+def _is_parquet(name: str) -> bool:
+    return name.endswith(".parquet") and not name.startswith(_HIDDEN)
+
+
+def _is_data(parts: list[str]) -> bool:
+    return _is_parquet(parts[-1]) and not any(part.startswith(_HIDDEN) for part in parts)
+
+
+def _is_by_day(path: str) -> bool:
+    return any(_DAY.fullmatch(part) for part in path.split("/"))

@@ -1,0 +1,86 @@
+"""The tables as views: in a Spark session, as statements for one, and as sources of dbt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+import yaml
+
+from penstock.domain.lake.layout import ATTEMPTS, HISTORY, TABLES
+from penstock.pipeline.registry import computed_tables
+from penstock.pipeline.views import create_views, spark_sql
+from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
+from tests.edge.pipeline_tables import write_day, write_lake
+from tests.pipeline.lake_driver import LakeDriver
+from tests.pipeline.rows import DT, NEXT_DT, at
+
+__all__ = ["_no_settings_from_outside", "run"]
+
+EVERY_TABLE = [*TABLES, *computed_tables()]
+
+
+@pytest.fixture
+def dropped(spark):
+    """Views belong to the session, which other tests share."""
+    yield
+    for name in EVERY_TABLE:
+        spark.catalog.dropTempView(name)
+
+
+@pytest.mark.usefixtures("dropped")
+def test_a_session_gets_a_view_of_every_table(spark, bench: LakeDriver):
+    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    write_day(bench.folder / "derived", "slo", NEXT_DT, [{"queue": "mail", "bad": 2}])
+
+    assert create_views(spark, str(bench.folder)) == EVERY_TABLE
+
+    joined = spark.sql("SELECT dt, bad, burn FROM history LEFT JOIN slo USING (dt) ORDER BY dt")
+    assert [tuple(row) for row in joined.collect()] == [(DT, None, None), (NEXT_DT, 2, None)]
+    assert spark.table("snapshots").count() == 0, "a table without files is empty"
+    assert spark.table("history").schema["dt"].dataType.simpleString() == "string"
+
+
+@pytest.mark.usefixtures("dropped")
+def test_the_statements_create_the_same_views_for_the_tables_that_exist(spark, bench: LakeDriver):
+    bench.archive(HISTORY, {"queue": "it's"})
+    bench.archive(ATTEMPTS, {})
+
+    statements = [text for text in spark_sql(str(bench.folder)).split(";\n") if text.strip()]
+    for statement in statements:
+        spark.sql(statement)
+
+    assert len(statements) == 2
+    assert [row.queue for row in spark.table("history").collect()] == ["it's"]
+    expected = bench.read("history").schema
+    assert spark.table("history").schema.names == expected.names
+    assert [f.dataType for f in spark.table("history").schema] == [f.dataType for f in expected]
+
+
+def test_views_of_a_lake_elsewhere_are_printed_for_every_table(run: Run):
+    ran = run("pipeline", "views", "--lake", "s3a://bucket/lake", "--derived", "s3a://bucket/gold")
+
+    assert ran.out.count("CREATE OR REPLACE TEMPORARY VIEW ") == len(EVERY_TABLE)
+    assert "OPTIONS (path 's3a://bucket/lake/history');" in ran.out
+    assert "OPTIONS (path 's3a://bucket/gold/rollups');" in ran.out
+
+
+def test_sources_of_dbt_name_every_table_and_column_and_their_locations_are_read(
+    run: Run, tmp_path: Path
+):
+    lake = tmp_path / "a lake"
+    write_lake(lake, DT, [{"queue": "mail"}])
+    write_day(lake / "derived", "slo", DT, [{"queue": "mail", "bad": 2}])
+
+    ran = run("pipeline", "views", "--format", "dbt", "--lake", lake)
+
+    [source] = yaml.safe_load(ran.out)["sources"]
+    tables = {table["name"]: table for table in source["tables"]}
+    assert list(tables) == EVERY_TABLE
+    columns = [column["name"] for column in tables["snapshots"]["columns"]]
+    assert columns == [*(c.name for c in TABLES["snapshots"].columns), "dt", "snapshot_no"]
+    assert all(c["description"] for table in tables.values() for c in table["columns"])
+    for name, expected in (("history", ("mail", DT)), ("slo", ("mail", DT))):
+        location = tables[name]["config"]["external_location"]
+        assert duckdb.sql(f"SELECT queue, dt FROM {location}").fetchall() == [expected]
