@@ -152,8 +152,8 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "pipeline.demo": {"pipeline demo": "generate sample history and compute all tables"},
         "pipeline.restore": {
             "pipeline restore": "restore the messages that existed at an instant",
-            "pipeline resend": "send finished messages again",
         },
+        "pipeline.resend": {"pipeline resend": "send finished messages again"},
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },
     "Upkeep": {

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.runner import JobRunner
 
-_DERIVED = flag(
+derived_flag = flag(
     "--derived",
     "folder of the computed tables; default: derived in the lake",
     value="FOLDER",
@@ -50,7 +50,7 @@ class SparkCommand(StoreCommand):
     """Needs Spark and a lake."""
 
     def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
-        super().__init__(run, *parts, lake_flag, _DERIVED, session_flags, **help_texts)
+        super().__init__(run, *parts, lake_flag, derived_flag, session_flags, **help_texts)
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         from penstock.pipeline.session import check_installed
@@ -61,8 +61,8 @@ class SparkCommand(StoreCommand):
 
 def plainly(args: Namespace, run: Callable[[], int | None]) -> int | None:
     """Run a command; report an error of Spark's as one line, with its detail if requested."""
-    from penstock.pipeline.lake_lock import PipelineStopped
     from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
+    from penstock.pipeline.stopped import PipelineStopped
 
     try:
         return run()
@@ -121,6 +121,11 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
+def lake_folder(settings: Settings) -> str:
+    # A URL such as s3a://… must not be made an absolute path.
+    return settings.archive.folder or str(settings.lake_folder.absolute())
+
+
 @contextmanager
 def open_lake(
     args: Namespace, settings: Settings, *, may_be_empty: bool = False
@@ -128,8 +133,7 @@ def open_lake(
     """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
-    # A URL such as s3a://… must not be made an absolute path.
-    folder = settings.archive.folder or str(settings.lake_folder.absolute())
+    folder = lake_folder(settings)
     with session(args) as spark:
         lake = SparkLake(spark, folder, tables_folder=args.derived)
         if not may_be_empty and lake.is_empty():
