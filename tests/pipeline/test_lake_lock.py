@@ -10,8 +10,9 @@ import pytest
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.run_lock import EXPIRES_AFTER_MS, RunLock, take
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.lake_lock import LakeLock, PipelineStopped, hold
+from penstock.pipeline.lake_lock import LakeLock, hold
 from penstock.pipeline.lock_files import NAME, HadoopLockFile, LocalLockFile, LockFile, lock_file
+from penstock.pipeline.stopped import PipelineStopped
 from tests.clocks import ManualClock
 
 

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
-from penstock.pipeline import restore
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.restore import Bounds, RestoreFilter
+from penstock.pipeline.local_lake import LocalLake, Memory, NumberSet
+from penstock.pipeline.restore.local import LocalEnded, LocalRestore
+from penstock.pipeline.restore.rules import ENDED_AT, Bounds, RestoreFilter, Row, bounds_of
+from penstock.pipeline.restore.spark import SparkEnded, SparkRestore
+from penstock.pipeline.stopped import PipelineStopped
 from penstock.ports.store import Store
+from penstock.services.lake import RestoreService
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock
-from tests.pipeline.rows import frame
 from tests.runtime.archiver.driver import ArchiverDriver
 from tests.store.driver import StoreDriver
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def live(store_driver: StoreDriver) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def summary(rows: Any) -> dict[str, tuple[Any, ...]]:
-    listed = [(r.id, (r.queue, r.state, r.attempts, r.failures)) for r in rows.collect()]
+def summary(rows: Iterable[Row]) -> dict[str, tuple[Any, ...]]:
+    listed = [(r["id"], (r["queue"], r["state"], r["attempts"], r["failures"])) for r in rows]
     assert len(dict(listed)) == len(listed), "each of them once"
     return dict(listed)
 
@@ -61,11 +61,9 @@ def _without_dates(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return (row[0], "ready" if row[1] == "waiting" else row[1], *row[2:])
 
 
-def at(spark: SparkSession, driver: ArchiverDriver, instant: int) -> Any:
-    lake_ = SparkLake(spark, str(driver.folder))
-    tables = restore.tables_of(lake_)
-    bounds = restore.bounds_of(tables["snapshots"], at=instant)
-    return restore.state_at(tables, at=instant, bounds=bounds)
+def at(driver: ArchiverDriver, instant: int, **wanted: Any) -> list[Row]:
+    source = LocalRestore(LocalLake(str(driver.folder)), at=instant, wanted=RestoreFilter(**wanted))
+    return list(source.rows())
 
 
 class Traffic:
@@ -94,7 +92,8 @@ class Traffic:
                 store_driver.act(verb, held, delay_ms=chance.randint(1, 900))
 
 
-def test_the_restored_state_of_any_instant_is_the_real_one(spark, driver):
+def busy_days(driver: ArchiverDriver) -> dict[int, dict[str, tuple[Any, ...]]]:
+    """Traffic with snapshots between; returns what was live at some instants."""
     traffic = Traffic(driver)
     truth: dict[int, dict[str, tuple[Any, ...]]] = {}
     for step in range(60):
@@ -106,9 +105,12 @@ def test_the_restored_state_of_any_instant_is_the_real_one(spark, driver):
             truth[driver.store_driver.now] = live(driver.store_driver)
             driver.store_driver.clock.advance(ms=1)
     driver.run()
+    return truth
 
-    for instant, was in truth.items():
-        rows = at(spark, driver, instant).cache()
+
+def test_the_restored_state_of_any_instant_is_the_real_one(driver):
+    for instant, was in busy_days(driver).items():
+        rows = at(driver, instant)
         found = summary(rows)
         # The due date of a message that is known only by its end is lost: it is ready.
         assert {i: _without_dates(row) for i, row in found.items()} == {
@@ -117,10 +119,50 @@ def test_the_restored_state_of_any_instant_is_the_real_one(spark, driver):
         assert {i for i, row in found.items() if row[1] == "waiting"} <= {
             i for i, row in was.items() if row[1] == "waiting"
         }
-        assert rows.where("body IS NULL").count() == 0
+        assert all(row["body"] is not None for row in rows)
 
 
-def test_without_a_later_snapshot_what_the_lake_knows_is_restored(spark, driver):
+def test_both_engines_restore_the_same_rows(spark, driver):
+    _, instant, _ = busy_days(driver)
+
+    through_spark = SparkRestore(SparkLake(spark, str(driver.folder)), at=instant)
+    local = LocalRestore(LocalLake(str(driver.folder)), at=instant)
+
+    rows = list(local.rows())
+    assert list(through_spark.rows()) == rows
+    assert {row["state"] for row in rows} == {"ready", "waiting", "dead"}
+    assert any(row[ENDED_AT] for row in rows)
+    assert through_spark.bounds == local.bounds
+    assert through_spark.queue_settings() == local.queue_settings()
+    assert by_id(through_spark.heads()) == by_id(local.heads())
+
+
+def test_both_engines_find_the_same_ended_messages(spark, driver):
+    busy_days(driver)
+    selected: dict[str, Any] = {
+        "from_at": 0,
+        "to_at": driver.store_driver.now,
+        "outcomes": ["dead", "done"],
+        "wanted": RestoreFilter(queues=("post",), states=("ready",)),
+    }
+
+    through_spark = SparkEnded(SparkLake(spark, str(driver.folder)), **selected)
+    local = LocalEnded(LocalLake(str(driver.folder)), **selected)
+
+    rows = list(local.rows())
+    assert list(through_spark.rows()) == rows
+    assert {row["outcome"] for row in rows} == {"dead", "done"}
+    assert {(row["queue"], row["body"] is None) for row in rows} == {("post", False)}
+    assert {tuple(sorted(head)) for head in through_spark.heads()} == {
+        ("has_body", "id", "kind", "queue", "state")
+    }
+
+
+def by_id(heads: Iterable[Row]) -> dict[str, Row]:
+    return {head["id"]: head for head in heads}
+
+
+def test_without_a_later_snapshot_what_the_lake_knows_is_restored(driver):
     """The store is lost, and with it what was sent after the last snapshot and had not ended."""
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
@@ -133,13 +175,13 @@ def test_without_a_later_snapshot_what_the_lake_knows_is_restored(spark, driver)
     store_driver.clock.advance(ms=10)
     driver.run()
 
-    found = summary(at(spark, driver, store_driver.now))
+    found = summary(at(driver, store_driver.now))
 
     assert set(found) == set(before[1:])
     assert lost not in found
 
 
-def test_waiting_messages_keep_their_dates_and_keys(spark, driver):
+def test_waiting_messages_keep_their_dates_and_keys(driver):
     store_driver = driver.store_driver
     mail = store_driver.queue("mail")
     later = store_driver.send(
@@ -149,42 +191,100 @@ def test_waiting_messages_keep_their_dates_and_keys(spark, driver):
     driver.snapshots.take()
     driver.run()
 
-    [row] = at(spark, driver, store_driver.now).collect()
+    [row] = at(driver, store_driver.now)
 
     message = store_driver.get(later)
-    assert (row.id, row.state, row.due_at) == (later, "waiting", message.due_at)
-    assert (row.kind, row.tag1, row.priority, row.max_attempts) == ("letter", "a", 4, 9)
-    assert (row.dedup_key, row.expires_at) == ("k", message.expires_at)
-    assert (row.attributes, row.sent_at) == ('{"x":"y"}', message.sent_at)
+    assert (row["id"], row["state"], row["due_at"]) == (later, "waiting", message.due_at)
+    assert (row["kind"], row["tag1"], row["priority"], row["max_attempts"]) == ("letter", "a", 4, 9)
+    assert (row["dedup_key"], row["expires_at"]) == ("k", message.expires_at)
+    assert (row["attributes"], row["sent_at"]) == ('{"x":"y"}', message.sent_at)
 
 
-def test_messages_can_be_filtered_and_counted(spark):
-    schema = lake.SNAPSHOTS
-    rows = frame(
-        spark,
-        schema,
-        {"queue": "a", "state": "ready", "kind": "k", "tag2": "t", "body": "1"},
-        {"queue": "a", "state": "dead", "kind": "k", "body": None},
-        {"queue": "b", "state": "ready", "kind": None, "tag1": "t", "body": "1"},
-    )
+def test_a_filter_selects_by_queue_kind_state_and_either_tag():
+    rows = [
+        {"queue": "a", "state": "ready", "kind": "k", "tag1": None, "tag2": "t"},
+        {"queue": "a", "state": "dead", "kind": "k", "tag1": None, "tag2": None},
+        {"queue": "b", "state": "ready", "kind": None, "tag1": "t", "tag2": "u"},
+    ]
 
-    def numbers(**wanted: Any) -> list[int]:
-        return sorted(r.message_no for r in restore.pick(rows, RestoreFilter(**wanted)).collect())
+    def places(**wanted: Any) -> list[int]:
+        return [n for n, row in enumerate(rows) if RestoreFilter(**wanted).matches(row)]
 
-    assert numbers() == [1, 2, 3]
-    assert numbers(queues=("a",)) == [1, 2]
-    assert numbers(kinds=("k",), states=("ready",)) == [1]
-    assert numbers(tags=("t",)) == [1, 3]
-    assert [tuple(row) for row in restore.counts(rows).collect()] == [
-        ("a", "dead", 1, 1), ("a", "ready", 1, 0), ("b", "ready", 1, 0),
-    ]  # fmt: skip
+    assert places() == [0, 1, 2]
+    assert places(queues=("a",)) == [0, 1]
+    assert places(kinds=("k",), states=("ready",)) == [0]
+    assert places(tags=("t",)) == [0, 2]
+    assert places(tags=("t", "u")) == [2]
 
 
-def test_the_snapshots_on_both_sides_are_found(spark):
-    taken = [{"taken_at": 10}, {"taken_at": 20}, {"taken_at": 30}]
-    rows = frame(spark, lake.SNAPSHOTS, *taken)
-    rows = rows.withColumn("snapshot_no", F.col("taken_at") / 10)
-    found = [restore.bounds_of(rows, at=instant) for instant in (5, 20, 25, 99)]
+def test_the_snapshots_on_both_sides_are_found():
+    snapshots = [(10, 1), (30, 3), (20, 2)]
+    found = [bounds_of(snapshots, at=instant) for instant in (5, 20, 25, 99)]
     assert found == [
         Bounds(None, None, 1), Bounds(2, 20, 2), Bounds(2, 20, 3), Bounds(3, 30, None),
     ]  # fmt: skip
+
+
+def test_a_message_that_was_restored_before_is_recognised_by_its_id(driver):
+    """It got a new number then, under which it has ended since."""
+    store_driver = driver.store_driver
+    mail = store_driver.queue("mail")
+    store_driver.send(mail)
+    lost = store_driver.send(mail)
+    driver.snapshots.take()
+    driver.run()
+    before = store_driver.now
+    [row] = [row for row in at(driver, before) if row["id"] == lost]
+    store_driver.clock.advance(ms=10)
+    _forget(store_driver, lost)
+    RestoreService(store_driver.store, store_driver.clock).put([row]).result()
+    store_driver.clock.advance(ms=10)
+    for message in store_driver.claim(mail, 2):
+        store_driver.complete(message)
+    driver.run()
+
+    again = {row["id"]: row for row in at(driver, before)}
+
+    ended = {r["id"]: r for r in driver.rows(lake.HISTORY)}[lost]
+    assert ended["message_no"] != row["message_no"]
+    assert again[lost] == row | {ENDED_AT: ended["finished_at"]}
+    assert len(at(driver, before)) == len(again), "each of them once"
+
+
+def _forget(store_driver: StoreDriver, message_id: str) -> None:
+    """Lose a message without a trace, as a damaged disk does."""
+    delete = f"DELETE FROM message WHERE id = '{message_id}'"
+    store_driver.write(lambda s: s.db.execute(delete))  # type: ignore[attr-defined]
+
+
+def test_a_lake_that_is_too_large_is_refused_before_the_memory_is_used(driver):
+    busy_days(driver)
+
+    with pytest.raises(PipelineStopped, match="fewer queues or kinds") as stopped:
+        LocalRestore(
+            LocalLake(str(driver.folder)), at=driver.store_driver.now, memory=Memory(10_000)
+        )
+
+    assert stopped.value.code == "lake_too_large"
+
+
+def test_a_damaged_file_is_named(driver):
+    busy_days(driver)
+    [file, *_] = sorted(driver.folder.glob("attempts/*/*.parquet"))
+    file.write_bytes(file.read_bytes()[:100])
+
+    with pytest.raises(
+        PipelineStopped, match=r"^attempts/dt=\S+\.parquet cannot be read"
+    ) as stopped:
+        at(driver, driver.store_driver.now)
+
+    assert stopped.value.code == "unreadable_file"
+
+
+def test_numbers_are_found_wherever_they_begin():
+    numbers = NumberSet(Memory())
+    assert numbers.contains(pa.array([1, 2])).to_pylist() == [False, False]
+    for some in ([7, 9], [], [3], [12]):
+        numbers.add(pa.array(some, pa.int64()))
+    found = numbers.contains(pa.array(range(2, 14))).to_pylist()
+    assert [n for n, is_in in enumerate(found, start=2) if is_in] == [3, 7, 9, 12]

@@ -35,23 +35,24 @@ def open_driver(folder: Path) -> Iterator[StoreDriver]:
 
 
 @pytest.fixture
-def run(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Run:
-    """With the session of all tests, which a command must not end."""
-
-    @contextmanager
-    def session(args: object) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr("penstock.edge.cli.pipeline.shared.session", session)
-
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*words: object, code: int = 0) -> list[Any]:
         capsys.readouterr()
         assert main([str(word) for word in (*words, "--json")]) == code
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return run
+
+
+@pytest.fixture
+def shared_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session of all tests, which a command must not end."""
+
+    @contextmanager
+    def session(args: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr("penstock.edge.cli.pipeline.shared.session", session)
 
 
 @pytest.fixture
@@ -94,9 +95,9 @@ def test_a_store_is_restored_and_a_second_run_changes_nothing(run, old, tmp_path
     words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
 
     counted = run(*words, "--dry-run")
-    assert {(row["state"], row["messages"]) for row in counted} == {
-        ("dead", 1), ("ready", 1), ("waiting", 1),
-    }  # fmt: skip
+    assert [(row["kind"], row["state"], row["messages"], row["known"]) for row in counted] == [
+        (None, "ready", 1, 0), (None, "waiting", 1, 0), ("letter", "dead", 1, 0),
+    ]  # fmt: skip
     assert not (new / "penstock.db").exists()
 
     first = run(*words, "--rate", 1000)[-1]
@@ -120,6 +121,87 @@ def test_only_matching_messages_are_restored(run, old, tmp_path):
     words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
     assert run(*words, "--state", "ready", "--queue", "mail")[-1]["restored"] == 1
     assert run(*words, "--kind", "nothing-like-it") == []
+
+
+def test_one_tenant_is_restored_into_a_store_in_use(run, old, tmp_path):
+    """Nothing that the store has, or has had, is restored again."""
+    new = tmp_path / "new"
+    words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
+    with open_driver(new) as driver:
+        mail = driver.queue("mail")
+        driver.send(mail, body='"of the new store"')
+
+        assert run(*words, "--tag", "t")[-1]["restored"] == 1
+
+        [dead] = driver.browse(mail, State.DEAD)
+        assert (dead.kind, dead.tag1, dead.attempts, dead.reason) == (
+            "letter", "t", 1, "attempts_exhausted",
+        )  # fmt: skip
+        counted = run(*words, "--dry-run")
+        assert {row["state"]: row["known"] for row in counted} == {
+            "dead": 1, "ready": 0, "waiting": 0,
+        }  # fmt: skip
+        assert run(*words)[-1]["restored"] == 2
+        assert states(driver)["ready"] == ['"of the new store"', '"ready"']
+        assert run(*words)[-1]["restored"] == 0
+
+
+def test_messages_that_ended_since_are_not_restored_into_the_lakes_own_store(run, old):
+    """Not even when the store has dropped that day of its history."""
+    before = now_of(old)
+    with open_driver(old) as driver:
+        [mail] = driver.queues
+        driver.complete(driver.claim(mail)[0])
+    settings = Settings(data=str(old))
+    archive_commands.run(settings, new_lake=False, progress=lambda done, total: None)
+    with open_driver(old) as driver:
+        [day] = driver.read(lambda s: s.transaction.partitions.days())
+        driver.write(lambda s: s.db.execute(f"DELETE FROM history_{day}"))
+
+    words = ["pipeline", "restore", "--at", before, "--lake", old / "lake"]
+    own = run(*words, "--data", old)[-1]
+    other = run(*words, "--data", old.parent / "new")[-1]
+
+    assert (own["restored"], own["known"]) == (0, 3)
+    assert (other["restored"], other["known"]) == (3, 0)
+
+
+def test_both_engines_restore_the_same_store(run, shared_spark, old, tmp_path):
+    found = []
+    for engine in ("local", "spark"):
+        words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake"]
+        more = ["--data", tmp_path / engine, "--engine", engine]
+        result = run(*words, *more)
+        with open_driver(tmp_path / engine) as driver:
+            found.append((result, states(driver), [q.settings for q in driver.queues]))
+
+    assert found[0] == found[1]
+
+
+def test_a_lake_that_is_too_large_for_one_process_goes_to_spark(
+    run, shared_spark, old, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("penstock.pipeline.local_lake.MAX_HELD_BYTES", 10)
+    words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake"]
+    words += ["--data", tmp_path / "new", "--dry-run"]
+
+    assert run(*words, "--engine", "local", code=1) == []
+    assert sum(row["messages"] for row in run(*words)) == 3
+
+
+def test_without_spark_a_lake_is_restored_all_the_same(run, old, tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.edge.cli.pipeline.engines.MAX_LOCAL_BYTES", 0)
+    monkeypatch.setattr("penstock.edge.cli.pipeline.engines._has_spark", lambda: False)
+    words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake"]
+
+    assert run(*words, "--data", tmp_path / "new")[-1]["restored"] == 3
+
+
+def test_an_empty_lake_is_reported(run, tmp_path, capsys):
+    words = ["pipeline", "restore", "--at", "2030-01-01", "--lake", tmp_path, "--engine", "local"]
+
+    assert main([str(word) for word in words]) == 1
+    assert "is empty; see penstock archive run (invalid_request)" in capsys.readouterr().err
 
 
 def test_dead_messages_are_sent_again_under_a_name(run, old):

@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 
 from penstock.domain.errors import LakeRefused
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import LakeColumn, LakeTable, Range, Type
+from penstock.domain.lake.layout import MARKER, LakeColumn, LakeTable, Range, Type
 from penstock.ports.archive import LakeFileWriter, LakeRow
 from penstock.ports.clock import Dice
 
-MARKER = "_penstock.json"
 ROWS_PER_GROUP = 1_000_000
 BYTES_PER_GROUP = 128 * 1024 * 1024  # whichever comes first: bodies may be large
 _TMP = ".tmp-"

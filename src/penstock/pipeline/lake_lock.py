@@ -17,17 +17,10 @@ from py4j.protocol import Py4JError
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.run_lock import RENEWED_EVERY_MS, RunLock, is_expired, renew
 from penstock.pipeline.lock_files import LockFile
+from penstock.pipeline.stopped import PipelineStopped
 
 WAIT_S = 2.0  # between two looks at the lock of another run
 BUSY = "another run is at work on these tables: {}; --wait waits for it"
-
-
-class PipelineStopped(Exception):
-    """The run cannot start or go on; nothing is damaged.  `code` is stable."""
-
-    def __init__(self, text: str, code: str) -> None:
-        super().__init__(text)
-        self.code = code
 
 
 class LakeLock:

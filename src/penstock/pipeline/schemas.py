@@ -5,6 +5,7 @@ A job's module declares its tables.  Columns are only ever added.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import partial
 
@@ -68,9 +69,12 @@ class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
 
 def schema_of(table: lake.LakeTable) -> T.StructType:
     """The schema of a lake table, with its partition columns last."""
-    columns = [T.StructField(c.name, _COLUMN_TYPES[c.type], c.is_nullable) for c in table.columns]
     inner = [T.StructField(name, T.LongType()) for name in table.partitions if name != DT]
-    return T.StructType([*columns, _DT_FIELD, *inner])
+    return T.StructType([*fields_of(table.columns), _DT_FIELD, *inner])
+
+
+def fields_of(columns: Iterable[lake.LakeColumn]) -> list[T.StructField]:
+    return [T.StructField(c.name, _COLUMN_TYPES[c.type], c.is_nullable) for c in columns]
 
 
 def conform(table: DataFrame, to: ComputedTable) -> DataFrame:

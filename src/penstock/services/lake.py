@@ -1,12 +1,13 @@
 """The lake: restores messages from it as they were, and reads the tables computed from it.
 
-A message that the store knows, live or in its history, is skipped.  So a restore can be repeated at
-any time, also after a kill, and never duplicates a message.
+A message that the store knows is skipped: it is live, in the store's history, or has ended since
+according to the store's own lake, which outlives the history.  So a restore can be repeated at any
+time, also after a kill and into a running store, and never duplicates a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -63,9 +64,17 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 class RestoreService:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, *, lake_id: str | None = None) -> None:
+        """`lake_id`: of the lake that the messages come from."""
         self._store = store
         self._clock = clock
+        self._is_own = lake_id is not None and lake_id == (
+            store.read(lambda session: session.archive.lake_id()).result()
+        )
+
+    def known(self, rows: Sequence[LakeMessage]) -> set[str]:
+        """The ids of messages that would not be restored."""
+        return self._store.read(lambda session: self._known(session, rows)).result()
 
     def make_queues(self, settings: Mapping[str, str]) -> int:
         """Create missing queues; `settings`: JSON texts by name, as the queues had them."""
@@ -82,12 +91,23 @@ class RestoreService:
     def put(self, rows: Sequence[LakeMessage]) -> Ticket[Restored]:
         """Restore these messages in one transaction."""
         now = self._clock.now()
-        return self._store.write(lambda session: _put(session, rows, now=now))
+        return self._store.write(
+            lambda session: _put(session, rows, self._known(session, rows), now=now)
+        )
+
+    def _known(self, session: Session, rows: Sequence[LakeMessage]) -> set[str]:
+        known = session.restoring.known([row["id"] for row in rows])
+        if self._is_own:
+            known |= {row["id"] for row in rows if row.get("ended_at") is not None}
+        return known
 
 
-def _put(session: Session, rows: Sequence[LakeMessage], *, now: int) -> Restored:
-    known = session.restoring.known([row["id"] for row in rows])
-    fresh = [row for row in rows if row["id"] not in known]
+def _put(
+    session: Session, rows: Sequence[LakeMessage], known: Container[str], *, now: int
+) -> Restored:
+    # A message that was restored before may be in the lake under two numbers.
+    once = {row["id"]: row for row in rows if row["id"] not in known}
+    fresh = list(once.values())
     whole = [row for row in fresh if row["body"] is not None]
     new = [_new(row, _queue(session, row["queue"], now=now), now=now) for row in whole]
     answers = session.send(new) if new else []

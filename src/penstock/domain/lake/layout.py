@@ -24,6 +24,7 @@ from penstock.domain.limits import DAY
 
 SCHEMA_VERSION = 1  # written into every file; columns are only ever added, and then nullable
 VERSION_KEY = "penstock.schema_version"  # key of that version in a file's metadata
+MARKER = "_penstock.json"  # the file with the id of the lake and its schema version
 
 
 class Type(StrEnum):

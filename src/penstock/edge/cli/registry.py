@@ -162,9 +162,9 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "pipeline.demo": {"pipeline demo": "generate sample history and compute all tables"},
         "pipeline.restore": {
             "pipeline restore": "restore the messages that existed at an instant",
-            "pipeline resend": "send finished messages again",
         },
         "pipeline.views": {"pipeline views": "print views of all tables, for Spark or dbt"},
+        "pipeline.resend": {"pipeline resend": "send finished messages again"},
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },
     "Upkeep": {

@@ -58,8 +58,8 @@ class SparkCommand(StoreCommand):
 
 def plainly(args: Namespace, run: Callable[[], int | None]) -> int | None:
     """Run a command; report an error of Spark's as one line, with its detail if requested."""
-    from penstock.pipeline.lake_lock import PipelineStopped
     from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
+    from penstock.pipeline.stopped import PipelineStopped
 
     try:
         return run()
@@ -118,7 +118,7 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def folder_of(settings: Settings) -> str:
+def lake_folder(settings: Settings) -> str:
     """The lake of the settings."""
     # A URL such as s3a://… must not be made an absolute path.
     return settings.archive.folder or str(settings.lake_folder.absolute())
@@ -131,7 +131,7 @@ def open_lake(
     """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
-    folder = folder_of(settings)
+    folder = lake_folder(settings)
     with session(args) as spark:
         lake = SparkLake(spark, folder, tables_folder=args.derived)
         if not may_be_empty and lake.is_empty():
@@ -147,7 +147,7 @@ def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[Spar
     from penstock.pipeline.lock_files import lock_file_here
 
     # Starting Spark takes seconds, and its memory is not needed while this run waits.
-    file = lock_file_here(args.derived or f"{folder_of(settings)}/{TABLES_FOLDER}")
+    file = lock_file_here(args.derived or f"{lake_folder(settings)}/{TABLES_FOLDER}")
     if file is not None:
         wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
     with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from penstock.edge.cli.kit.command import StoreCommand, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.operate.archive import derived_flag, lake_flag
-from penstock.edge.cli.pipeline.shared import folder_of
+from penstock.edge.cli.pipeline.shared import lake_folder
 from penstock.settings import Settings
 
 SPARK, DBT = "spark", "dbt"
@@ -20,7 +20,7 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.views import dbt_sources, spark_sql
 
     render = dbt_sources if args.format == DBT else spark_sql
-    out.text(args.format, render(folder_of(settings), tables_folder=args.derived))
+    out.text(args.format, render(lake_folder(settings), tables_folder=args.derived))
 
 
 COMMANDS = {

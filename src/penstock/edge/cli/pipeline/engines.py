@@ -1,0 +1,114 @@
+"""Commands that read the lake with Spark, or without it if the lake is small."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake.layout import LakeTable
+from penstock.domain.optional_parts import not_installed
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Part, StoreCommand, flag
+from penstock.edge.cli.operate.archive import lake_flag
+from penstock.edge.cli.pipeline.shared import (
+    derived_flag,
+    lake_folder,
+    open_lake,
+    plainly,
+    session_flags,
+)
+from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.pipeline.lake import SparkLake
+    from penstock.pipeline.local_lake import LocalLake
+
+LOCAL, SPARK = "local", "spark"
+MAX_LOCAL_BYTES = 1024**3  # of the files that may have to be read; larger lakes are for Spark
+
+_engine_flag = flag(
+    "--engine",
+    "local: in this process, without Java; spark; default: local if Spark is not installed or the "
+    "files to read have at most 1 GiB, otherwise spark",
+    choices=[LOCAL, SPARK],
+)
+
+
+class LakeCommand(StoreCommand):
+    """Needs a lake, and Spark only if the lake is large."""
+
+    def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
+        super().__init__(
+            run, *parts, _engine_flag, lake_flag, derived_flag, session_flags, **help_texts
+        )
+
+
+def run_on_lake(
+    args: Namespace,
+    settings: Settings,
+    tables: Sequence[LakeTable],
+    *,
+    local: Callable[[LocalLake], int],
+    spark: Callable[[SparkLake], int],
+) -> int:
+    """Call one of the functions; `tables` are those it reads.
+
+    `local` must read all that it keeps before it writes anything: it is repeated with Spark if the
+    lake turns out to be too large.
+    """
+    lake = None if args.engine == SPARK else _local_lake(args, settings, tables)
+    if lake is None:
+        return _with_spark(args, settings, spark)
+    from penstock.pipeline.local_lake import TOO_LARGE
+    from penstock.pipeline.stopped import PipelineStopped
+
+    try:
+        return local(lake)
+    except PipelineStopped as stopped:
+        if args.engine is None and stopped.code == TOO_LARGE and _has_spark():
+            exits.note("the lake is too large for one process: continuing with Spark")
+            return _with_spark(args, settings, spark)
+        exits.report(stopped, stopped.code)
+        return exits.REFUSED
+
+
+def _local_lake(
+    args: Namespace, settings: Settings, tables: Sequence[LakeTable]
+) -> LocalLake | None:
+    """None: this is a lake for Spark."""
+    if find_spec("pyarrow") is None:
+        raise InvalidRequest(not_installed("archive support", "archive"))
+    from penstock.pipeline.local_lake import LocalLake
+    from penstock.pipeline.stopped import PipelineStopped
+
+    is_free = args.engine is None and _has_spark()
+    try:
+        lake = LocalLake(lake_folder(settings))
+        if is_free and sum(f.size for table in tables for f in lake.files(table)) > MAX_LOCAL_BYTES:
+            return None
+    except PipelineStopped as stopped:
+        if is_free:
+            return None
+        raise InvalidRequest(str(stopped)) from stopped
+    if lake.is_empty():
+        raise InvalidRequest(f"the lake {lake.folder} is empty; see penstock archive run")
+    return lake
+
+
+def _with_spark(args: Namespace, settings: Settings, run: Callable[[SparkLake], int]) -> int:
+    from penstock.pipeline.session import check_installed
+
+    check_installed()
+
+    def call() -> int:
+        with open_lake(args, settings) as lake:
+            return run(lake)
+
+    return plainly(args, call) or exits.OK
+
+
+def _has_spark() -> bool:
+    return find_spec("pyspark") is not None
