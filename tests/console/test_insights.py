@@ -21,7 +21,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 @pytest.fixture
 def gold(server: LiveServer) -> Iterator[Path]:
-    found = server.broker.settings.insights_folder
+    found = Path(server.broker.settings.insights_folder)
     yield found
     shutil.rmtree(found, ignore_errors=True)
 

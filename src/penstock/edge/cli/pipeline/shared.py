@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.runner import JobRunner
 
-_DERIVED = flag(
+DERIVED = flag(
     "--derived",
     "folder of the computed tables; default: derived in the lake",
     value="FOLDER",
@@ -50,7 +50,7 @@ class SparkCommand(StoreCommand):
     """Needs Spark and a lake."""
 
     def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
-        super().__init__(run, *parts, lake_flag, _DERIVED, session_flags, **help_texts)
+        super().__init__(run, *parts, lake_flag, DERIVED, session_flags, **help_texts)
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         from penstock.pipeline.session import check_installed
@@ -105,6 +105,10 @@ def day(text: str) -> str:
         raise ArgumentTypeError(f"{text!r} is not a day such as 2030-01-31") from None
 
 
+FROM = flag("--from", "first day, such as 2030-01-31", type=day)
+TO = flag("--to", "last day, inclusive", type=day)
+
+
 @contextmanager
 def session(args: Namespace) -> Iterator[SparkSession]:
     """A Spark session for one command, with a progress bar unless Spark's log is shown."""
@@ -129,7 +133,7 @@ def open_lake(
     from penstock.pipeline.lake import SparkLake
 
     # A URL such as s3a://… must not be made an absolute path.
-    folder = settings.archive.folder or str(settings.lake_folder.absolute())
+    folder = settings.archive.folder or os.path.abspath(settings.lake_folder)
     with session(args) as spark:
         lake = SparkLake(spark, folder, tables_folder=args.derived)
         if not may_be_empty and lake.is_empty():
