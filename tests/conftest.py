@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,7 @@ from penstock.store.postgres.store import migrate
 from tests.support.memory import memory_folder
 from tests.support.postgres import PostgresCluster
 from tests.support.rabbitmq import RabbitNode
+from tests.support.s3_server import S3Server
 from tests.support.tiers import is_quick, is_quick_place
 from tests.support.xdist_groups import GroupScheduling
 
@@ -71,6 +73,27 @@ def disk_path() -> Iterator[Path]:
     """A folder on a disk, for tests about syncing; that of `tmp_path` may be in memory."""
     with TemporaryDirectory(prefix="penstock-", dir="/var/tmp") as folder:
         yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    with S3Server() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a folder in a new bucket, which this environment reaches."""
+    from pyarrow.fs import S3FileSystem
+
+    for name, text in s3_server.environment.items():
+        monkeypatch.setenv(name, text)
+    bucket = f"lake-{uuid4().hex[:12]}"
+    host = s3_server.url.removeprefix("http://")
+    S3FileSystem(scheme="http", endpoint_override=host, allow_bucket_creation=True).create_dir(
+        bucket
+    )
+    return f"s3://{bucket}/penstock"
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 from penstock.domain.circuit.circuit import RequestOutcome
@@ -190,7 +191,7 @@ class Story:
         return {"fleet": "mailers"}
 
     def _insights(self) -> dict[str, str]:
-        folder = self._server.broker.settings.insights_folder
+        folder = Path(self._server.broker.settings.insights_folder)
         for day in range(1, 29):
             rows = []
             for number, queue in enumerate(("mail", "invoices", "thumbnails")):

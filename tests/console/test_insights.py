@@ -26,7 +26,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 @pytest.fixture
 def gold(server: LiveServer) -> Iterator[Path]:
-    found = server.broker.settings.insights_folder
+    found = Path(server.broker.settings.insights_folder)
     yield found
     shutil.rmtree(found, ignore_errors=True)
 
@@ -204,7 +204,7 @@ def test_advice_on_a_fleet_is_applied_and_can_be_reset(
 
 @pytest.mark.usefixtures("tuning")
 def test_answers_and_advice_fit_a_phone(open_console: OpenConsole, server: LiveServer) -> None:
-    write_answers(server.broker.settings.insights_folder)
+    write_answers(Path(server.broker.settings.insights_folder))
     phone = open_console(server.url, width=360, scheme="dark")
 
     for path in ("/console/insights", "/console/insights/answers/breaker"):

@@ -19,9 +19,9 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 @pytest.fixture(autouse=True)
 def lake(server: LiveServer) -> Iterator[Path]:
-    found = server.broker.settings.lake_folder
+    found = Path(server.broker.settings.lake_folder)
     write_lake(found, "2031-01-01", [{"queue": "mail"}, {"queue": HOSTILE}, {"queue": "mail"}])
-    write_day(server.broker.settings.insights_folder, "slo", "2031-01-01", [{"bad": 1}])
+    write_day(Path(server.broker.settings.insights_folder), "slo", "2031-01-01", [{"bad": 1}])
     yield found
     shutil.rmtree(found, ignore_errors=True)
 

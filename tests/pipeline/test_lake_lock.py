@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +12,14 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.run_lock import EXPIRES_AFTER_MS, RunLock, take
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.lake_lock import LakeLock, hold
-from penstock.pipeline.lock_files import NAME, HadoopLockFile, LocalLockFile, LockFile, lock_file
+from penstock.pipeline.lock_files import (
+    NAME,
+    HadoopLockFile,
+    LocalLockFile,
+    LockFile,
+    ObjectLockFile,
+    lock_file,
+)
 from penstock.pipeline.stopped import PipelineStopped
 from tests.clocks import ManualClock
 
@@ -137,6 +145,9 @@ def test_the_lock_lies_beside_the_tables_wherever_they_are(spark, tmp_path):
     assert plain.place == f"{tmp_path}/derived/{NAME}"
     assert isinstance(as_url, LocalLockFile)
     assert as_url.place == f"{tmp_path}/t/{NAME}"
+    in_s3 = lock_file(SparkLake(spark, "s3://bucket/lake"))
+    assert isinstance(in_s3, ObjectLockFile)
+    assert in_s3.place == f"s3a://bucket/lake/derived/{NAME}"
 
 
 def test_a_lock_on_a_file_system_of_hadoop_is_as_exclusive(spark, tmp_path, clock):
@@ -144,6 +155,26 @@ def test_a_lock_on_a_file_system_of_hadoop_is_as_exclusive(spark, tmp_path, cloc
         file = HadoopLockFile(spark.sparkContext, f"{tmp_path}/derived/{NAME}", settle_s=0)
         return a_lock(file, clock, pid=pid)
 
+    assert_exclusive(there, clock)
+
+
+def test_a_lock_in_an_object_store_is_as_exclusive(s3_place, clock):
+    def there(pid: int) -> LakeLock:
+        return a_lock(ObjectLockFile(f"{s3_place}/derived", settle=lambda: None), clock, pid=pid)
+
+    assert_exclusive(there, clock)
+
+
+def test_a_run_whose_lock_was_overwritten_at_once_does_not_get_it(s3_place):
+    second = ObjectLockFile(s3_place, settle=lambda: None)
+    first = ObjectLockFile(s3_place, settle=lambda: second.swap("first", "second"))
+
+    assert not first.swap(None, "first")
+
+    assert first.read() == "second"
+
+
+def assert_exclusive(there: Callable[[int], LakeLock], clock: ManualClock) -> None:
     first, second = there(1), there(2)
     assert first.acquire() is None
     first.renew()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import PySparkException
 
-from penstock.pipeline.spark_errors import explain, unreadable_file
+from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.spark_errors import SPARK_ERRORS, explain, s3_connector, unreadable_file
 
 FILE = "file:///srv/my%20lake/history/dt=2026-01-01/history-1-2.parquet"
 PLACE = "history/dt=2026-01-01/history-1-2.parquet"
@@ -50,7 +51,8 @@ def read_error(condition: str, more: str = "") -> PySparkException:
                 "An error occurred while calling o1.load.\n: org.apache.hadoop.fs.UnsupportedX: "
                 'No FileSystem for scheme "s3a"\n\tat org.apache.hadoop.fs.FileSystem'
             ),
-            'Spark failed: No FileSystem for scheme "s3a"',
+            'Spark failed: No FileSystem for scheme "s3a"; add the connector: '
+            f"--conf spark.jars.packages={s3_connector()}",
             "spark_failed",
         ),
         (PySparkException(""), "Spark failed: no reason given", "spark_failed"),
@@ -70,3 +72,12 @@ def test_the_file_may_be_named_in_the_java_stack_only():
 
     assert file is not None
     assert (file.path, file.dt) == (PLACE, "2026-01-01")
+
+
+def test_the_connector_to_s3_is_that_of_sparks_own_hadoop(spark):
+    hadoop = spark.sparkContext._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+
+    assert s3_connector() == f"org.apache.hadoop:hadoop-aws:{hadoop}"
+    with pytest.raises(SPARK_ERRORS) as raised:
+        SparkLake(spark, "s3://bucket/lake").is_empty()
+    assert explain(raised.value).text.endswith(f"spark.jars.packages={s3_connector()}")

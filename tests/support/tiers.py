@@ -22,6 +22,7 @@ FIXTURES = {
     "make_server": "a server for each test",
     "postgres_cluster": "PostgreSQL",
     "rabbit": "RabbitMQ",
+    "s3_server": "moto's S3 server",
     "spark": "a JVM",
 }
 PLACES = {

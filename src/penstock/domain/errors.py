@@ -292,6 +292,12 @@ class LakeRefused(PenstockError):
     code = "lake_refused"
 
 
+class LakeUnreachable(PenstockError):
+    """The object store of the lake did not answer, or rejected the request; try again later."""
+
+    code = "lake_unreachable"
+
+
 def kind_of(error: PenstockError) -> type[PenstockError]:
     """The nearest base class with its own code, which edges map; subclasses are internal."""
     return next(kind for kind in type(error).__mro__ if "code" in vars(kind))

@@ -1,16 +1,9 @@
-"""The lake as a folder of Parquet files; each is complete and synced, or invisible to readers.
-
-A file is written under a name that readers ignore, synced, and renamed; then its folder is synced.
-A killed process leaves at most a file that readers ignore.
-"""
+"""The lake as Parquet files, in a folder or in an object store (files/folder.py)."""
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import IO
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -19,12 +12,13 @@ import pyarrow.parquet as pq
 from penstock.domain.errors import LakeRefused
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import MARKER, LakeColumn, LakeTable, Range, Type
-from penstock.ports.archive import LakeFileWriter, LakeRow
-from penstock.ports.clock import Dice
+from penstock.domain.lake.places import join
+from penstock.files.folder import Folder, NewFile, StagedFolder
+from penstock.ports.archive import LakeFileWriter, LakeRow, LakeSnapshot
 
 ROWS_PER_GROUP = 1_000_000
 BYTES_PER_GROUP = 128 * 1024 * 1024  # whichever comes first: bodies may be large
-_TMP = ".tmp-"
+_SNAPSHOT = re.compile(rf"{lake.SNAPSHOTS.name}/dt=([^/]+)/snapshot_no=(\d+)/")
 
 _TYPES = {
     Type.TEXT: pa.string(),
@@ -46,133 +40,152 @@ def schema_of(table: LakeTable) -> pa.Schema:
 
 
 class LakeFiles:
-    def __init__(self, folder: Path, dice: Dice) -> None:
+    def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._dice = dice
 
     @property
     def place(self) -> str:
-        return str(self._folder)
+        return self._folder.place
 
     def id(self) -> str | None:
-        try:
-            text = (self._folder / MARKER).read_bytes()
-        except FileNotFoundError:
+        text = self._folder.read(MARKER)
+        if text is None:
             return None
         try:
             marker = msgspec.json.decode(text, type=_Marker)
         except msgspec.MsgspecError as error:
-            raise LakeRefused(f"{self._folder / MARKER} cannot be read: {error}") from error
+            raise LakeRefused(f"{join(self.place, MARKER)} cannot be read: {error}") from error
         if marker.schema_version > lake.SCHEMA_VERSION:
             raise LakeRefused(
-                f"the lake in {self._folder} has schema version {marker.schema_version}; "
+                f"the lake in {self.place} has schema version {marker.schema_version}; "
                 f"this version of Penstock knows {lake.SCHEMA_VERSION}"
             )
         return marker.lake_id
 
     def create(self, lake_id: str) -> None:
-        make_folder(self._folder)
-        temporary = self._temporary(self._folder, MARKER)
         text = msgspec.json.encode(_Marker(lake_id, lake.SCHEMA_VERSION))
-        with _create(temporary) as out:
-            out.write(text + b"\n")
-            _sync(out)
-        _rename(temporary, self._folder / MARKER)
+        self._folder.write(MARKER, text + b"\n")
 
     def file(self, table: LakeTable, dt: str, rows: Range) -> LakeFileWriter:
-        folder = self._folder / lake.folder(table, dt)
-        make_folder(folder)
-        name = lake.file_name(table, rows)
-        return _File(table, self._temporary(folder, name), folder / name)
+        path = f"{lake.folder(table, dt)}/{lake.file_name(table, rows)}"
+        return _File(table, self._folder.new_file(path))
 
     def files(self, table: LakeTable, dt: str) -> list[Range]:
-        folder = self._folder / lake.folder(table, dt)
-        names = os.listdir(folder) if folder.is_dir() else []
+        names = self._folder.names(lake.folder(table, dt))
         return sorted(r for name in names if (r := lake.range_of(table, name)) is not None)
 
-    def snapshot(self, dt: str, snapshot_no: int) -> SnapshotFiles:
-        return SnapshotFiles(self._folder, dt, snapshot_no, self._dice.digits(8))
+    def snapshot(self, dt: str, snapshot_no: int) -> LakeSnapshot:
+        folders = {
+            table.name: lake.folder(table, dt, snapshot_no=snapshot_no)
+            for table in (lake.QUEUES, lake.SNAPSHOTS)  # messages last: readers find it by them
+        }
+        staged = [(name, self._folder.staged(path)) for name, path in folders.items()]
+        if all(one is not None for _, one in staged):
+            return SnapshotFolders({name: one for name, one in staged if one is not None})
+        return SnapshotObjects(self._folder, folders)
 
     def snapshots(self) -> list[tuple[str, int]]:
-        found = self._folder.glob(f"{lake.SNAPSHOTS.name}/dt=*/snapshot_no=*")
-        pairs = ((f.parent.name.removeprefix("dt="), f.name.partition("=")[2]) for f in found)
-        return sorted(((dt, int(no)) for dt, no in pairs if no.isdigit()), key=lambda p: p[1])
+        places = (_SNAPSHOT.match(file.path) for file in self._folder.files(lake.SNAPSHOTS.name))
+        return sorted({(m[1], int(m[2])) for m in places if m is not None}, key=lambda p: p[1])
 
     def remove_snapshots(self, gone: Iterable[tuple[str, int]]) -> None:
         """Messages first: readers find a snapshot by its messages."""
         for dt, snapshot_no in gone:
             for table in (lake.SNAPSHOTS, lake.QUEUES):
-                folder = self._folder / lake.folder(table, dt, snapshot_no=snapshot_no)
-                if folder.is_dir():
-                    hidden = self._temporary(folder.parent, folder.name)
-                    _rename(folder, hidden)
-                    shutil.rmtree(hidden)
+                self._folder.remove_folder(lake.folder(table, dt, snapshot_no=snapshot_no))
 
     def tidy(self, *, older_ms: int) -> int:
-        """Ages are measured by the file system's clock, which need not be ours."""
-        left = list(self._left_behind())
-        if not left:
-            return 0
-        probe = self._temporary(self._folder, "now")
-        probe.touch()
-        before_at = _changed_at(probe) - older_ms
-        probe.unlink()
-        old = [path for path in left if _changed_at(path) < before_at]
-        for path in old:
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-        return len(old)
-
-    def _left_behind(self) -> Iterator[Path]:
-        yield from self._folder.glob(f"{_TMP}*")
-        for table in lake.TABLES.values():
-            yield from self._folder.glob(f"{table.name}/dt=*/{_TMP}*")
-
-    def _temporary(self, folder: Path, name: str) -> Path:
-        return folder / f"{_TMP}{self._dice.digits(8)}-{name}"
+        tables = [f"{table.name}/dt=*/" for table in lake.TABLES.values()]
+        return self._folder.tidy(["", *tables], older_ms=older_ms)
 
 
-class SnapshotFiles:
-    def __init__(self, lake_folder: Path, dt: str, snapshot_no: int, token: str) -> None:
-        self._lake = lake_folder
-        self._dt = dt
-        self._no = snapshot_no
-        self._token = token
+class SnapshotFolders:
+    """Hidden folders of files, which are renamed in the end."""
+
+    def __init__(self, staged: Mapping[str, StagedFolder]) -> None:
+        self._staged = staged
 
     def file(self, table: LakeTable, rows: Range) -> LakeFileWriter:
-        folder = self._hidden(table)
-        make_folder(folder)
-        name = lake.file_name(table, rows)
-        return _File(table, folder / f"{_TMP}{name}", folder / name)
+        return _File(table, self._staged[table.name].new_file(lake.file_name(table, rows)))
 
     def keep(self) -> None:
-        """Messages last: readers find a snapshot by its messages."""
-        for table in (lake.QUEUES, lake.SNAPSHOTS):
-            folder = self._lake / lake.folder(table, self._dt, snapshot_no=self._no)
-            _rename(self._hidden(table), folder)
+        for folder in self._staged.values():
+            folder.keep()
 
     def discard(self) -> None:
-        for table in (lake.QUEUES, lake.SNAPSHOTS):
-            shutil.rmtree(self._hidden(table), ignore_errors=True)
+        for folder in self._staged.values():
+            folder.discard()
 
-    def _hidden(self, table: LakeTable) -> Path:
-        folder = self._lake / lake.folder(table, self._dt)
-        return folder / f"{_TMP}{self._token}-{self._no}"
+
+class SnapshotObjects:
+    """One file per table, whatever its size: an upload appears at once, several of them do not."""
+
+    def __init__(self, folder: Folder, folders: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._folders = folders
+        self._open: dict[str, _WideFile] = {}
+
+    def file(self, table: LakeTable, rows: Range) -> LakeFileWriter:
+        if table.name not in self._open:
+            self._open[table.name] = _WideFile(table, self._folder, self._folders[table.name])
+        return self._open[table.name].part(rows)
+
+    def keep(self) -> None:
+        for name in self._folders:
+            self._open[name].keep()
+
+    def discard(self) -> None:
+        for file in self._open.values():
+            file.discard()
+
+
+class _WideFile:
+    """The rows of several files in one, which is named in the end."""
+
+    def __init__(self, table: LakeTable, folder: Folder, path: str) -> None:
+        self._table = table
+        self._path = path
+        self._new = folder.new_file(path)
+        self._file = _File(table, self._new)
+        self._rows: Range | None = None
+
+    def part(self, rows: Range) -> LakeFileWriter:
+        so_far = self._rows or rows
+        self._rows = Range(min(so_far.from_no, rows.from_no), max(so_far.to_no, rows.to_no))
+        return _Part(self._file)
+
+    def keep(self) -> None:
+        assert self._rows is not None
+        self._new.path = f"{self._path}/{lake.file_name(self._table, self._rows)}"
+        self._file.keep()
+
+    def discard(self) -> None:
+        self._file.discard()
+
+
+class _Part:
+    def __init__(self, file: _File) -> None:
+        self._file = file
+
+    def add(self, rows: Sequence[LakeRow]) -> None:
+        self._file.add(rows)
+
+    def keep(self) -> None:
+        """It appears with the whole file."""
+
+    def discard(self) -> None:
+        """The whole snapshot is discarded."""
 
 
 class _File:
-    def __init__(self, table: LakeTable, temporary: Path, path: Path) -> None:
+    def __init__(self, table: LakeTable, new: NewFile) -> None:
         self._schema = schema_of(table)
-        self._temporary = temporary
-        self._path = path
+        self._new = new
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._bytes = 0
-        self._out = _create(temporary)
         self._writer = pq.ParquetWriter(
-            self._out,
+            new.out,
             self._schema,
             compression="zstd",
             use_dictionary=[column.name for column in table.columns if column.repeats],
@@ -196,17 +209,14 @@ class _File:
         try:
             self._write_group()
             self._writer.close()
-            _sync(self._out)
-            self._out.close()
-            _rename(self._temporary, self._path)
+            self._new.keep()
         except BaseException:
             self.discard()
             raise
 
     def discard(self) -> None:
         self._writer.close()
-        self._out.close()
-        self._temporary.unlink(missing_ok=True)
+        self._new.discard()
 
     def _write_group(self) -> None:
         if self._waiting:
@@ -215,45 +225,5 @@ class _File:
         self._waiting, self._rows, self._bytes = [], 0, 0
 
 
-def make_folder(folder: Path) -> None:
-    """Create and sync: a new folder survives a power cut once its parent is synced."""
-    if folder.is_dir():
-        return
-    make_folder(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    _sync_folder(folder.parent)
-
-
-def _create(path: Path) -> IO[bytes]:
-    """Readable by its owner only: the lake contains bodies."""
-    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
-
-
 def _field(column: LakeColumn) -> pa.Field:
     return pa.field(column.name, _TYPES[column.type], nullable=column.is_nullable)
-
-
-def _sync(out: IO[bytes]) -> None:
-    out.flush()
-    os.fsync(out.fileno())
-
-
-def _rename(old: Path, new: Path) -> None:
-    old.rename(new)
-    _sync_folder(new.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _changed_at(path: Path) -> int:
-    try:
-        return int(path.stat().st_mtime * 1000)
-    except FileNotFoundError:  # another process has removed it
-        return 2**62

@@ -2,53 +2,61 @@
 
     <folder>/<table>/dt=2031-12-24/part-….parquet
 
-pyarrow is imported only when rows are read, so that a server does not need it.
+pyarrow is imported only when rows are read, or for an object store, so that a server does not need
+it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
+from penstock.domain.lake.places import is_object_store
 from penstock.domain.lake.tables import TableReadiness, TableRows, TableSummary
+from penstock.files.folder import FileEntry, Folder, Token, open_folder
 
 _DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _DT = "dt"
+_Days = Mapping[str, list[FileEntry]]  # files by day
 
 
 class TableFiles:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, place: str, token: Token) -> None:
+        self._place = place
+        self._token = token
 
     def readiness(self) -> TableReadiness:
+        has_reader = find_spec("pyarrow") is not None
+        if is_object_store(self._place) and not has_reader:
+            return TableReadiness.NO_READER
         if not self.tables():
             return TableReadiness.NO_TABLES
-        return TableReadiness.READY if find_spec("pyarrow") else TableReadiness.NO_READER
+        return TableReadiness.READY if has_reader else TableReadiness.NO_READER
 
     def tables(self) -> list[TableSummary]:
-        if not self._folder.is_dir():
+        if is_object_store(self._place) and find_spec("pyarrow") is None:
             return []
-        found = (self._table(place) for place in sorted(self._folder.iterdir()))
+        names = [name for name in self._folder.names() if _NAME.fullmatch(name)]
+        found = (_summary(name, self._days(name)) for name in names)
         return [table for table in found if table is not None]
 
     def is_computed(self, table: str) -> bool:
         # Spark makes the folder of a table, and no folder for a day without rows.
-        return (self._folder / table).is_dir()
+        return table in self._folder.names()
 
     def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
-        place = self._folder / table
-        days = self._days(place)
+        days = self._days(table)
         if not days:
             return None
         wanted = sorted((day for day in days if from_day <= day <= to_day), reverse=True)
         columns: list[str] = []
         rows: list[list[Any]] = []
-        for day, record in self._records(place, wanted):
+        for day, record in self._records({day: days[day] for day in wanted}):
             if len(rows) == limit:
                 return TableRows(columns=columns, rows=rows, is_cut=True)
             # Columns that were added later are last; older rows do not have them.
@@ -59,31 +67,34 @@ class TableFiles:
             columns=columns, rows=[row + [None] * (width - len(row)) for row in rows], is_cut=False
         )
 
-    def _table(self, place: Path) -> TableSummary | None:
-        days = sorted(self._days(place)) if _NAME.fullmatch(place.name) else []
-        if not days:
-            return None
-        size = sum(file.stat().st_size for day in days for file in _files(place, day))
-        return TableSummary(
-            name=place.name, days=len(days), first_day=days[0], last_day=days[-1], bytes=size
-        )
+    @cached_property
+    def _folder(self) -> Folder:
+        return open_folder(self._place, self._token)
 
-    def _days(self, place: Path) -> list[str]:
-        if not place.is_dir():
-            return []
-        return [found[1] for one in place.iterdir() if (found := _DAY.fullmatch(one.name))]
+    def _days(self, table: str) -> _Days:
+        """The days that have a folder, with their files."""
+        days: dict[str, list[FileEntry]] = {}
+        for file in self._folder.files(table):
+            _, _, rest = file.path.partition("/")
+            day = _DAY.fullmatch(rest.partition("/")[0])
+            if day is not None and file.name.endswith(".parquet"):
+                days.setdefault(day[1], []).append(file)
+        return days
 
-    def _records(self, place: Path, days: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _records(self, days: _Days) -> Iterator[tuple[str, dict[str, Any]]]:
         parquet = import_module("pyarrow.parquet")
-        for day in days:
-            for file in _files(place, day):
-                with parquet.ParquetFile(file) as opened:
+        for day, files in days.items():
+            for file in files:
+                with parquet.ParquetFile(self._folder.source(file.path)) as opened:
                     for batch in opened.iter_batches(batch_size=1_000):
                         for record in batch.to_pylist():
                             yield day, {_DT: day, **record}
 
 
-def _files(place: Path, day: str) -> list[Path]:
-    """All files except those that are still being written, whose names begin with . or _."""
-    found = (place / f"dt={day}").glob("*.parquet")
-    return sorted(file for file in found if file.name[0] not in "._")
+def _summary(name: str, days: _Days) -> TableSummary | None:
+    if not days:
+        return None
+    size = sum(file.size for files in days.values() for file in files)
+    return TableSummary(
+        name=name, days=len(days), first_day=min(days), last_day=max(days), bytes=size
+    )

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import TABLES
+from penstock.domain.lake.places import join, spark_url
 from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.registry import computed_tables
@@ -32,8 +33,8 @@ class SparkLake:
         self, spark: SparkSession, folder: str, *, tables_folder: str | None = None
     ) -> None:
         self.spark = spark
-        self.folder = folder.rstrip("/")
-        self.tables_folder = (tables_folder or f"{self.folder}/{TABLES_FOLDER}").rstrip("/")
+        self.folder = spark_url(folder.rstrip("/"))
+        self.tables_folder = spark_url((tables_folder or join(folder, TABLES_FOLDER)).rstrip("/"))
         self._seen: dict[str, dict[str, DayFiles]] = {}
         self._counted: dict[tuple[str, str], int] = {}
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import msgspec
 from py4j.protocol import Py4JError
 
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, LakeUnreachable
 from penstock.domain.lake.run_lock import RENEWED_EVERY_MS, RunLock, is_expired, renew
 from penstock.pipeline.lock_files import LockFile
 from penstock.pipeline.stopped import PipelineStopped
@@ -86,7 +86,7 @@ class LakeLock:
         while not stop.wait(every_s):
             try:
                 self.renew()
-            except (OSError, Py4JError):
+            except (OSError, LakeUnreachable, Py4JError):
                 continue  # the next renewal may succeed; `check` notices if none does
 
 

@@ -1,4 +1,4 @@
-"""The file of a lock, beside the tables: on this machine's disk, or where Hadoop reaches.
+"""The file of a lock, beside the tables: on this machine's disk, in an object store, or on HDFS.
 
 Its name begins with `_`, so that readers of tables ignore it.  Only a process that knows its
 current text, or that there is none, can change it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 
+from penstock.domain.lake.places import is_object_store
 from penstock.pipeline.files.listing import local_path
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.progress import is_remote
@@ -40,6 +41,8 @@ class LockFile(Protocol):
 def lock_file(lake: SparkLake, name: str = NAME) -> LockFile | None:
     """None if the tables are out of reach: Spark Connect offers no exclusive files."""
     path = f"{lake.tables_folder}/{name}"
+    if is_object_store(path):
+        return ObjectLockFile(lake.tables_folder, name)
     if is_remote(lake.spark):
         return LocalLockFile(Path(path)) if Path(lake.folder).is_dir() else None
     here = local_path(lake.spark, path)
@@ -85,6 +88,38 @@ class LocalLockFile:
         with open(self._path.with_suffix(".guard"), "a", encoding="utf-8") as guard:
             fcntl.flock(guard, fcntl.LOCK_EX)
             yield
+
+
+class ObjectLockFile:
+    """Of several that write at once, the last one wins, and all of them look who that is."""
+
+    def __init__(
+        self,
+        tables_folder: str,
+        name: str = NAME,
+        *,
+        settle: Callable[[], object] = lambda: Event().wait(SETTLE_S),
+    ) -> None:
+        from penstock.files.object_folder import ObjectFolder
+
+        self.place = f"{tables_folder}/{name}"
+        self._name = name
+        self._settle = settle
+        self._folder = ObjectFolder(tables_folder)
+
+    def read(self) -> str | None:
+        text = self._folder.read(self._name)
+        return None if text is None else text.decode()
+
+    def swap(self, old: str | None, new: str | None) -> bool:
+        if self.read() != old:
+            return False
+        if new is None:
+            self._folder.remove(self._name)
+            return True
+        self._folder.write(self._name, new.encode())
+        self._settle()
+        return self.read() == new
 
 
 class HadoopLockFile:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
@@ -30,6 +32,7 @@ _LOST = (
     "SparkContext was shut down",
     "Answer from Java side is empty",
 )
+_NO_CONNECTOR = re.compile(r'No FileSystem for scheme "?s3a|S3AFileSystem not found')
 _LONGEST = 300
 
 
@@ -70,7 +73,17 @@ def explain(error: Exception) -> Explanation:
         )
     if any(text in detail for text in _LOST):
         return Explanation("the connection to Spark was lost", "spark_unreachable")
-    return Explanation(f"Spark failed: {_first_line(str(error).splitlines())}", "spark_failed")
+    line = _first_line(str(error).splitlines())
+    if _NO_CONNECTOR.search(detail):
+        line += f"; add the connector: --conf spark.jars.packages={s3_connector()}"
+    return Explanation(f"Spark failed: {line}", "spark_failed")
+
+
+def s3_connector() -> str:
+    """Hadoop's connector to S3, which is not in the package of Spark, for the same Hadoop."""
+    jars = Path(pyspark.__file__).with_name("jars").glob("hadoop-client-api-*.jar")
+    versions = [jar.stem.removeprefix("hadoop-client-api-") for jar in jars]
+    return f"org.apache.hadoop:hadoop-aws:{versions[0] if versions else 'VERSION'}"
 
 
 def detail_of(error: Exception) -> str:

@@ -17,7 +17,9 @@ class ArchiveSettings:
         False, "write history to the lake; history is pruned only once it is written"
     )
     folder: str | None = setting(
-        None, "folder of the lake, shared by all nodes; unset: lake in the data folder"
+        None,
+        "folder or URL (s3://, gs://, abfs://) of the lake, shared by all nodes; "
+        "unset: lake in the data folder",
     )
     every_ms: int = setting(10 * MINUTE, "interval between writes to the lake", SECOND, DAY)
     bodies: bool = setting(True, "also write the bodies of finished messages; a restore needs them")
@@ -30,7 +32,7 @@ class ArchiveSettings:
 @dataclass(frozen=True, kw_only=True)
 class InsightsSettings:
     folder: str | None = setting(
-        None, "folder of the pipeline's tables; unset: derived in the lake's folder"
+        None, "folder or URL of the pipeline's tables; unset: derived in the lake's folder"
     )
 
 

@@ -15,6 +15,7 @@ from penstock.domain.delivery.addresses import networks
 from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.domain.lake.places import check_place, join
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue.queue import check_name
 from penstock.settings.pipeline import (
@@ -182,13 +183,14 @@ class Settings:
         return self.store.url or f"{SQLITE}{Path(self.data) / DATABASE_FILE}"
 
     @property
-    def lake_folder(self) -> Path:
-        return Path(self.archive.folder or Path(self.data) / LAKE_FOLDER)
+    def lake_folder(self) -> str:
+        """A folder, or the URL of one in an object store."""
+        return self.archive.folder or str(Path(self.data) / LAKE_FOLDER)
 
     @property
-    def insights_folder(self) -> Path:
+    def insights_folder(self) -> str:
         """Folder of the tables that the pipeline computes."""
-        return Path(self.insights.folder or self.lake_folder / "derived")
+        return self.insights.folder or join(self.lake_folder, "derived")
 
     @property
     def sqlite_path(self) -> Path | None:
@@ -260,6 +262,8 @@ def check(settings: Settings) -> Settings:
     check_workers(settings.workers, settings.tasks)
     check_push(settings.push)
     check_pipeline(settings.pipeline)
+    check_place("archive.folder", settings.lake_folder)
+    check_place("insights.folder", settings.insights_folder)
     if settings.auth.required == "never" and not is_loopback(server.host):
         raise InvalidRequest(
             f"server.host {server.host!r} is reachable from outside, so auth.required must not be "

@@ -12,7 +12,6 @@ from penstock.domain.store.store_time import plan_start
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, WallClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.secret_file import read_secret_file
-from penstock.outbound.table_files import TableFiles
 from penstock.ports.clock import Clock, Dice
 from penstock.ports.store import Store
 from penstock.ports.ticket import Wakeups
@@ -40,7 +39,6 @@ from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
 from penstock.services.history import FactService, HistoryService
-from penstock.services.lake import Tables
 from penstock.services.messages import MessageService
 from penstock.services.moves import MoveService
 from penstock.services.notifications import NotificationService
@@ -59,6 +57,7 @@ from penstock.supervision.health import Health
 from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
 from penstock.wiring.sql import sql_of_server
+from penstock.wiring.tables import open_tables
 
 _MOVES_EVERY_MS = 500  # the longest wait of a new move for its first step
 _KEYS_EVERY_MS = 1_000
@@ -103,8 +102,7 @@ class Broker:
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
         self.selection = SelectionService(store, clock, settings.limits, self.messages)
         self.circuit_details = CircuitDetails(store)
-        folder = settings.insights_folder
-        self.tables = Tables(TableFiles(folder), folder=str(folder))
+        self.tables = open_tables(settings.insights_folder)
         self.sql = sql_of_server(settings)
         self.moves = MoveService(store, clock, dice)
         self.recurring = RecurringService(store, clock, dice, settings.limits)

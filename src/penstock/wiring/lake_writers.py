@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.domain.errors import LakeRefused
 from penstock.domain.optional_parts import not_installed
+from penstock.files.folder import open_folder
 from penstock.ports.archive import LakeWriter
 from penstock.runtime.archiver.archiver import Archiver, Pause
 from penstock.runtime.archiver.duties import ArchiveDuty, SnapshotDuty
@@ -30,9 +31,11 @@ def open_lake_writers(broker: Broker, *, pause: Pause) -> LakeWriters:
     """Writes nothing yet; raises LakeRefused if pyarrow is not installed."""
     try:
         from penstock.outbound.lake_files import LakeFiles
+
+        folder = open_folder(broker.settings.lake_folder, lambda: broker.dice.digits(8))
     except ImportError as error:
         raise LakeRefused(not_installed("archive support", "archive")) from error
-    lake = LakeFiles(broker.settings.lake_folder, broker.dice)
+    lake = LakeFiles(folder)
     archiver = Archiver(
         broker.store,
         lake,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from penstock.domain.lake.sql import SqlLimits
 from penstock.outbound.lake_sql.runner import SqlProcesses
 from penstock.services.sql import SqlService
@@ -21,13 +19,11 @@ def sql_of_server(settings: Settings) -> SqlService:
 
 def sql_of_command(settings: Settings, *, tables: str | None) -> SqlService:
     """`tables`: folder of the computed tables; None: that of the settings."""
-    folder = settings.insights_folder if tables is None else Path(tables)
+    folder = settings.insights_folder if tables is None else tables
     return _service(settings, folder, result_bytes=settings.sql.max_memory_bytes, max_running=1)
 
 
-def _service(
-    settings: Settings, tables: Path, *, result_bytes: int, max_running: int
-) -> SqlService:
+def _service(settings: Settings, tables: str, *, result_bytes: int, max_running: int) -> SqlService:
     limits = SqlLimits(
         rows=settings.sql.max_rows,
         bytes=result_bytes,

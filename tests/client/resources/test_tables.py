@@ -36,7 +36,7 @@ def channel(request: pytest.FixtureRequest, server: LiveServer) -> Channel:
 
 
 def test_tables_are_listed_and_read(channel: Channel, server: LiveServer) -> None:
-    folder = server.broker.settings.insights_folder
+    folder = Path(server.broker.settings.insights_folder)
     assert channel.request(tables.LIST).readiness is TableReadiness.NO_TABLES
     for day in ("2031-01-01", "2031-01-02"):
         write_day(folder, "slo", day, [{"queue": "mail", "bad": 1}])

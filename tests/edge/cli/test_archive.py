@@ -104,3 +104,31 @@ def test_without_pyarrow_the_error_names_what_to_install(run, shop, monkeypatch)
     monkeypatch.delitem(sys.modules, "penstock.outbound.lake_files", raising=False)
     ran = run("archive", "run", *shop.flags)
     assert (ran.code, "penstock-queue[archive]" in ran.err) == (1, True)
+
+
+def test_a_lake_in_an_object_store_is_written_like_any_other(run, shop, s3_place):
+    shop.finish(3)
+    there = [*shop.flags, "--lake", s3_place]
+
+    first = run("archive", "run", *there, "--json").record
+    snapshot = run("archive", "snapshot", *there, "--json").record
+
+    assert (first["rows"]["history"], snapshot["snapshot_no"]) == (3, 1)
+    status = run("archive", "status", *there, "--json").record
+    assert (status["lake"], status["is_made"], status["snapshots"]) == (s3_place, True, 1)
+    assert not shop.lake.exists()
+
+
+def test_an_object_store_out_of_reach_is_one_line_with_a_code(run, shop, s3_place):
+    ran = run("archive", "run", *shop.flags, "--lake", "s3://no-such-bucket/lake")
+
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert ran.err.startswith("penstock: s3://no-such-bucket/lake cannot be reached: ")
+    assert ran.err.endswith("(lake_unreachable)\n")
+
+
+def test_a_url_that_is_no_object_store_is_rejected(run, shop):
+    ran = run("archive", "run", *shop.flags, "--lake", "ftp://host/lake")
+
+    assert (ran.code, "ftp://host/lake" in ran.err) == (1, True)
+    assert ran.err.endswith("(invalid_request)\n")

@@ -16,7 +16,7 @@ from tests.edge.pipeline_tables import write_tuning
 
 @pytest.fixture(autouse=True)
 def _tuning(server: LiveServer, api: Api) -> Iterator[Path]:
-    folder = server.broker.settings.insights_folder
+    folder = Path(server.broker.settings.insights_folder)
     write_tuning(folder, "2031-01-01")
     yield folder
     shutil.rmtree(folder)

@@ -24,7 +24,7 @@ CIRCUIT = f"/v1/circuits/{circuit_hash(ROUTE)}/settings"
 
 @pytest.fixture
 def folder(server: LiveServer) -> Iterator[Path]:
-    found = server.broker.settings.insights_folder
+    found = Path(server.broker.settings.insights_folder)
     yield found
     shutil.rmtree(found, ignore_errors=True)
 

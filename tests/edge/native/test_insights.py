@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.access.api_key import Role
+from penstock.files.folder import open_folder
 from tests.edge.api import Api, assert_refused
+from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.edge.native.conftest import LetIn
 from tests.edge.pipeline_tables import write_day
@@ -17,7 +19,7 @@ from tests.edge.pipeline_tables import write_day
 
 @pytest.fixture
 def folder(server: LiveServer) -> Iterator[Path]:
-    found = server.broker.settings.insights_folder
+    found = Path(server.broker.settings.insights_folder)
     yield found
     shutil.rmtree(found, ignore_errors=True)
 
@@ -101,3 +103,22 @@ def test_a_key_for_some_queues_does_not_see_what_concerns_all(let_in: LetIn) -> 
 
     for path in ("/v1/insights", "/v1/insights/slo"):
         assert_refused(some.call("GET", path), 403, "forbidden")
+
+
+def test_tables_in_an_object_store_are_served_like_any_other(s3_place: str, tmp_path: Path) -> None:
+    path = write_day(tmp_path, "slo", "2031-01-01", [{"queue": "mail", "bad": 2}])
+    there = open_folder(s3_place, lambda: "1")
+    there.write(str(path.relative_to(tmp_path)), path.read_bytes())
+    insights = {"folder": s3_place}
+    with LiveServer(some_settings(tmp_path / "data", insights=insights), has_duties=False) as own:
+        api = Api(own.url)
+
+        listed = api.get("/v1/insights")
+        assert (listed["readiness"], listed["folder"]) == ("ready", s3_place)
+        assert api.get("/v1/insights/slo")["rows"] == [["2031-01-01", "mail", 2]]
+
+
+def test_an_object_store_out_of_reach_is_reported(s3_place: str, tmp_path: Path) -> None:
+    insights = {"folder": "s3://no-such-bucket/tables"}
+    with LiveServer(some_settings(tmp_path / "data", insights=insights), has_duties=False) as own:
+        assert_refused(Api(own.url).call("GET", "/v1/insights"), 503, "lake_unreachable")

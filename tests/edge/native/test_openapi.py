@@ -166,7 +166,7 @@ def test_any_json_value_may_be_a_body(document: dict[str, Any]) -> None:
 @pytest.fixture
 def _gold(served: LiveServer) -> Iterator[None]:
     """A table that the pipeline has computed."""
-    folder = served.broker.settings.insights_folder
+    folder = Path(served.broker.settings.insights_folder)
     write_day(folder, "slo", "2031-01-01", [{"queue": "mail", "bad": 1}])
     write_tuning(folder, "2031-01-01")
     yield

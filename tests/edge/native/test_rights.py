@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -41,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     )
     assert (settings.tasks.queue, settings.aweq.queue) == ("tasks", "aweq")
     with LiveServer(settings, has_duties=False) as started:
-        folder = started.broker.settings.insights_folder
+        folder = Path(started.broker.settings.insights_folder)
         write_day(folder, "slo", "2031-01-01", [{"queue": "mail", "bad": 1}])
         write_tuning(folder, "2031-01-01")
         now = started.broker.clock.now()

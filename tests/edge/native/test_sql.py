@@ -21,7 +21,7 @@ PATH = "/v1/sql"
 
 @pytest.fixture
 def lake(server: LiveServer) -> Iterator[Path]:
-    found = server.broker.settings.lake_folder
+    found = Path(server.broker.settings.lake_folder)
     write_lake(found, "2031-01-01", [{"queue": "mail"}, {"queue": "shop"}, {"queue": "mail"}])
     yield found
     shutil.rmtree(found)

@@ -28,11 +28,11 @@ ENDLESS = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b W
 @pytest.fixture
 def processes(tmp_path: Path) -> SqlProcesses:
     write_lake(tmp_path, "2031-01-01", [{"queue": "mail"}, {"queue": "mail"}])
-    return SqlProcesses(tmp_path, tmp_path / "derived")
+    return SqlProcesses(str(tmp_path), str(tmp_path / "derived"))
 
 
 def a_process(source: str) -> SqlProcesses:
-    return SqlProcesses(Path("lake"), Path("tables"), command=(sys.executable, "-c", source))
+    return SqlProcesses("lake", "tables", command=(sys.executable, "-c", source))
 
 
 def test_a_statement_returns_its_rows(processes: SqlProcesses) -> None:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.queue.queue import Queue
+from penstock.files.folder import open_folder
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.lake_files import LakeFiles
 from penstock.runtime.archiver.archiver import Archiver, ArchiveRun
@@ -18,10 +19,10 @@ from tests.store.driver import StoreDriver
 
 
 class ArchiverDriver:
-    def __init__(self, store_driver: StoreDriver, folder: Path, **how: Any) -> None:
+    def __init__(self, store_driver: StoreDriver, folder: Any, **how: Any) -> None:
         self.store_driver = store_driver
         self.folder = folder
-        self.files = LakeFiles(folder, SystemDice())
+        self.files = LakeFiles(open_folder(str(folder), lambda: SystemDice().digits(8)))
         self.pauses: list[int] = []
         self.sampler = Sampler(store_driver.store, retention_days=90, is_archived=True)
         self.archiver = Archiver(

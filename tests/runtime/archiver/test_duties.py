@@ -86,8 +86,8 @@ def test_a_server_archives_if_enabled(settings):
         assert broker._archiving is not None
         broker._archiving.run_due()
     # Either the loop or we were first; the other has waited, or had nothing to do.
-    assert len(rows_of(settings.lake_folder, lake.HISTORY)) == 1
-    assert len(rows_of(settings.lake_folder, lake.SNAPSHOTS)) == 1
+    assert len(rows_of(Path(settings.lake_folder), lake.HISTORY)) == 1
+    assert len(rows_of(Path(settings.lake_folder), lake.SNAPSHOTS)) == 1
 
 
 def test_a_server_does_not_archive_by_default(tmp_path):
@@ -108,8 +108,8 @@ def test_a_server_without_pyarrow_says_so_at_the_start(settings, monkeypatch):
 def test_it_stops_while_it_writes(settings, tmp_path):
     with closing(open_broker(settings)) as broker:
         store_driver = StoreDriver(broker.store, broker.clock)  # type: ignore[arg-type]
-        driver = ArchiverDriver(store_driver, settings.lake_folder)
+        driver = ArchiverDriver(store_driver, Path(settings.lake_folder))
         driver.finish(store_driver.queue("mail"), 100)
         broker.start_archiving()
     # Closing has waited for the loop: nothing half written is left.
-    assert list(settings.lake_folder.glob("**/.tmp*")) == []
+    assert list(Path(settings.lake_folder).glob("**/.tmp*")) == []

@@ -129,7 +129,7 @@ class Traffic:
 
 def check(settings: Settings, store_driver: StoreDriver, traffic: Traffic) -> None:
     """The lake says what the store says, row by row."""
-    folder = settings.lake_folder
+    folder = Path(settings.lake_folder)
     endings = store_driver.read(lambda s: s.history.search(HistoryFilter(limit=EVERYTHING)))
     rows = rows_of(folder, lake.HISTORY)
     expected = sorted((e.finished_at, e.history_no, e.id, e.queue, e.outcome) for e in endings)

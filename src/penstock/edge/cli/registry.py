@@ -159,6 +159,10 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "pipeline report": "render the computed tables as one HTML page",
             "pipeline java": "show the JAVA_HOME that Spark uses",
         },
+        "pipeline.tables": {
+            "pipeline tables": "list the computed tables",
+            "pipeline show": "show rows of a computed table",
+        },
         "pipeline.demo": {"pipeline demo": "generate sample history and compute all tables"},
         "pipeline.restore": {
             "pipeline restore": "restore the messages that existed at an instant",

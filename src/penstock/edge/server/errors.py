@@ -36,6 +36,7 @@ _STATUS: dict[type, int] = {
     errors.FleetNotWatched: 503,
     errors.FleetsRefused: 503,
     errors.LakeRefused: 503,
+    errors.LakeUnreachable: 503,
 }
 
 

@@ -20,6 +20,7 @@ from pyarrow import fs
 
 from penstock.domain.lake import layout
 from penstock.domain.lake.layout import LakeTable
+from penstock.files.arrow_filesystem import arrow_filesystem
 from penstock.outbound.lake_files import schema_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -29,12 +30,11 @@ _PARTITION_TYPES = {"dt": pa.string(), "snapshot_no": pa.int64()}
 
 
 class LakeDatasets:
-    """`lake` and `tables` are folders of this machine."""
+    """`lake` and `tables` are folders, or URLs of object stores."""
 
     def __init__(self, lake: str, tables: str) -> None:
-        self._files = fs.LocalFileSystem()
-        self._lake = lake
-        self._tables = tables
+        self._lake = _Place(lake)
+        self._tables = _Place(tables)
 
     def names(self) -> list[str]:
         """All tables of the lake, whether they have rows or not, and the computed ones."""
@@ -46,38 +46,48 @@ class LakeDatasets:
         return self._computed_dataset(name) if table is None else self._lake_dataset(table)
 
     def _lake_dataset(self, table: LakeTable) -> Any:
-        folder = f"{self._lake}/{table.name}"
-        schema = schema_of(table)
-        return self._dataset(folder, self._parquet(folder), schema, table.partitions)
+        files = self._lake.parquet(table.name)
+        return self._lake.dataset(table.name, files, schema_of(table), table.partitions)
 
     def _computed_dataset(self, name: str) -> Any:
-        folder = f"{self._tables}/{name}"
-        found = self._parquet(folder)
+        files = self._tables.parquet(name)
         # Columns are only ever added, so the newest day has all of them.
-        newest = ds.ParquetFileFormat().inspect(found[-1], filesystem=self._files)
-        return self._dataset(folder, found, newest, ("dt",) if _is_by_day(found[-1]) else ())
+        newest = ds.ParquetFileFormat().inspect(files[-1], filesystem=self._tables.filesystem)
+        partitions = ("dt",) if _is_by_day(files[-1]) else ()
+        return self._tables.dataset(name, files, newest, partitions)
 
     def _computed(self) -> list[str]:
         """The tables that have at least one file."""
-        listed = self._files.get_file_info(fs.FileSelector(self._tables, allow_not_found=True))
-        names = sorted(entry.base_name for entry in listed if _NAME.fullmatch(entry.base_name))
-        return [name for name in names if self._is_table(f"{self._tables}/{name}")]
+        names = sorted(name for name in self._tables.names("") if _NAME.fullmatch(name))
+        return [name for name in names if self._is_table(name)]
 
-    def _is_table(self, folder: str) -> bool:
+    def _is_table(self, name: str) -> bool:
         """Whether it has files itself or in folders of days: the state of a stream has neither."""
-        listed = self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-        return any(_is_parquet(e.base_name) or _DAY.fullmatch(e.base_name) for e in listed) and (
-            bool(self._parquet(folder))
-        )
+        listed = self._tables.names(name)
+        is_like_one = any(_is_parquet(found) or _DAY.fullmatch(found) for found in listed)
+        return is_like_one and bool(self._tables.parquet(name))
 
-    def _parquet(self, folder: str) -> list[str]:
-        """The paths of the files below, oldest day first."""
+
+class _Place:
+    """The folder of all tables of one kind."""
+
+    def __init__(self, place: str) -> None:
+        self.filesystem, self._root = arrow_filesystem(place)
+
+    def names(self, folder: str) -> list[str]:
+        path = f"{self._root}/{folder}".rstrip("/")
+        listed = self.filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        return [entry.base_name for entry in listed]
+
+    def parquet(self, table: str) -> list[str]:
+        """The paths of its files, oldest day first."""
+        folder = f"{self._root}/{table}"
         below = fs.FileSelector(folder, allow_not_found=True, recursive=True)
-        paths = (entry.path for entry in self._files.get_file_info(below) if entry.is_file)
+        paths = (entry.path for entry in self.filesystem.get_file_info(below) if entry.is_file)
         return sorted(path for path in paths if _is_data(path.removeprefix(folder).split("/")[1:]))
 
-    def _dataset(
-        self, folder: str, files: list[str], schema: pa.Schema, partitions: Iterable[str]
+    def dataset(
+        self, table: str, files: list[str], schema: pa.Schema, partitions: Iterable[str]
     ) -> Any:
         inner = pa.schema([(name, _PARTITION_TYPES[name]) for name in partitions])
         whole = pa.schema([*schema, *inner])
@@ -87,9 +97,9 @@ class LakeDatasets:
             files,
             schema=whole,
             format="parquet",
-            filesystem=self._files,
+            filesystem=self.filesystem,
             partitioning=ds.partitioning(inner, flavor="hive"),
-            partition_base_dir=folder,
+            partition_base_dir=f"{self._root}/{table}",
         )
 
 

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import IO
 
 import msgspec
@@ -22,9 +21,11 @@ COMMAND: Sequence[str] = (sys.executable, "-m", "penstock.outbound.lake_sql.proc
 
 
 class SqlProcesses:
-    def __init__(self, lake: Path, tables: Path, *, command: Sequence[str] = COMMAND) -> None:
-        self._lake = str(lake.absolute())
-        self._tables = str(tables.absolute())
+    """`lake` and `tables` are folders, or URLs of object stores."""
+
+    def __init__(self, lake: str, tables: str, *, command: Sequence[str] = COMMAND) -> None:
+        self._lake = lake
+        self._tables = tables
         self._command = command
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()

@@ -15,9 +15,10 @@ from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.pipeline.shared import (
+    FROM,
     RUN,
+    TO,
     SparkCommand,
-    day,
     open_lake,
     open_locked_lake,
     runner_of,
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
     from penstock.pipeline.runner import DaySpan
     from penstock.pipeline.runs import JobRun
 
-_STATUS = View("job days last_day computed_at:computed_at rows to_compute refused")
 _COMPACTED = View("table dt:day files_before files_after")
-_FROM = flag("--from", "first day, such as 2030-01-31", type=day)
-_TO = flag("--to", "last day, inclusive", type=day)
 _WAIT = flag("--wait", "wait while another run is at work on the same tables")
+_STATUS = View("job days last_day computed_at:computed_at rows to_compute refused")
 
 
 def _span(args: Namespace) -> DaySpan:
@@ -160,8 +159,8 @@ COMMANDS = {
     "pipeline run": SparkCommand(
         _run,
         argument("JOB", "jobs to run, with the jobs they depend on; default: all", nargs="*"),
-        _FROM,
-        _TO,
+        FROM,
+        TO,
         flag("--force", "also compute days that have not changed"),
         _WAIT,
         more="A day is computed again when its files have changed: by late rows, or by a new run "
@@ -190,8 +189,8 @@ COMMANDS = {
     "pipeline report": SparkCommand(
         _report,
         argument("FILE", f"the file to write; default ./{FILE}", nargs="?", default=FILE),
-        _FROM,
-        _TO,
+        FROM,
+        TO,
         more="Writes one self-contained HTML file with latency, backlog, targets, circuits, "
         "replays and capacity. It shows what the jobs have computed: run them first.",
         examples=(

@@ -16,7 +16,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.lake.run_lock import RunLock, take
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import Part, StoreCommand
+from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.kit.flags import pair
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
@@ -102,6 +102,10 @@ def day(text: str) -> str:
         raise ArgumentTypeError(f"{text!r} is not a day such as 2030-01-31") from None
 
 
+FROM = flag("--from", "first day, such as 2030-01-31", type=day)
+TO = flag("--to", "last day, inclusive", type=day)
+
+
 @contextmanager
 def session(args: Namespace) -> Iterator[SparkSession]:
     """A Spark session for one command, with a progress bar unless Spark's log is shown."""
@@ -121,7 +125,7 @@ def session(args: Namespace) -> Iterator[SparkSession]:
 def lake_folder(settings: Settings) -> str:
     """The lake of the settings."""
     # A URL such as s3a://… must not be made an absolute path.
-    return settings.archive.folder or str(settings.lake_folder.absolute())
+    return settings.archive.folder or os.path.abspath(settings.lake_folder)
 
 
 @contextmanager

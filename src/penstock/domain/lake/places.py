@@ -1,0 +1,53 @@
+"""Where a lake or its tables are: a folder, or a URL such as s3://bucket/lake."""
+
+from __future__ import annotations
+
+import re
+
+from penstock.domain.errors import InvalidRequest
+
+OBJECT_STORES = ("s3", "s3a", "gs", "abfs", "abfss")
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://")
+
+
+def scheme_of(place: str) -> str | None:
+    """None for a folder of this machine."""
+    found = _URL.match(place)
+    return None if found is None or found[1] == "file" else found[1]
+
+
+def is_object_store(place: str) -> bool:
+    return scheme_of(place) in OBJECT_STORES
+
+
+def join(place: str, name: str) -> str:
+    return f"{place.rstrip('/')}/{name}"
+
+
+def local_path(place: str) -> str:
+    return place.removeprefix("file://")
+
+
+def object_url(place: str) -> str:
+    """The URL that Arrow and deltalake know: Hadoop's s3a is their s3."""
+    return _with_scheme(place, {"s3a": "s3"})
+
+
+def spark_url(place: str) -> str:
+    """The path that Spark knows: Hadoop's connector to S3 is named s3a."""
+    return _with_scheme(place, {"s3": "s3a"})
+
+
+def check_place(name: str, place: str) -> str:
+    """Raises InvalidRequest for a URL that neither Penstock nor Spark knows how to reach."""
+    scheme = scheme_of(place)
+    if scheme is not None and scheme not in (*OBJECT_STORES, "hdfs", "viewfs"):
+        raise InvalidRequest(
+            f"{name} is {place[:80]!r}; use a folder, or a URL with s3://, gs:// or abfs://"
+        )
+    return place
+
+
+def _with_scheme(place: str, renamed: dict[str, str]) -> str:
+    scheme = scheme_of(place) or ""
+    return place if scheme not in renamed else renamed[scheme] + place[len(scheme) :]

@@ -1,0 +1,95 @@
+"""`penstock pipeline tables` and `show`: the computed tables, read without Spark."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake.places import join
+from penstock.domain.lake.tables import MAX_ROWS, TableReadiness
+from penstock.domain.optional_parts import not_installed
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import StoreCommand, argument, flag
+from penstock.edge.cli.kit.flags import number
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.view import View
+from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.pipeline.shared import FROM, TO
+from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.services.lake import Tables
+
+_TABLE = View("name days first_day last_day bytes")
+_FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
+
+
+def _list(settings: Settings, args: Namespace, out: Output) -> None:
+    out.records(_tables(settings, args).tables(), _TABLE)
+
+
+def _show(settings: Settings, args: Namespace, out: Output) -> None:
+    found = _tables(settings, args).rows(
+        args.table,
+        from_day=getattr(args, "from") or _FIRST_DAY,
+        to_day=args.to or _LAST_DAY,
+        limit=args.limit,
+    )
+    if out.json:
+        for row in found.rows:
+            out.record(dict(zip(found.columns, row, strict=True)))
+    else:
+        out.table(found.columns, [tuple(row) for row in found.rows])
+    if found.is_cut:
+        exits.note(f"only the first {args.limit} rows are shown; --limit shows more")
+
+
+def _tables(settings: Settings, args: Namespace) -> Tables:
+    from penstock.wiring.tables import open_tables
+
+    place = args.derived
+    if place is None:
+        # A flag that names the lake means the tables in it, wherever the console's are.
+        place = settings.insights_folder if args.lake is None else join(args.lake, "derived")
+    tables = open_tables(place)
+    match tables.readiness():
+        case TableReadiness.NO_READER:
+            raise InvalidRequest(not_installed("a reader of Parquet files", "archive"))
+        case TableReadiness.NO_TABLES:
+            raise InvalidRequest(f"there are no tables in {place}; see penstock pipeline run")
+    return tables
+
+
+COMMANDS = {
+    "pipeline tables": StoreCommand(
+        _list,
+        lake_flag,
+        derived_flag,
+        more="Needs no Spark.",
+        examples=(
+            "penstock pipeline tables --data ./data",
+            "penstock pipeline tables --lake s3://company-lake/penstock",
+        ),
+    ),
+    "pipeline show": StoreCommand(
+        _show,
+        argument("TABLE", "name of a table"),
+        FROM,
+        TO,
+        flag(
+            "--limit",
+            "maximum number of rows",
+            value="COUNT",
+            type=number(1, MAX_ROWS),
+            default=100,
+        ),
+        lake_flag,
+        derived_flag,
+        more="The newest days come first. Needs no Spark.",
+        examples=(
+            "penstock pipeline show slo --data ./data",
+            "penstock pipeline show rollups --from 2030-01-31 --limit 1000 --json",
+        ),
+    ),
+}
