@@ -1,0 +1,106 @@
+"""`python -m bench.pipeline.driver_memory [--days 30] [--times 1,10,100]`
+
+The memory of the driver with more and more files and queues: a run over one new day of a lake, in a
+process of its own for each size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.domain.lake import layout
+from penstock.domain.lake.layout import BACKLOG, HISTORY, Range
+from penstock.domain.limits import DAY, MINUTE
+from penstock.outbound.lake_files import schema_of
+
+FIRST_DAY = 21_915  # 2030-01-01
+FILES_PER_DAY = 4  # and as many queues
+MIB = 1024**2
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.pipeline.driver_memory")
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--times", default="1,10,100", help="times the files and queues")
+    parser.add_argument("--one", help="measure this lake and end")
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(measure(args.one)))
+        return 0
+    print("| files | queues | seconds | Java heap | Python |\n|---|---|---|---|---|")
+    for times in map(int, args.times.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            files = make(Path(folder), days=args.days, times=times)
+            command = [sys.executable, "-m", "bench.pipeline.driver_memory", "--one", folder]
+            ran = subprocess.run(command, check=True, capture_output=True, text=True)
+        found = json.loads(ran.stdout.splitlines()[-1])
+        print(
+            f"| {files:,} | {FILES_PER_DAY * times:,} | {found['seconds']:.1f} "
+            f"| {found['java_mib']} MiB | {found['python_mib']} MiB |",
+            flush=True,
+        )
+    return 0
+
+
+def make(folder: Path, *, days: int, times: int) -> int:
+    """One message per file, each of another queue; returns the number of files."""
+    count = FILES_PER_DAY * times
+    for day in range(FIRST_DAY, FIRST_DAY + days):
+        for number in range(1, count + 1):
+            at = day * DAY + number * MINUTE // times
+            _write(folder, HISTORY, day, number, {"finished_at": at, "sent_at": at})
+        _write(folder, BACKLOG, day, 1, {"at": day * DAY})
+    return days * (count + 1)
+
+
+def _write(folder: Path, table: layout.LakeTable, day: int, number: int, given: Any) -> None:
+    zero = {"text": f"q-{number}", "int": 0, "long": number, "bool": False}
+    row = {c.name: None if c.is_nullable else zero[c.type] for c in table.columns}
+    row |= {"outcome": "done"} if table is HISTORY else dict.fromkeys(_COUNTERS, 0)
+    path = folder / layout.folder(table, layout.dt_of_day(day))
+    path.mkdir(parents=True, exist_ok=True)
+    name = layout.file_name(table, Range(number, number))
+    made = pa.Table.from_pylist([row | given], schema_of(table))
+    pq.write_table(made, path / name)
+
+
+_COUNTERS = [c.name for c in BACKLOG.columns if c.name.endswith("_total")]
+
+
+def measure(lake: str) -> dict[str, Any]:
+    """Compute all days but the last, then measure a run over the last one."""
+    from penstock.domain.lake.pipeline_settings import PipelineSettings
+    from penstock.pipeline.gates import GATES
+    from penstock.pipeline.lake import SparkLake
+    from penstock.pipeline.registry import jobs
+    from penstock.pipeline.runner import DaySpan, JobRunner
+    from penstock.pipeline.session import now_ms, open_session
+
+    spark = open_session("local[2]", more={"spark.driver.memory": "2g"})
+    tables = SparkLake(spark, lake)
+    runner = JobRunner(tables, PipelineSettings(), clock=lambda: now_ms(spark), gates=GATES)
+    wanted = jobs(["rollups", "capacity"])
+    *_, last = tables.files(HISTORY.name)
+    started = time.perf_counter()
+    runner.run(wanted, DaySpan(last, last))
+    seconds = time.perf_counter() - started
+    java = spark.sparkContext._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
+    java.getMemoryMXBean().gc()
+    used = java.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+    python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"seconds": seconds, "java_mib": used // MIB, "python_mib": python // MIB}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
