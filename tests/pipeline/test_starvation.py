@@ -9,6 +9,7 @@ from penstock.domain.lake.layout import FACTS, HISTORY
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import HOUR, MINUTE
 from penstock.pipeline.jobs.known_workers import KNOWN_WORKERS, known_workers
+from penstock.pipeline.jobs.outage_cost import OUTAGE_COST
 from penstock.pipeline.jobs.poison import poison_releases
 from penstock.pipeline.jobs.starvation import STARVATION, starvation
 from penstock.pipeline.schemas import conform
@@ -68,7 +69,8 @@ def test_the_queue_that_keeps_the_workers_busy_starves_the_one_whose_messages_wa
     }
     elsewhere = waits | {"leased_by": "w-2", "queue": "audit", "finished_at": at("11:09:00")}
     unknown = waits | {"leased_by": "someone"}
-    history = frame(spark, HISTORY, *busy, waits, elsewhere, unknown)
+    held = waits | {"route": "/shop/.*", "queue": "orders"}
+    history = frame(spark, HISTORY, *busy, waits, elsewhere, unknown, held)
     known = computed(
         spark,
         KNOWN_WORKERS,
@@ -76,16 +78,21 @@ def test_the_queue_that_keeps_the_workers_busy_starves_the_one_whose_messages_wa
         {"worker": "w-2", "queues": '["audit"]', "dt": DT},
     )
 
-    found = conform(
-        starvation({"history": history, "known_workers": known}, PipelineSettings()), STARVATION
-    )
+    outage = {"route": "/shop/.*", "from_at": at("10:00:00"), "to_at": at("10:05:00"), "dt": DT}
+    tables = {
+        "history": history,
+        "known_workers": known,
+        "outage_cost": computed(spark, OUTAGE_COST, outage),
+    }
+
+    found = conform(starvation(tables, PipelineSettings()), STARVATION)
 
     [row] = found.collect()
     assert (row.pool, row.queue, row.tenant, row.late) == (POOL, "mail", None, 1)
     assert (row.limit_ms, row.wait_ms, row.wait_max_ms) == (MINUTE, 9 * MINUTE, 9 * MINUTE)
     assert (row.by_queue, row.by_tenant, row.rank) == ("reports", "acme", 1)
-    assert round(row.share, 3) == round(540 / 550, 3)
-    assert round(row.own_share, 3) == round(10 / 550, 3)
+    assert round(row.share, 3) == round(540 / 560, 3)
+    assert round(row.own_share, 3) == round(10 / 560, 3)
 
 
 def test_failing_kinds_are_counted_by_release(spark):

@@ -80,6 +80,25 @@ def test_settings_in_force_that_were_not_replayed_cannot_be_compared() -> None:
     assert found.picture is None
 
 
+def test_candidates_that_differ_only_in_room_for_samples_are_the_same_on_all_days() -> None:
+    rows = [
+        tuned("now", missed=1),
+        tuned("now", dt=DAY_2),
+        tuned("300s", max_queue_sample_count=3_000),
+        tuned("300s", dt=DAY_2, max_queue_sample_count=4_000),
+    ]
+
+    [advice] = ask("breaker", rows).advice
+
+    assert (advice.days, advice.settings["max_queue_sample_count"]) == (2, 4_000)
+    applied = advice.settings | {"max_queue_sample_count": 9_000}
+    again = ask("breaker", rows, [InForce(target="*", key="*", settings=applied)])
+    assert [one.refusal for one in again.advice] == ["These settings are in force."]
+    scarce = advice.settings | {"max_queue_sample_count": 10}
+    [other] = ask("breaker", rows, [InForce(target="*", key="*", settings=scarce)]).advice
+    assert (other.refusal or "").startswith("The settings in force were not replayed")
+
+
 def test_candidates_that_change_with_the_load_are_compared_on_the_newest_day() -> None:
     found = ask(
         "breaker",
@@ -110,9 +129,9 @@ def test_the_cheapest_profile_that_is_fast_enough_on_every_day_is_recommended() 
     )
 
     assert found.sentences == [
-        "mail: backlog_goal_s = 60, samples_needed = 3, most_up = 5. On 2 recorded days it would "
-        "have used 8 worker hours instead of 20 (60 % less), and claimed 99 of 100 messages within "
-        "30 s instead of 50 s on the worst day."
+        "For mail: backlog_goal_s = 60, samples_needed = 3, most_up = 5. On 2 recorded days it "
+        "would have used 8 worker hours instead of 20 (60 % less), and claimed 99 of 100 messages "
+        "within 30 s on the worst day, instead of 50 s."
     ]
     assert found.advice == []  # no fleet is known
     assert found.picture is not None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.domain.insights.answer import (
-    MAX_NAMED,
     Advice,
     BacktestFigure,
     InForce,
@@ -77,37 +76,38 @@ def _by_gain(found: Found) -> Found:
 
 
 def _sentences(found: Found) -> list[str]:
-    changed = [(name, one) for name, one in found if one.is_change]
-    sentences = [_sentence(name, one) for name, one in changed[:MAX_NAMED]]
-    if len(changed) > MAX_NAMED:
-        sentences.append(f"Another profile is also better for {_rest(changed)}.")
+    """One sentence for all that get the same profile."""
+    by_profile: dict[tuple[object, ...], Found] = {}
+    for name, one in found:
+        if one.is_change:
+            profile = (*one.settings.values(), one.days, bool(one.before))
+            by_profile.setdefault(profile, []).append((name, one))
+    sentences = [_sentence(them) for them in by_profile.values()]
     same = [name for name, one in found if not one.is_change]
     if same:
         sentences.append(f"The profile in force is the best of those replayed for {listed(same)}.")
     return sentences
 
 
-def _rest(changed: Found) -> str:
-    return listed([name for name, _ in changed[MAX_NAMED:]])
-
-
-def _sentence(name: str, one: Comparison) -> str:
-    profile = one.settings
+def _sentence(found: Found) -> str:
+    profile, days = found[0][1].settings, found[0][1].days
     advice = (
-        f"{name}: backlog_goal_s = {profile['backlog_goal_s']}, samples_needed = "
-        f"{profile['samples_needed']}, most_up = {profile['most_up']}."
+        f"For {listed([name for name, _ in found])}: backlog_goal_s = {profile['backlog_goal_s']}, "
+        f"samples_needed = {profile['samples_needed']}, most_up = {profile['most_up']}."
     )
-    if not one.before:
+    before = [row for _, one in found for row in one.before]
+    after = [row for _, one in found for row in one.after]
+    if not before:
         return f"{advice} How much better that is, is not known: {NOT_REPLAYED}."
-    before, after = _hours(one.before), _hours(one.after)
-    changed = (
-        f" ({percent(abs(after - before) / before)} {_direction(before, after)})" if before else ""
-    )
-    ages = [duration(largest(rows, "age_p99_ms") or 0) for rows in (one.after, one.before)]
+    hours = _hours(before), _hours(after)
+    share = abs(hours[1] - hours[0]) / hours[0] if hours[0] else 0.0
+    changed = f" ({percent(share)} {_direction(*hours)})" if share else ""
+    ages = [duration(largest(rows, "age_p99_ms") or 0) for rows in (before, after)]
+    instead = "as before" if ages[0] == ages[1] else f"instead of {ages[0]}"
     return (
-        f"{advice} On {counted(one.days, 'recorded day')} it would have used {number(after)} "
-        f"worker hours instead of {number(before)}{changed}, and claimed 99 of 100 messages "
-        f"within {ages[0]} instead of {ages[1]} on the worst day."
+        f"{advice} On {counted(days, 'recorded day')} it would have used {number(hours[1])} "
+        f"worker hours instead of {number(hours[0])}{changed}, and claimed 99 of 100 messages "
+        f"within {ages[1]} on the worst day, {instead}."
     )
 
 

@@ -48,7 +48,7 @@ def _sentence(key: tuple[Any, ...], rows: list[Row], releases: Rows, days: list[
     during = [row for row in rows if since <= row["dt"] <= until]
     failing, messages = added(during, "failing"), added(during, "messages")
     crashes = added(during, "crashes")
-    crashed = f" and {counted(crashes, 'worker')} crashed" if crashes else ""
+    crashed = f", and workers crashed {counted(crashes, 'time')}" if crashes else ""
     error = max(during, key=lambda row: row["failing"]).get("common_error")
     why = f"; the usual error: {shortened(error)}" if error else ""
     share = percent(failing / messages)

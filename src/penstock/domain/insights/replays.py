@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.insights.answer import Row, Rows, days_of, grouped
+from penstock.domain.insights.answer import Row, Rows, days_of
 
 NOW = "now"  # the candidate that the pipeline's settings name as the one in force
 NOT_REPLAYED = "the settings in force were not replayed"
@@ -20,13 +20,10 @@ class Comparison(msgspec.Struct, frozen=True):
 
     settings: dict[str, int]
     in_force: dict[str, int]
+    is_change: bool
     days: int
     before: list[Row]
     after: list[Row]
-
-    @property
-    def is_change(self) -> bool:
-        return self.settings != self.in_force
 
 
 def compare(
@@ -35,32 +32,39 @@ def compare(
     in_force: Mapping[str, int] | None,
     better: Callable[[list[Row]], Key],
     prefer: Callable[[Row], Key] = lambda row: (),
+    *,
+    room: str | None = None,
 ) -> Comparison | None:
     """The best candidate of one route or queue, on all days on which the baseline was replayed.
 
     `in_force` None: the newest baseline of the pipeline.  None: there is nothing to compare.
     `better` orders candidates by their rows, the best first.  A baseline as good as any wins; among
-    other equals `prefer` decides.
+    other equals `prefer` decides.  `room` names a setting that candidates have just enough of on
+    each day: more of it changes nothing, so it does not tell candidates apart.
     """
     baseline = dict(in_force) if in_force is not None else _newest_baseline(rows, names)
     if baseline is None:
         return None
-    by_settings = grouped(rows, *names)
-    own = tuple(baseline.get(name) for name in names)
-    days = days_of(by_settings.get(own) or rows)
-    candidates = _on(by_settings, days)
+    exact = [name for name in names if name != room]
+    groups = _groups(rows, exact, room)
+    own = _own(groups, baseline, exact, room)
+    days = days_of(groups[own] if own is not None else rows)
+    candidates = _on(groups, days)
     if len(candidates) < 2:  # candidates change with the load: compare those of one day
         days = days[-1:]
-        candidates = _on(by_settings, days)
+        candidates = _on(groups, days)
     best = min(
         candidates,
-        key=lambda key: (better(candidates[key]), key != own, prefer(candidates[key][0]), key),
+        key=lambda key: (better(candidates[key]), key != own, prefer(candidates[key][0]), str(key)),
     )
+    is_change = best != own
+    settings = {name: max(row[name] for row in candidates[best]) for name in names}
     return Comparison(
-        settings=dict(zip(names, best, strict=True)),
+        settings=settings if is_change else baseline,
         in_force=baseline,
+        is_change=is_change,
         days=len(days),
-        before=candidates.get(own, []),
+        before=[] if own is None else candidates.get(own, []),
         after=candidates[best],
     )
 
@@ -73,7 +77,38 @@ def _newest_baseline(rows: Iterable[Row], names: Sequence[str]) -> dict[str, int
     return {name: newest[name] for name in names}
 
 
-def _on(by_settings: Mapping[Key, list[Row]], days: list[str]) -> dict[Key, list[Row]]:
+def _groups(rows: Iterable[Row], exact: Sequence[str], room: str | None) -> dict[Key, list[Row]]:
+    """Rows by settings; the room of the baseline is its own, and not just enough."""
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        own_room = row[room] if room is not None and row["candidate"] == NOW else None
+        found.setdefault((*(row[name] for name in exact), own_room), []).append(row)
+    return found
+
+
+def _own(
+    groups: Mapping[Key, list[Row]],
+    baseline: Mapping[str, int],
+    exact: Sequence[str],
+    room: str | None,
+) -> Key | None:
+    """The candidate that behaves as the settings in force do; that of the most days."""
+    wanted = tuple(baseline.get(name) for name in exact)
+    fits = [
+        key for key in groups if key[:-1] == wanted and _has_room(key, groups[key], baseline, room)
+    ]
+    return max(fits, key=lambda key: (len(groups[key]), str(key)), default=None)
+
+
+def _has_room(key: Key, rows: list[Row], baseline: Mapping[str, int], room: str | None) -> bool:
+    if room is None:
+        return True
+    if key[-1] is not None:
+        return bool(key[-1] == baseline[room])
+    return all(baseline[room] >= row[room] for row in rows)
+
+
+def _on(groups: Mapping[Key, list[Row]], days: list[str]) -> dict[Key, list[Row]]:
     """The candidates that were replayed on all of these days, with their rows of these."""
-    found = {key: [r for r in rows if r["dt"] in days] for key, rows in by_settings.items()}
+    found = {key: [r for r in rows if r["dt"] in days] for key, rows in groups.items()}
     return {key: rows for key, rows in found.items() if len({r["dt"] for r in rows}) == len(days)}

@@ -18,8 +18,8 @@ from penstock.domain.insights.answer import (
 from penstock.domain.insights.wording import counted, duration, number, percent
 
 NONE = (
-    "Nobody: no message that a registered worker claimed waited longer than its target in these "
-    "days."
+    "No queue starves another: no message that a registered worker claimed waited longer than its "
+    "target in these days."
 )
 MUCH = 0.5  # a share of the working time that starves others
 
@@ -87,7 +87,7 @@ def _sentence(
             f"{percent(own)} of the time: it needs more workers."
         )
     return (
-        f"{waited}, but nobody took most of the workers' time meanwhile "
+        f"{waited}, but no other queue or tenant took most of the workers' time meanwhile "
         f"({_named(*other)}: {percent(share)}): the workers are too few for all."
     )
 

@@ -3,6 +3,7 @@
 - Eight queues of different sizes; days have rush hours, and each day is busier than the last.
 - On the middle day the server behind one route is down for 90 minutes: requests to it fail, its
   circuit opens, the queue piles up and drains afterwards.
+- In the evening of that day one queue waits for workers that are busy with another.
 - One kind nearly always fails, one sometimes crashes its worker.
 """
 
@@ -25,6 +26,7 @@ OUTAGE_FROM, OUTAGE_MS = 10 * HOUR, 90 * MINUTE  # of the day in the middle
 DRAIN_MS = 40 * MINUTE  # how long the held queue takes to drain
 GROWTH = 0.03  # of the load, per day
 WORKERS = 24
+STARVED_QUEUE, STARVED_FROM, STARVED_MS = 4, 18 * HOUR, 6 * MINUTE  # "thumbnails", the same day
 BROKEN_QUEUE = 3  # "stock": the server behind its route is down for a while
 ERRORS = ("", "502 Bad Gateway", "ValueError: no such currency", "MemoryError", "timeout of 30s")
 
@@ -120,6 +122,7 @@ def sent_on(
         wait, failures, error = _in_outage(
             no, queue, sent_at, wait, failures, error, midnight + OUTAGE_FROM
         )
+        wait = wait + _starved(queue, sent_at - midnight)
     # Pauses between attempts grow.
     pauses = failures * (2_000 + 3_000 * failures)
     first = sent_at + wait.astype(np.int64)
@@ -179,6 +182,13 @@ def _trouble(no: Ints, kind: Ints) -> tuple[Ints, Ints, Ints]:
     crashes = np.where(is_killer, 3, 0)
     failures = np.where(is_killer, MAX_ATTEMPTS, failures)
     return failures, crashes, np.where(is_killer, 3, error)
+
+
+def _starved(queue: Ints, of_day: Ints) -> Floats:
+    """Reports keep the workers busy for an hour, and the small queue waits for them."""
+    since = of_day - STARVED_FROM
+    is_hit = (queue == STARVED_QUEUE) & (since >= 0) & (since < HOUR)
+    return np.where(is_hit, STARVED_MS * (1 - since / HOUR) + MINUTE, 0.0)
 
 
 def _in_outage(

@@ -2,7 +2,8 @@
 
 Workers that claim from the same queues are a pool.  A message *starves* if it waits for its first
 claim longer than its queue's target.  While it waits, its pool works for others: their shares of
-the pool's working time, in steps of ten minutes, are counted for each queue and tenant.
+the pool's working time, in steps of ten minutes, are counted for each queue and tenant.  Messages
+that waited because of an outage of their route do not count.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _WHO = ("queue", "tenant")
 
 def starvation(tables: Tables, settings: PipelineSettings) -> DataFrame:
     ended = _with_pool(tables, settings)
-    late = _late(ended, settings)
+    late = _late(ended, settings).join(*_in_outages(tables["outage_cost"]), "left_anti")
     steps = late.groupBy(DT, "pool", *_WHO, "from_step", "to_step").agg(
         F.count(F.lit(1)).alias("waiting")
     )
@@ -86,6 +87,7 @@ def _with_pool(tables: Tables, settings: PipelineSettings) -> DataFrame:
         DT,
         "queue",
         tenant(settings),
+        "route",
         "leased_by",
         "outcome",
         *("sent_at", "first_leased_at", "leased_at", "finished_at"),
@@ -104,6 +106,19 @@ def _late(ended: DataFrame, settings: PipelineSettings) -> DataFrame:
         .where(F.col("first_leased_at") >= earliest)
         .withColumn("from_step", _step(F.greatest(F.col("sent_at"), earliest)))
         .withColumn("to_step", _step(F.col("first_leased_at")))
+        .alias("e")
+    )
+
+
+def _in_outages(costs: DataFrame) -> tuple[DataFrame, Column]:
+    """Outages, and which messages waited for one rather than for a worker."""
+    outages = costs.select(DT, "route", "from_at", "to_at").distinct().alias("o")
+    recovered_at = 2 * F.col("o.to_at") - F.col("o.from_at")
+    return outages, (
+        (F.col("e.dt") == F.col("o.dt"))
+        & (F.col("e.route") == F.col("o.route"))
+        & (F.col("e.sent_at") <= recovered_at)
+        & (F.col("e.first_leased_at") >= F.col("o.from_at"))
     )
 
 
@@ -167,7 +182,7 @@ def _step(at: Column) -> Column:
 JOB = PipelineJob(
     name="starvation",
     summary="who starves whom: waits beyond the target, and whose work the workers did meanwhile",
-    inputs=("history", "known_workers"),
+    inputs=("history", "known_workers", "outage_cost"),
     outputs=(JobOutput(STARVATION, starvation),),
     after=("quality",),
     lookback_days=1,

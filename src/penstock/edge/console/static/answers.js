@@ -6,7 +6,6 @@ import { makeBars } from "./bars.js";
 import { makeChart } from "./chart.js";
 import { h } from "./dom.js";
 import { about, compact, count, size } from "./format.js";
-import { makeTable } from "./table.js";
 
 const TONES = ["accent", "leased", "done", "dead", "waiting", "ready"];
 const FORMATS = {
@@ -44,21 +43,18 @@ export function drawPicture(picture) {
   return chart.element;
 }
 
-/** All advice of an answer, each with its back-test and a button to apply it; null if there is none. */
-export function adviceTable(view, answer) {
-  if (!answer.advice.length) return null;
-  return makeTable({
-    caption: "Advice",
-    columns: [
-      { label: "For", isMain: true, value: ({ target }) => targetName(target) },
-      { label: "In force", value: ({ before }) => settingLines(before) },
-      { label: "Recommended", value: ({ settings }) => settingLines(settings) },
-      { label: "Back-test", isWide: true, value: (advice) => backtest(advice) },
-      { label: "", value: (advice) => actionButton(applyAction(answer, advice, () => view.again()), { isSmall: true }) },
-    ],
-    rows: answer.advice,
-    key: ({ target }) => `advice ${target}`,
-  }).element;
+/** All advice of an answer, each with its back-test and a button to apply it. */
+export function adviceList(view, answer) {
+  return answer.advice.map((advice) =>
+    h(
+      "article",
+      { class: "advice", "data-advice": advice.target },
+      h("h3", null, targetName(advice.target)),
+      backtest(advice),
+      actionButton(applyAction(answer, advice, () => view.again()), { isSmall: true }),
+      advice.refusal && h("span", { class: "soft" }, ` ${advice.refusal}`),
+    ),
+  );
 }
 
 function applyAction(answer, advice, then) {
@@ -82,21 +78,27 @@ function explanation(question, target) {
   return `For the circuit of ${target} these settings override the breaker's defaults.`;
 }
 
-/** What both settings would have done on the recorded days. */
-function backtest({ days, backtest: figures }) {
+/** Both settings, and what they would have done on the recorded days. */
+function backtest({ settings, before, days, backtest: figures }) {
+  const changes = Object.keys(settings).map((name) => [name.replaceAll("_", " "), settingText(name, before[name]), settingText(name, settings[name])]);
+  const results = figures.map((one) => [one.name, formatOf(one.unit)(one.before), formatOf(one.unit)(one.after)]);
+  const title = days === 1 ? "On 1 recorded day" : `On ${count(days)} recorded days`;
   return h(
     "table",
     { class: "backtest" },
-    h("caption", null, days === 1 ? "On 1 recorded day" : `On ${count(days)} recorded days`),
-    h("thead", null, h("tr", null, h("th"), h("th", { scope: "col" }, "in force"), h("th", { scope: "col" }, "recommended"))),
-    h(
-      "tbody",
-      null,
-      figures.map(({ name, unit, before, after }) =>
-        h("tr", { class: before === after ? "soft" : null }, h("th", { scope: "row" }, name), h("td", null, formatOf(unit)(before)), h("td", null, formatOf(unit)(after))),
-      ),
-    ),
+    h("thead", null, h("tr", null, h("th", { scope: "col" }, "Settings"), h("th", { scope: "col" }, "in force"), h("th", { scope: "col" }, "recommended"))),
+    h("tbody", null, changes.map(backtestRow)),
+    h("tbody", null, h("tr", null, h("th", { scope: "rowgroup", colspan: 3 }, title)), results.map(backtestRow)),
   );
+}
+
+function backtestRow([name, before, after]) {
+  return h("tr", { class: before === after ? "soft" : null }, h("th", { scope: "row" }, name), h("td", null, before), h("td", null, after));
+}
+
+function settingText(name, value) {
+  if (value === undefined) return "–";
+  return /_ms$/.test(name) ? about(value) : count(value);
 }
 
 function formatOf(unit) {
@@ -105,8 +107,4 @@ function formatOf(unit) {
 
 function targetName(target) {
   return target === ALL ? "all routes" : h("code", null, target);
-}
-
-function settingLines(values) {
-  return Object.entries(values).map(([name, value]) => h("div", null, `${name.replaceAll("_", " ")}: ${/_ms$/.test(name) ? about(value) : count(value)}`));
 }

@@ -1,7 +1,7 @@
 // Answers from the pipeline's tables; the tables themselves, and a plot of any of their numbers.
 
 import { get, part } from "../api.js";
-import { adviceTable, answerPath, drawPicture, sentences } from "../answers.js";
+import { adviceList, answerPath, drawPicture, sentences } from "../answers.js";
 import { makeChart } from "../chart.js";
 import { h, replace } from "../dom.js";
 import { filterForm } from "../filters.js";
@@ -80,12 +80,12 @@ export const answerPage = {
   async show(view) {
     const days = { from_day: view.query.get("from_day"), to_day: view.query.get("to_day") };
     const found = await get(`/v1/answers/${part(view.params.question)}`, days, { signal: view.signal });
-    const advice = adviceTable(view, found);
+    const advice = adviceList(view, found);
     replace(
       view.root,
       pageHead(found.question, { back: { label: "Insights", href: "/console/insights" } }),
       h("section", { class: "card answer-card" }, sentences(found), drawPicture(found.picture)),
-      advice && card("Advice", advice),
+      advice.length > 0 && card("Advice", advice),
       h("p", { class: "soft" }, "Tables: ", found.tables.map((name, place) => [place > 0 && ", ", h("a", { href: `/console/insights/${part(name)}` }, name)])),
     );
   },
