@@ -43,6 +43,7 @@ class Field(msgspec.Struct, frozen=True):
     kind: ColumnKind
     name: str
     meaning: str
+    since: int = 1  # the version of the table that added it
 
 
 text = partial(Field, ColumnKind.TEXT)
@@ -60,6 +61,10 @@ class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
     fields: tuple[Field, ...]
     is_large: bool = False  # about as many rows as messages: written without a shuffle
+
+    @property
+    def version(self) -> int:
+        return max(field.since for field in self.fields)
 
     @property
     def schema(self) -> T.StructType:

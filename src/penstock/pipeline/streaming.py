@@ -58,7 +58,7 @@ def start(
 ) -> StreamingQuery:
     """`every_s`: None adds the existing rows and ends.  `name`: the source, with its checkpoint."""
     folder = f"{lake.tables_folder}/{FOLDER}/{name}"
-    add = batch_adder(lake.folder, lake.tables_folder, folder)
+    add = batch_adder(lake.folder, lake.tables_folder, folder, is_delta=lake.is_delta)
     both = feed(history, backlog).writeStream.foreachBatch(add)
     writer = both.option("checkpointLocation", f"{folder}/checkpoint")
     if every_s is None:
@@ -74,12 +74,14 @@ def feed(history: DataFrame, backlog: DataFrame) -> DataFrame:
 
 
 def batch_adder(
-    lake_folder: str, tables_folder: str, folder: str
+    lake_folder: str, tables_folder: str, folder: str, *, is_delta: bool = False
 ) -> Callable[[DataFrame, int], None]:
-    """The function that adds a batch; it captures only strings, as it may run elsewhere."""
+    """The function that adds a batch; it captures only plain values, as it may run elsewhere."""
 
     def add(batch: DataFrame, number: int) -> None:
-        lake = SparkLake(batch.sparkSession, lake_folder, tables_folder=tables_folder)
+        lake = SparkLake(
+            batch.sparkSession, lake_folder, tables_folder=tables_folder, is_delta=is_delta
+        )
         batch.persist()  # used twice, read once
         try:
             added = _keep(batch, folder, number)
