@@ -74,10 +74,10 @@ def test_the_file_may_be_named_in_the_java_stack_only():
     assert (file.path, file.dt) == (PLACE, "2026-01-01")
 
 
-def test_the_connector_to_s3_is_that_of_sparks_own_hadoop(spark):
+def test_the_connector_to_s3_is_that_of_sparks_own_hadoop(spark, s3_place):
     hadoop = spark.sparkContext._jvm.org.apache.hadoop.util.VersionInfo.getVersion()
 
     assert s3_connector() == f"org.apache.hadoop:hadoop-aws:{hadoop}"
     with pytest.raises(SPARK_ERRORS) as raised:
-        SparkLake(spark, "s3://bucket/lake").is_empty()
+        SparkLake(spark, s3_place).is_empty()
     assert explain(raised.value).text.endswith(f"spark.jars.packages={s3_connector()}")

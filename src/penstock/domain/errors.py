@@ -292,6 +292,12 @@ class LakeRefused(PenstockError):
     code = "lake_refused"
 
 
+class TableChanged(PenstockError):
+    """Another program has changed the table meanwhile; repeat the command."""
+
+    code = "files_changed"
+
+
 class LakeUnreachable(PenstockError):
     """The object store of the lake did not answer, or rejected the request; try again later."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -13,7 +13,9 @@ from penstock.domain.errors import LakeRefused
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import MARKER, LakeColumn, LakeTable, Range, Type
 from penstock.domain.lake.places import join
-from penstock.files.folder import Folder, NewFile, StagedFolder
+from penstock.files.delta_log import check_installed
+from penstock.files.folder import FileEntry, Folder, NewFile, StagedFolder
+from penstock.outbound.lake_log import LakeTableLog, open_table_log
 from penstock.ports.archive import LakeFileWriter, LakeRow, LakeSnapshot
 
 ROWS_PER_GROUP = 1_000_000
@@ -40,8 +42,14 @@ def schema_of(table: LakeTable) -> pa.Schema:
 
 
 class LakeFiles:
-    def __init__(self, folder: Folder) -> None:
+    """`is_delta`: tables are Delta tables; a table that already is one stays one."""
+
+    def __init__(self, folder: Folder, *, is_delta: bool = False) -> None:
+        if is_delta:
+            check_installed()
         self._folder = folder
+        self._is_delta = is_delta
+        self._logs: dict[str, LakeTableLog | None] = {}
 
     @property
     def place(self) -> str:
@@ -68,7 +76,8 @@ class LakeFiles:
 
     def file(self, table: LakeTable, dt: str, rows: Range) -> LakeFileWriter:
         path = f"{lake.folder(table, dt)}/{lake.file_name(table, rows)}"
-        return _File(table, self._folder.new_file(path))
+        log = self._log(table)
+        return _File(table, self._folder.new_file(path), log.add if log else None)
 
     def files(self, table: LakeTable, dt: str) -> list[Range]:
         names = self._folder.names(lake.folder(table, dt))
@@ -79,38 +88,70 @@ class LakeFiles:
             table.name: lake.folder(table, dt, snapshot_no=snapshot_no)
             for table in (lake.QUEUES, lake.SNAPSHOTS)  # messages last: readers find it by them
         }
-        staged = [(name, self._folder.staged(path)) for name, path in folders.items()]
-        if all(one is not None for _, one in staged):
-            return SnapshotFolders({name: one for name, one in staged if one is not None})
-        return SnapshotObjects(self._folder, folders)
+        staged = {name: self._folder.staged(path) for name, path in folders.items()}
+        folded = {name: one for name, one in staged.items() if one is not None}
+        if not folded:
+            return SnapshotObjects(self._folder, folders, self._publish)
+        return SnapshotFolders(folded, folders, self._publish)
 
     def snapshots(self) -> list[tuple[str, int]]:
-        places = (_SNAPSHOT.match(file.path) for file in self._folder.files(lake.SNAPSHOTS.name))
+        log = self._log(lake.SNAPSHOTS)
+        files = self._folder.files(lake.SNAPSHOTS.name) if log is None else log.files()
+        places = (_SNAPSHOT.match(file.path) for file in files)
         return sorted({(m[1], int(m[2])) for m in places if m is not None}, key=lambda p: p[1])
 
     def remove_snapshots(self, gone: Iterable[tuple[str, int]]) -> None:
         """Messages first: readers find a snapshot by its messages."""
         for dt, snapshot_no in gone:
             for table in (lake.SNAPSHOTS, lake.QUEUES):
-                self._folder.remove_folder(lake.folder(table, dt, snapshot_no=snapshot_no))
+                log = self._log(table)
+                if log is None:
+                    self._folder.remove_folder(lake.folder(table, dt, snapshot_no=snapshot_no))
+                else:
+                    log.remove({"dt": dt, "snapshot_no": str(snapshot_no)})
+        for table in (lake.SNAPSHOTS, lake.QUEUES):
+            if (log := self._log(table)) is not None:
+                log.vacuum()
 
     def tidy(self, *, older_ms: int) -> int:
         tables = [f"{table.name}/dt=*/" for table in lake.TABLES.values()]
         return self._folder.tidy(["", *tables], older_ms=older_ms)
 
+    def _publish(self, table: str, path: str) -> None:
+        """Add the files of a new folder to the log of its table."""
+        log = self._log(lake.TABLES[table])
+        if log is not None:
+            log.add(*self._folder.files(path))
+
+    def _log(self, table: LakeTable) -> LakeTableLog | None:
+        """None: a plain table."""
+        if table.name not in self._logs:
+            self._logs[table.name] = open_table_log(
+                self._folder, table, schema_of(table), is_wanted=self._is_delta
+            )
+        return self._logs[table.name]
+
 
 class SnapshotFolders:
     """Hidden folders of files, which are renamed in the end."""
 
-    def __init__(self, staged: Mapping[str, StagedFolder]) -> None:
+    def __init__(
+        self,
+        staged: Mapping[str, StagedFolder],
+        folders: Mapping[str, str],
+        publish: Callable[[str, str], None],
+    ) -> None:
         self._staged = staged
+        self._folders = folders
+        self._publish = publish
 
     def file(self, table: LakeTable, rows: Range) -> LakeFileWriter:
         return _File(table, self._staged[table.name].new_file(lake.file_name(table, rows)))
 
     def keep(self) -> None:
-        for folder in self._staged.values():
+        for name, folder in self._staged.items():
             folder.keep()
+            self._publish(name, self._folders[name])
 
     def discard(self) -> None:
         for folder in self._staged.values():
@@ -120,9 +161,12 @@ class SnapshotFolders:
 class SnapshotObjects:
     """One file per table, whatever its size: an upload appears at once, several of them do not."""
 
-    def __init__(self, folder: Folder, folders: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Folder, folders: Mapping[str, str], publish: Callable[[str, str], None]
+    ) -> None:
         self._folder = folder
         self._folders = folders
+        self._publish = publish
         self._open: dict[str, _WideFile] = {}
 
     def file(self, table: LakeTable, rows: Range) -> LakeFileWriter:
@@ -131,8 +175,9 @@ class SnapshotObjects:
         return self._open[table.name].part(rows)
 
     def keep(self) -> None:
-        for name in self._folders:
+        for name, path in self._folders.items():
             self._open[name].keep()
+            self._publish(name, path)
 
     def discard(self) -> None:
         for file in self._open.values():
@@ -178,9 +223,17 @@ class _Part:
 
 
 class _File:
-    def __init__(self, table: LakeTable, new: NewFile) -> None:
+    """`on_kept` is called with the file once it is there."""
+
+    def __init__(
+        self,
+        table: LakeTable,
+        new: NewFile,
+        on_kept: Callable[[FileEntry], None] | None = None,
+    ) -> None:
         self._schema = schema_of(table)
         self._new = new
+        self._on_kept = on_kept
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._bytes = 0
@@ -209,10 +262,12 @@ class _File:
         try:
             self._write_group()
             self._writer.close()
-            self._new.keep()
+            entry = self._new.keep()
         except BaseException:
             self.discard()
             raise
+        if self._on_kept is not None:
+            self._on_kept(entry)
 
     def discard(self) -> None:
         self._writer.close()

@@ -2,6 +2,8 @@
 
     <folder>/<table>/dt=2031-12-24/part-….parquet
 
+A table with a Delta log has the files that the log lists.
+
 pyarrow is imported only when rows are read, or for an object store, so that a server does not need
 it.
 """
@@ -15,11 +17,19 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from penstock.domain.lake.places import is_object_store
-from penstock.domain.lake.tables import TableReadiness, TableRows, TableSummary
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake.places import is_object_store, join
+from penstock.domain.lake.tables import (
+    AsOf,
+    TableReadiness,
+    TableRows,
+    TableSummary,
+    TableVersion,
+)
+from penstock.files.delta_log import log_of
 from penstock.files.folder import FileEntry, Folder, Token, open_folder
 
-_DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
+_DAY = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _DT = "dt"
 _Days = Mapping[str, list[FileEntry]]  # files by day
@@ -49,8 +59,10 @@ class TableFiles:
         # Spark makes the folder of a table, and no folder for a day without rows.
         return table in self._folder.names()
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
-        days = self._days(table)
+    def rows(
+        self, table: str, *, from_day: str, to_day: str, limit: int, as_of: AsOf = None
+    ) -> TableRows | None:
+        days = self._days(table, as_of)
         if not days:
             return None
         wanted = sorted((day for day in days if from_day <= day <= to_day), reverse=True)
@@ -71,15 +83,26 @@ class TableFiles:
     def _folder(self) -> Folder:
         return open_folder(self._place, self._token)
 
-    def _days(self, table: str) -> _Days:
-        """The days that have a folder, with their files."""
+    def versions(self, table: str, *, limit: int) -> list[TableVersion] | None:
+        log = log_of(join(self._place, table))
+        return None if log is None else log.versions(limit)
+
+    def _days(self, table: str, as_of: AsOf = None) -> _Days:
+        """The days that have files, with these."""
         days: dict[str, list[FileEntry]] = {}
-        for file in self._folder.files(table):
-            _, _, rest = file.path.partition("/")
-            day = _DAY.fullmatch(rest.partition("/")[0])
+        for file in self._files(table, as_of):
+            day = _DAY.search(file.path)
             if day is not None and file.name.endswith(".parquet"):
                 days.setdefault(day[1], []).append(file)
         return days
+
+    def _files(self, table: str, as_of: AsOf) -> list[FileEntry]:
+        log = log_of(join(self._place, table))
+        if log is not None:
+            return [f._replace(path=f"{table}/{f.path}") for f in log.files(as_of)]
+        if as_of is not None:
+            raise InvalidRequest(f"table {table!r} has no versions: it is not a Delta table")
+        return self._folder.files(table)
 
     def _records(self, days: _Days) -> Iterator[tuple[str, dict[str, Any]]]:
         parquet = import_module("pyarrow.parquet")

@@ -9,17 +9,29 @@ may run on another machine (Spark Connect).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterable
 from functools import reduce
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
+from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.layout import TABLES
-from penstock.domain.lake.places import join, spark_url
-from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing
+from penstock.domain.lake.places import (
+    is_object_store,
+    join,
+    local_path,
+    scheme_of,
+    spark_url,
+)
+from penstock.pipeline.delta_tables import DeltaTables
+from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing, summed_by_day
 from penstock.pipeline.frames import frame_of
+from penstock.pipeline.progress import is_remote
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import DT, ComputedTable, conform, schema_of
 
@@ -29,17 +41,27 @@ _PARQUET = {"parquet.writer.version": "v2", "parquet.compression.codec.zstd.leve
 
 
 class SparkLake:
+    """`is_delta`: computed tables are Delta tables; one that already is stays one."""
+
     def __init__(
-        self, spark: SparkSession, folder: str, *, tables_folder: str | None = None
+        self,
+        spark: SparkSession,
+        folder: str,
+        *,
+        tables_folder: str | None = None,
+        is_delta: bool = False,
     ) -> None:
         self.spark = spark
+        self.is_delta = is_delta
         self.folder = spark_url(folder.rstrip("/"))
         self.tables_folder = spark_url((tables_folder or join(folder, TABLES_FOLDER)).rstrip("/"))
         self._seen: dict[str, dict[str, DayFiles]] = {}
         self._counted: dict[tuple[str, str], int] = {}
+        self._delta = DeltaTables(self._path)
 
     def refresh(self) -> None:
         """Forget which files were found."""
+        self._delta.refresh()
         self._seen.clear()
         self._counted.clear()
 
@@ -51,6 +73,8 @@ class SparkLake:
         """The rows of those days, or of all; a table that does not exist yet is empty."""
         of_lake = TABLES.get(table)
         schema = computed_tables()[table].schema if of_lake is None else schema_of(of_lake)
+        if self._delta.is_one(table):
+            return self._read_version(table, schema, days)
         path = self._path(table)
         wanted = None if days is None else sorted(set(days) & set(self.files(table)))
         if wanted is not None and not wanted:
@@ -68,18 +92,23 @@ class SparkLake:
 
     def files(self, table: str) -> dict[str, DayFiles]:
         """The files of a table by day, as of the first call since `refresh`."""
-        if table not in self._seen:
+        if table not in self._seen and self._delta.is_one(table):
+            self._seen[table] = summed_by_day(table, self._delta.listed(table))
+        elif table not in self._seen:
             folder = self.folder if table in TABLES else self.tables_folder
             self._seen[table] = files_by_day(self.spark, folder, table)
         return self._seen[table]
 
     def replace(self, table: ComputedTable, rows: DataFrame, days: Collection[str]) -> None:
         """Replace the rows of those days with these."""
-        self._seen.pop(table.name, None)
-        before = self.files(table.name)
         wanted = conform(rows, table).where(F.col(DT).isin(sorted(days)))
         if not table.is_large:
             wanted = wanted.repartition(DT)  # one file per day
+        if self.is_delta or self._delta.is_one(table.name):
+            self._commit(table, wanted, days)
+            return
+        self._seen.pop(table.name, None)
+        before = self.files(table.name)
         # Days are swapped at the end: until then, and after a kill, readers find the old rows.
         self._write(wanted, table.name)
         self._forget(table.name)
@@ -93,9 +122,12 @@ class SparkLake:
 
     def rewrite(self, table: ComputedTable, day: str, *, files: int) -> None:
         """Put the rows of a day into this number of files; until then readers find the old ones."""
-        rows = self.read(table.name, [day]).coalesce(files)
-        self._write(conform(rows, table), table.name)
-        self._seen.pop(table.name, None)
+        rows = conform(self.read(table.name, [day]).coalesce(files), table)
+        if self._delta.is_one(table.name):
+            self._commit(table, rows, [day])
+        else:
+            self._write(rows, table.name)
+        self._forget(table.name)
 
     def counts(self, tables: Collection[str], days: Collection[str]) -> dict[str, dict[str, int]]:
         """Rows by day and table."""
@@ -116,7 +148,39 @@ class SparkLake:
         rows = self.read(table, days).groupBy(DT).agg(F.count(F.lit(1)).alias("rows"))
         return rows.withColumn("table", F.lit(table))
 
+    def vacuum(self, tables: Iterable[str]) -> None:
+        """Delete files of Delta tables that no recent version has."""
+        for table in tables:
+            self._delta.vacuum(table)
+
+    def _commit(self, table: ComputedTable, rows: DataFrame, days: Collection[str]) -> None:
+        """Add files to the folders of those days; then let the log replace the old ones."""
+        is_elsewhere = is_remote(self.spark) and not os.path.isdir(local_path(self.folder))
+        if not is_object_store(self.tables_folder) and (
+            scheme_of(self.tables_folder) is not None or is_elsewhere
+        ):
+            raise InvalidRequest(
+                f"{self.tables_folder} is out of reach from here: Delta tables must be in a folder "
+                "of this machine, or in s3://, gs:// or abfs://"
+            )
+        with self._delta.replacing(table, to_arrow_schema(table.schema), days):
+            rows.write.partitionBy(DT).mode("append").options(**_PARQUET).parquet(
+                self._path(table.name)
+            )
+        self._forget(table.name)
+
+    def _read_version(
+        self, table: str, schema: StructType, days: Collection[str] | None
+    ) -> DataFrame:
+        """The files of one version: another run may replace them meanwhile."""
+        files = self._delta.paths(table, days)
+        if not files:
+            return frame_of(self.spark, [], schema)
+        reader = self.spark.read.schema(schema).option("basePath", self._path(table))
+        return reader.parquet(*files)
+
     def _forget(self, table: str) -> None:
+        self._delta.refresh()
         self._seen.pop(table, None)
         self._counted = {key: rows for key, rows in self._counted.items() if key[0] != table}
 

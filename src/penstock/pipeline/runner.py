@@ -99,6 +99,7 @@ class JobRunner:
                 last |= {(run.job, run.dt): run for run in runs}
                 done += runs
             earlier.add(job.name)
+        self._lake.vacuum({table for run in done for table in run.rows_out})
         return done
 
     def stale(self, jobs: Iterable[PipelineJob], span: DaySpan) -> dict[str, list[str]]:

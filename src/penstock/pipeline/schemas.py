@@ -44,6 +44,7 @@ class Field(msgspec.Struct, frozen=True):
     kind: ColumnKind
     name: str
     meaning: str
+    since: int = 1  # the version of the table that added it
 
 
 text = partial(Field, ColumnKind.TEXT)
@@ -61,6 +62,10 @@ class ComputedTable(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
     fields: tuple[Field, ...]
     is_large: bool = False  # written without a shuffle, which puts a day into one file
+
+    @property
+    def version(self) -> int:
+        return max(field.since for field in self.fields)
 
     @property
     def schema(self) -> T.StructType:

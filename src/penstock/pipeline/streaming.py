@@ -81,7 +81,14 @@ def start(
 ) -> StreamingQuery:
     """`every_s`: None adds the existing rows and ends.  `name`: the source, with its checkpoint."""
     folder = f"{lake.tables_folder}/{FOLDER}/{name}"
-    add = batch_adder(lake.folder, lake.tables_folder, folder, read_days=read_days, locked=locked)
+    add = batch_adder(
+        lake.folder,
+        lake.tables_folder,
+        folder,
+        is_delta=lake.is_delta,
+        read_days=read_days,
+        locked=locked,
+    )
     newest = F.max(F.coalesce("finished_at", "at")).alias("at")
     both = feed(history, backlog).observe(NEWEST, newest)
     writer = both.writeStream.foreachBatch(add).option("checkpointLocation", f"{folder}/checkpoint")
@@ -102,13 +109,16 @@ def batch_adder(
     tables_folder: str,
     folder: str,
     *,
+    is_delta: bool = False,
     read_days: ReadDays = days_of_lake,
     locked: Locked = nullcontext,
 ) -> Callable[[DataFrame, int], None]:
     """The function that adds a batch; it may run elsewhere, so it captures no session."""
 
     def add(batch: DataFrame, number: int) -> None:
-        lake = SparkLake(batch.sparkSession, lake_folder, tables_folder=tables_folder)
+        lake = SparkLake(
+            batch.sparkSession, lake_folder, tables_folder=tables_folder, is_delta=is_delta
+        )
         batch.persist()  # used twice, read once
         try:
             added = _keep(batch, folder, number)

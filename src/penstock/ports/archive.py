@@ -9,7 +9,13 @@ import msgspec
 
 from penstock.domain.lake.layout import LakeTable, Range
 from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
-from penstock.domain.lake.tables import TableReadiness, TableRows, TableSummary
+from penstock.domain.lake.tables import (
+    AsOf,
+    TableReadiness,
+    TableRows,
+    TableSummary,
+    TableVersion,
+)
 from penstock.domain.message.lifecycle import Message
 
 LakeRow = tuple[Any, ...]  # in the order of the table's columns
@@ -148,6 +154,12 @@ class TableReader(Protocol):
         """Whether a job has written the table, even if it had no rows."""
         ...
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows | None:
+    def rows(
+        self, table: str, *, from_day: str, to_day: str, limit: int, as_of: AsOf = None
+    ) -> TableRows | None:
         """`from_day <= day <= to_day`; None: there is no such table."""
+        ...
+
+    def versions(self, table: str, *, limit: int) -> list[TableVersion] | None:
+        """Newest first; None: it is not a Delta table."""
         ...

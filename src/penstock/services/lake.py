@@ -16,9 +16,11 @@ from penstock.domain.errors import InvalidRequest, PenstockError, TableNotFound
 from penstock.domain.lake.layout import SNAPSHOTS
 from penstock.domain.lake.tables import (
     MAX_ROWS,
+    AsOf,
     TableReadiness,
     TableRows,
     TableSummary,
+    TableVersion,
     check_day,
     check_table,
 )
@@ -198,14 +200,21 @@ class Tables:
         cut_day = records[-1]["dt"] if found.is_cut else None
         return [record for record in records if record["dt"] != cut_day]
 
-    def rows(self, table: str, *, from_day: str, to_day: str, limit: int) -> TableRows:
+    def versions(self, table: str, *, limit: int) -> list[TableVersion]:
+        """Newest first; a plain table has none."""
+        check_table(table)
+        return self._tables.versions(table, limit=limit) or []
+
+    def rows(
+        self, table: str, *, from_day: str, to_day: str, limit: int, as_of: AsOf = None
+    ) -> TableRows:
         check_table(table)
         check_day("from_day", from_day)
         check_day("to_day", to_day)
         if not 1 <= limit <= MAX_ROWS:
             raise InvalidRequest(f"limit must be from 1 to {MAX_ROWS}")
         self._check_reader()
-        found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
+        found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit, as_of=as_of)
         if found is None:
             raise TableNotFound(table)
         return found

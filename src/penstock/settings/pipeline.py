@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
@@ -20,6 +21,9 @@ class ArchiveSettings:
         None,
         "folder or URL (s3://, gs://, abfs://) of the lake, shared by all nodes; "
         "unset: lake in the data folder",
+    )
+    format: Literal["parquet", "delta"] = setting(
+        "parquet", "format of the lake's tables: plain Parquet, or Delta Lake on top of it"
     )
     every_ms: int = setting(10 * MINUTE, "interval between writes to the lake", SECOND, DAY)
     bodies: bool = setting(True, "also write the bodies of finished messages; a restore needs them")

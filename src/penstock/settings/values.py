@@ -15,7 +15,7 @@ from penstock.domain.delivery.addresses import networks
 from penstock.domain.described import setting
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.lake.places import check_place, join
+from penstock.domain.lake.places import join
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND, Limits
 from penstock.domain.queue.queue import check_name
 from penstock.settings.pipeline import (
@@ -262,8 +262,6 @@ def check(settings: Settings) -> Settings:
     check_workers(settings.workers, settings.tasks)
     check_push(settings.push)
     check_pipeline(settings.pipeline)
-    check_place("archive.folder", settings.lake_folder)
-    check_place("insights.folder", settings.insights_folder)
     if settings.auth.required == "never" and not is_loopback(server.host):
         raise InvalidRequest(
             f"server.host {server.host!r} is reachable from outside, so auth.required must not be "

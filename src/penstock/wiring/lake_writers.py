@@ -5,7 +5,8 @@ from __future__ import annotations
 from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.domain.errors import LakeRefused
+from penstock.domain.errors import InvalidRequest, LakeRefused
+from penstock.domain.lake.tables import DELTA
 from penstock.domain.optional_parts import not_installed
 from penstock.files.folder import open_folder
 from penstock.ports.archive import LakeWriter
@@ -35,7 +36,10 @@ def open_lake_writers(broker: Broker, *, pause: Pause) -> LakeWriters:
         folder = open_folder(broker.settings.lake_folder, lambda: broker.dice.digits(8))
     except ImportError as error:
         raise LakeRefused(not_installed("archive support", "archive")) from error
-    lake = LakeFiles(folder)
+    try:
+        lake = LakeFiles(folder, is_delta=broker.settings.archive.format == DELTA)
+    except InvalidRequest as error:  # deltalake is not installed
+        raise LakeRefused(str(error)) from error
     archiver = Archiver(
         broker.store,
         lake,

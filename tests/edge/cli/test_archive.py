@@ -127,7 +127,7 @@ def test_an_object_store_out_of_reach_is_one_line_with_a_code(run, shop, s3_plac
     assert ran.err.endswith("(lake_unreachable)\n")
 
 
-def test_a_url_that_is_no_object_store_is_rejected(run, shop):
+def test_any_other_url_is_rejected(run, shop):
     ran = run("archive", "run", *shop.flags, "--lake", "ftp://host/lake")
 
     assert (ran.code, "ftp://host/lake" in ran.err) == (1, True)

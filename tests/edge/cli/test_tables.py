@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from penstock.files.folder import open_folder
 from tests.edge.pipeline_tables import write_day
@@ -51,3 +55,39 @@ def test_tables_in_an_object_store_are_shown_as_well(run, lake, s3_place):
     assert run("pipeline", "tables", "--lake", s3_place, "--json").record["days"] == 2
     [row] = run("pipeline", "show", "slo", "--lake", s3_place, "--limit", 1, "--json").records
     assert row == {"dt": "2031-01-02", "queue": "mail", "bad": 2}
+
+
+def test_an_earlier_version_of_a_delta_table_is_shown(run, tmp_path):
+    table = tmp_path / "lake" / "derived" / "slo"
+    for bad in (1, 2):
+        rows = pa.table({"queue": ["mail"], "bad": [bad], "dt": ["2031-01-01"]})
+        write_deltalake(table, rows, partition_by=["dt"], mode="overwrite")
+    where = ["--lake", tmp_path / "lake", "--json"]
+
+    assert [row["bad"] for row in run("pipeline", "show", "slo", *where).records] == [2]
+    versions = run("pipeline", "versions", "slo", *where).records
+    assert [one["version"] for one in versions] == [1, 0]
+    first = versions[-1]["committed_at"]
+    for as_of in (0, first):
+        [row] = run("pipeline", "show", "slo", "--as-of", as_of, *where).records
+        assert row == {"dt": "2031-01-01", "queue": "mail", "bad": 1}
+    missing = run("pipeline", "show", "slo", "--as-of", 7, *where)
+    assert (missing.code, "has no version 7" in missing.err) == (1, True)
+    assert run("pipeline", "tables", *where).record["days"] == 1
+
+
+def test_a_plain_table_has_no_versions(run, lake):
+    assert run("pipeline", "versions", "slo", "--lake", lake, "--json").records == []
+    shown = run("pipeline", "show", "slo", "--lake", lake, "--as-of", 1)
+
+    assert (shown.code, shown.err.endswith("(invalid_request)\n")) == (1, True)
+
+
+def test_without_deltalake_the_error_names_what_to_install(run, tmp_path, monkeypatch):
+    rows = pa.table({"bad": [1], "dt": ["2031-01-01"]})
+    write_deltalake(tmp_path / "lake" / "derived" / "slo", rows, partition_by=["dt"])
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+
+    ran = run("pipeline", "show", "slo", "--lake", tmp_path / "lake")
+
+    assert (ran.code, "penstock-queue[delta]" in ran.err) == (1, True)

@@ -24,6 +24,7 @@ NEVER_SENT = {
     *("fleets_refused", "default_profile_missing", "source_unknown"),
     *("queue_unknown", "source_unavailable", "replicas_unavailable"),
     "lake_refused",
+    "files_changed",
 }
 
 

@@ -116,9 +116,3 @@ def test_tables_in_an_object_store_are_served_like_any_other(s3_place: str, tmp_
         listed = api.get("/v1/insights")
         assert (listed["readiness"], listed["folder"]) == ("ready", s3_place)
         assert api.get("/v1/insights/slo")["rows"] == [["2031-01-01", "mail", 2]]
-
-
-def test_an_object_store_out_of_reach_is_reported(s3_place: str, tmp_path: Path) -> None:
-    insights = {"folder": "s3://no-such-bucket/tables"}
-    with LiveServer(some_settings(tmp_path / "data", insights=insights), has_duties=False) as own:
-        assert_refused(Api(own.url).call("GET", "/v1/insights"), 503, "lake_unreachable")

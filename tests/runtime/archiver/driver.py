@@ -19,10 +19,13 @@ from tests.store.driver import StoreDriver
 
 
 class ArchiverDriver:
-    def __init__(self, store_driver: StoreDriver, folder: Any, **how: Any) -> None:
+    def __init__(
+        self, store_driver: StoreDriver, folder: Any, *, is_delta: bool = False, **how: Any
+    ) -> None:
         self.store_driver = store_driver
         self.folder = folder
-        self.files = LakeFiles(open_folder(str(folder), lambda: SystemDice().digits(8)))
+        place = open_folder(str(folder), lambda: SystemDice().digits(8))
+        self.files = LakeFiles(place, is_delta=is_delta)
         self.pauses: list[int] = []
         self.sampler = Sampler(store_driver.store, retention_days=90, is_archived=True)
         self.archiver = Archiver(

@@ -40,6 +40,7 @@ class LakeColumn(msgspec.Struct, frozen=True):
     name: str
     meaning: str
     repeats: bool = False  # few distinct values: stored as a dictionary
+    since: int = 1  # the version of the table that added it
 
 
 class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,10 @@ class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
     number: str  # the column with the row number, unique in the table or in each day
     instant: str  # the column whose day is `dt`
     of_snapshots: bool = False
+
+    @property
+    def version(self) -> int:
+        return max(column.since for column in self.columns)
 
     @property
     def partitions(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from penstock.domain.circuit.settings import MAX_INT
 from penstock.domain.described import setting
@@ -15,6 +16,9 @@ TENANTS = {"group": "group_key", "tag1": "tag1", "tag2": "tag2"}  # columns, by 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineSettings:
+    format: Literal["parquet", "delta"] = setting(
+        "parquet", "format of the computed tables: plain Parquet, or Delta Lake on top of it"
+    )
     max_bad_per_million: int = setting(
         0, "invalid rows per million above which a day is not loaded", 0, 1_000_000
     )

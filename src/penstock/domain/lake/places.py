@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from penstock.domain.errors import InvalidRequest
-
 OBJECT_STORES = ("s3", "s3a", "gs", "abfs", "abfss")
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://")
 
@@ -36,16 +34,6 @@ def object_url(place: str) -> str:
 def spark_url(place: str) -> str:
     """The path that Spark knows: Hadoop's connector to S3 is named s3a."""
     return _with_scheme(place, {"s3": "s3a"})
-
-
-def check_place(name: str, place: str) -> str:
-    """Raises InvalidRequest for a URL that neither Penstock nor Spark knows how to reach."""
-    scheme = scheme_of(place)
-    if scheme is not None and scheme not in (*OBJECT_STORES, "hdfs", "viewfs"):
-        raise InvalidRequest(
-            f"{name} is {place[:80]!r}; use a folder, or a URL with s3://, gs:// or abfs://"
-        )
-    return place
 
 
 def _with_scheme(place: str, renamed: dict[str, str]) -> str:

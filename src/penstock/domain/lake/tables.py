@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 MAX_ROWS = 1_000
+DELTA = "delta"  # a format of tables; the other one is parquet
 
 
 class TableReadiness(StrEnum):
@@ -29,6 +31,17 @@ class TableSummary(msgspec.Struct, frozen=True, kw_only=True):
     first_day: Annotated[str, about("The first day that has rows.")]
     last_day: Annotated[str, about("The last day that has rows.")]
     bytes: Annotated[int, about("The size of its files.")]
+
+
+AsOf = int | datetime | None  # a version of a Delta table, an instant, or None for the latest
+
+
+class TableVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a Delta table."""
+
+    version: int
+    committed_at: datetime
+    operation: str
 
 
 class TableRows(msgspec.Struct, frozen=True, kw_only=True):

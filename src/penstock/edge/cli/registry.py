@@ -162,6 +162,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "pipeline.tables": {
             "pipeline tables": "list the computed tables",
             "pipeline show": "show rows of a computed table",
+            "pipeline versions": "list the versions of a Delta table",
         },
         "pipeline.demo": {"pipeline demo": "generate sample history and compute all tables"},
         "pipeline.restore": {

@@ -41,6 +41,16 @@ def files_by_day(spark: SparkSession, folder: str, table: str) -> dict[str, DayF
     return {day: files for day, files in sorted(found) if _is_day(day)}
 
 
+def summed_by_day(table: str, files: Iterable[tuple[str, int, int]]) -> dict[str, DayFiles]:
+    """From the paths below the table's folder, sizes and times of change of its files."""
+    days: dict[str, list[tuple[str, int, int]]] = {}
+    for path, size, changed_at in sorted(files):
+        day = _DAY.match(path)
+        if day is not None and _is_day(day[1]):
+            days.setdefault(day[1], []).append((f"{table}/{path}", size, changed_at))
+    return {day: _summed(found) for day, found in sorted(days.items())}
+
+
 def local_path(spark: SparkSession, path: str) -> str | None:
     """The path on this machine's disk; None if it is elsewhere, or the session is."""
     if is_remote(spark):

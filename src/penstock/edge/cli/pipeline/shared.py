@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.lake.run_lock import RunLock, take
+from penstock.domain.lake.tables import DELTA
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.kit.flags import pair
@@ -137,7 +138,8 @@ def open_lake(
 
     folder = lake_folder(settings)
     with session(args) as spark:
-        lake = SparkLake(spark, folder, tables_folder=args.derived)
+        is_delta = settings.pipeline.format == DELTA
+        lake = SparkLake(spark, folder, tables_folder=args.derived, is_delta=is_delta)
         if not may_be_empty and lake.is_empty():
             raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
         yield lake

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
@@ -10,8 +11,8 @@ from penstock.domain.lake.places import join
 from penstock.domain.lake.tables import MAX_ROWS, TableReadiness
 from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import StoreCommand, argument, flag
-from penstock.edge.cli.kit.flags import number
+from penstock.edge.cli.kit.command import StoreCommand, argument, flag, limit_flag
+from penstock.edge.cli.kit.flags import instant, number
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import derived_flag, lake_flag
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.services.lake import Tables
 
 _TABLE = View("name days first_day last_day bytes")
+_VERSION = View("version committed_at operation")
 _FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
 
 
@@ -35,6 +37,7 @@ def _show(settings: Settings, args: Namespace, out: Output) -> None:
         from_day=getattr(args, "from") or _FIRST_DAY,
         to_day=args.to or _LAST_DAY,
         limit=args.limit,
+        as_of=args.as_of,
     )
     if out.json:
         for row in found.rows:
@@ -43,6 +46,14 @@ def _show(settings: Settings, args: Namespace, out: Output) -> None:
         out.table(found.columns, [tuple(row) for row in found.rows])
     if found.is_cut:
         exits.note(f"only the first {args.limit} rows are shown; --limit shows more")
+
+
+def _versions(settings: Settings, args: Namespace, out: Output) -> None:
+    out.records(_tables(settings, args).versions(args.table, limit=args.limit), _VERSION)
+
+
+def _as_of(text: str) -> int | datetime:
+    return int(text) if text.isdecimal() else instant(text)
 
 
 def _tables(settings: Settings, args: Namespace) -> Tables:
@@ -72,6 +83,15 @@ COMMANDS = {
             "penstock pipeline tables --lake s3://company-lake/penstock",
         ),
     ),
+    "pipeline versions": StoreCommand(
+        _versions,
+        argument("TABLE", "name of a Delta table"),
+        limit_flag(20),
+        lake_flag,
+        derived_flag,
+        more="Newest first; `penstock pipeline show --as-of` reads one of them. Needs no Spark.",
+        examples=("penstock pipeline versions slo --data ./data",),
+    ),
     "pipeline show": StoreCommand(
         _show,
         argument("TABLE", "name of a table"),
@@ -84,11 +104,18 @@ COMMANDS = {
             type=number(1, MAX_ROWS),
             default=100,
         ),
+        flag(
+            "--as-of",
+            "a version of a Delta table, or an instant: the rows as they were then",
+            value="VERSION",
+            type=_as_of,
+        ),
         lake_flag,
         derived_flag,
         more="The newest days come first. Needs no Spark.",
         examples=(
             "penstock pipeline show slo --data ./data",
+            "penstock pipeline show slo --data ./data --as-of 2030-01-31T12:00Z",
             "penstock pipeline show rollups --from 2030-01-31 --limit 1000 --json",
         ),
     ),
