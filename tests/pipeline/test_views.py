@@ -83,4 +83,5 @@ def test_sources_of_dbt_name_every_table_and_column_and_their_locations_are_read
     assert all(c["description"] for table in tables.values() for c in table["columns"])
     for name, expected in (("history", ("mail", DT)), ("slo", ("mail", DT))):
         location = tables[name]["config"]["external_location"]
-        assert duckdb.sql(f"SELECT queue, dt FROM {location}").fetchall() == [expected]
+        found = duckdb.execute(f"SELECT queue, dt FROM {location}").fetchall()
+        assert found == [expected]

@@ -59,7 +59,7 @@ def run(statement: str, datasets: LakeDatasets, limits: SqlLimits) -> SqlResult:
         raise SqlFailed(f"a file of the lake cannot be read: {_one_line(str(error))}") from None
 
 
-def _config(limits: SqlLimits) -> dict[str, str]:
+def _config(limits: SqlLimits) -> dict[str, Any]:
     return {**_LOCKED, "memory_limit": f"{limits.memory_bytes}B"}
 
 
