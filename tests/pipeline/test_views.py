@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 import yaml
 
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY, TABLES
+from penstock.files.delta_log import DeltaLog, DeltaSchema
+from penstock.files.folder import FileEntry
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.views import create_views, spark_sql
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
@@ -85,3 +88,17 @@ def test_sources_of_dbt_name_every_table_and_column_and_their_locations_are_read
         location = tables[name]["config"]["external_location"]
         found = duckdb.execute(f"SELECT queue, dt FROM {location}").fetchall()
         assert found == [expected]
+
+
+def test_views_of_a_delta_table_are_left_to_engines_that_know_delta_lake(run: Run, tmp_path: Path):
+    file = write_day(tmp_path / "derived", "slo", DT, [{"queue": "mail"}])
+    place = str(tmp_path / "derived" / "slo")
+    schema = pa.schema([("queue", pa.string()), ("dt", pa.string())])
+    entry = FileEntry(f"dt={DT}/{file.name}", file.stat().st_size, 0)
+    DeltaLog(place).create(DeltaSchema("slo", "", schema, ("dt",)), [entry])
+
+    spark = run("pipeline", "views", "--lake", tmp_path).out
+    dbt = run("pipeline", "views", "--format", "dbt", "--lake", tmp_path).out
+
+    assert f"VIEW slo\nUSING delta OPTIONS (path '{place}');" in spark
+    assert f"delta_scan('{place}')" in dbt

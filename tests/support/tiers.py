@@ -22,6 +22,7 @@ FIXTURES = {
     "make_server": "a server for each test",
     "postgres_cluster": "PostgreSQL",
     "rabbit": "RabbitMQ",
+    "s3_place": "an S3 server",
     "s3_server": "moto's S3 server",
     "spark": "a JVM",
 }
@@ -50,6 +51,7 @@ PLACES = {
     "tests/runtime/pusher/test_killed.py": "processes that are killed",
     "tests/runtime/pusher/test_many_queues.py": "ten thousand queues",
     "tests/store/callers/test_kills.py": "processes that are killed",
+    "tests/store/callers/test_shared_servers.py": "PostgreSQL",
     "tests/store/damage/": "every byte of a file, one after the other",
     "tests/stories/": "whole systems of processes",
     "tests/store/postgres/": "PostgreSQL",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -18,13 +17,13 @@ from pyarrow import compute as pc
 from pyarrow import fs
 
 from penstock.domain.lake.layout import MARKER, TABLES, LakeColumn, LakeTable, Type
+from penstock.files.arrow_filesystem import arrow_filesystem
 from penstock.pipeline.stopped import PipelineStopped
 
 MIB = 1024 * 1024
 MAX_HELD_BYTES = 512 * MIB  # sorting and copying may double it for a moment
 BATCH_ROWS = 20_000
 TOO_LARGE = "lake_too_large"
-UNREACHABLE = "lake_unreachable"
 
 _TYPES = {
     Type.TEXT: pa.string(),
@@ -61,9 +60,9 @@ class Memory:
 
 class LocalLake:
     def __init__(self, folder: str) -> None:
-        """Raises PipelineStopped if pyarrow cannot open a URL like this one."""
+        """Raises InvalidRequest if pyarrow cannot open a URL like this one."""
         self.folder = folder
-        self._fs, self._root = _open(folder)
+        self._fs, self._root = arrow_filesystem(folder)
         self._files: dict[str, list[LakeFile]] = {}
 
     def is_empty(self) -> bool:
@@ -167,19 +166,6 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         ],
         schema=schema,
     )
-
-
-def _open(folder: str) -> tuple[Any, str]:
-    if "://" not in folder:
-        return fs.LocalFileSystem(), folder.rstrip("/")
-    try:
-        # s3a is Hadoop's name of the same.
-        found, root = fs.FileSystem.from_uri(re.sub(r"^s3a://", "s3://", folder))
-    except (pa.ArrowException, OSError, ImportError) as error:
-        raise PipelineStopped(
-            f"pyarrow cannot open {folder}: {_first_line(error)}", UNREACHABLE
-        ) from error
-    return found, root.rstrip("/")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from penstock.domain.lake.layout import TABLES
+from penstock.files.delta_log import log_of
 from penstock.pipeline.lake import TABLES_FOLDER, SparkLake
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import DT, schema_of
@@ -31,6 +32,11 @@ class TableView(msgspec.Struct, frozen=True):
     schema: T.StructType
     meanings: dict[str, str]  # by column
     partitions: int  # levels of folders between the path and the files
+
+    @property
+    def is_delta(self) -> bool:
+        """Its folders also have files that were replaced.  Tables elsewhere cannot be examined."""
+        return "://" not in self.path and log_of(self.path) is not None
 
 
 def create_views(spark: SparkSession, lake: str, *, tables_folder: str | None = None) -> list[str]:
@@ -96,17 +102,22 @@ def _statement(view: TableView) -> str:
         f" COMMENT {_quoted(view.meanings[field.name])}"
         for field in view.schema.fields
     )
+    path = _quoted(view.path)
+    if view.is_delta:  # its columns are in its log
+        return f"CREATE OR REPLACE TEMPORARY VIEW {view.name}\nUSING delta OPTIONS (path {path});"
     return (
         f"CREATE OR REPLACE TEMPORARY VIEW {view.name} (\n{columns}\n)\n"
-        f"USING parquet OPTIONS (path {_quoted(view.path)});"
+        f"USING parquet OPTIONS (path {path});"
     )
 
 
 def _dbt_table(view: TableView) -> Iterable[str]:
     files = f"{view.path}/{'*/' * view.partitions}*.parquet"
     location = (
-        f"read_parquet({_quoted(files)}, hive_partitioning = true, hive_types_autocast = false, "
-        "union_by_name = true)"
+        f"delta_scan({_quoted(view.path)})"
+        if view.is_delta
+        else f"read_parquet({_quoted(files)}, hive_partitioning = true, "
+        "hive_types_autocast = false, union_by_name = true)"
     )
     yield f"      - name: {view.name}"
     yield f"        description: {_json(view.meaning)}"

@@ -20,7 +20,9 @@ from pyarrow import fs
 
 from penstock.domain.lake import layout
 from penstock.domain.lake.layout import LakeTable
+from penstock.domain.lake.places import join
 from penstock.files.arrow_filesystem import arrow_filesystem
+from penstock.files.delta_log import log_of
 from penstock.outbound.lake_files import schema_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -72,6 +74,7 @@ class _Place:
     """The folder of all tables of one kind."""
 
     def __init__(self, place: str) -> None:
+        self._place = place
         self.filesystem, self._root = arrow_filesystem(place)
 
     def names(self, folder: str) -> list[str]:
@@ -80,8 +83,11 @@ class _Place:
         return [entry.base_name for entry in listed]
 
     def parquet(self, table: str) -> list[str]:
-        """The paths of its files, oldest day first."""
+        """The paths of its files, oldest day first; of a Delta table: of its newest version."""
         folder = f"{self._root}/{table}"
+        log = log_of(join(self._place, table))
+        if log is not None:
+            return [f"{folder}/{file.path}" for file in log.files()]
         below = fs.FileSelector(folder, allow_not_found=True, recursive=True)
         paths = (entry.path for entry in self.filesystem.get_file_info(below) if entry.is_file)
         return sorted(path for path in paths if _is_data(path.removeprefix(folder).split("/")[1:]))

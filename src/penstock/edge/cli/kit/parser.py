@@ -109,6 +109,7 @@ class Parser(argparse.ArgumentParser):
         for name, value in self._list_defaults.items():
             setattr(args, name, getattr(args, name) or value)
         args.setting_keys = self.setting_keys
+        args.words = list(words)
         return args
 
     def error(self, message: str) -> NoReturn:

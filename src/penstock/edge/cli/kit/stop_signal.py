@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 
 class StopSignal:
@@ -23,6 +24,22 @@ class StopSignal:
         for number in numbers:
             signal.signal(number, lambda *_: None)  # the default would kill the process
 
-    def wait(self) -> None:
-        while self._reader.recv(1)[0] not in self._numbers:
-            pass
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """True once a signal arrived; False if none did within that time."""
+        self._reader.settimeout(timeout_s)
+        try:
+            while self._reader.recv(1)[0] not in self._numbers:
+                pass
+        except TimeoutError:
+            return False
+        return True
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Inside the block, SIGTERM does what Ctrl-C does, so that locks are released."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

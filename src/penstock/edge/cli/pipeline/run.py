@@ -12,8 +12,12 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, argument, flag
+from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.kit.stop_signal import terminated_as_interrupted
 from penstock.edge.cli.kit.view import View
+from penstock.edge.cli.pipeline import repeating
+from penstock.edge.cli.pipeline.run_summary import summarized
 from penstock.edge.cli.pipeline.shared import (
     FROM,
     RUN,
@@ -40,13 +44,21 @@ def _span(args: Namespace) -> DaySpan:
     return DaySpan(getattr(args, "from") or DaySpan().from_dt, args.to or DaySpan().to_dt)
 
 
-def _run(settings: Settings, args: Namespace, out: Output) -> int:
+def _run(settings: Settings, args: Namespace, out: Output) -> int | None:
     from penstock.pipeline.registry import jobs
 
     wanted = jobs(args.job)
-    with open_locked_lake(args, settings) as (lake, may_write):
+    if args.every is not None:
+        repeating.check(args)
+        return repeating.run_every(args)
+    with (
+        terminated_as_interrupted(),
+        summarized(args.summary) as note_runs,
+        open_locked_lake(args, settings) as (lake, may_write),
+    ):
         runner = runner_of(lake, settings.pipeline, may_write)
         runs = runner.run(wanted, _span(args), is_forced=args.force)
+        note_runs(lake, wanted, runs, _span(args))
     if out.json or runs:
         out.records(runs, RUN)
     else:
@@ -163,6 +175,18 @@ COMMANDS = {
         TO,
         flag("--force", "also compute days that have not changed"),
         _WAIT,
+        flag(
+            "--summary",
+            "write what happened to each job and day into this file, as one JSON document, also "
+            "if the run fails",
+            value="FILE",
+        ),
+        flag(
+            repeating.EVERY,
+            "run again and again, at this interval, until SIGTERM; a run that fails is reported, "
+            "and a beat is skipped while a run is at work",
+            type=duration,
+        ),
         more="A day is computed again when its files have changed: by late rows, or by a new run "
         "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "
         "simply be repeated. Exits with code 1 if a check rejected a day, if a file cannot be read "
@@ -172,6 +196,8 @@ COMMANDS = {
             "penstock pipeline run rollups slo --from 2030-01-01 --to 2030-01-31",
             "penstock pipeline run --lake s3a://lake/penstock --master spark://host:7077",
             "penstock pipeline run --lake /srv/lake --master sc://host:15002",
+            "penstock pipeline run --data ./data --every 1h",
+            "penstock pipeline run --data ./data --summary run.json",
         ),
     ),
     "pipeline status": SparkCommand(
