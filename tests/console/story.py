@@ -9,6 +9,7 @@ from typing import Any
 from penstock.domain.circuit.circuit import RequestOutcome
 from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_status import DECISION, Note
+from penstock.domain.scaling.recommendation import Profile
 from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.clocks import ManualClock
 from tests.console.story_tables import storage, write_answers
@@ -184,7 +185,7 @@ class Story:
             }
             notes = [Note(DECISION, "mailers", decision)]
             statuses = [
-                a_fleet_status(name, queue=queue, seen_at=self._clock.now())
+                a_fleet_status(name, queue=queue, seen_at=self._clock.now(), file_profile=Profile())
                 for name, queue in (("mailers", "mail"), ("images", "thumbnails"))
             ]
             scaling.keep(statuses, notes, now=self._clock.now()).result()

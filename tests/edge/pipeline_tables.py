@@ -20,7 +20,8 @@ def write_day(folder: Path, table: str, day: str, rows: list[dict[str, Any]]) ->
     place = folder / table / f"dt={day}"
     place.mkdir(parents=True, exist_ok=True)
     path = place / "part-00000.zstd.parquet"
-    pq.write_table(pa.Table.from_pylist(rows), path)
+    names = dict.fromkeys(name for row in rows for name in row)
+    pq.write_table(pa.Table.from_pylist([dict.fromkeys(names) | row for row in rows]), path)
     return path
 
 

@@ -155,7 +155,7 @@ def test_advice_names_the_fleet_of_the_queue() -> None:
     assert found.sentences[-1].startswith("Not replayed: all (several queues")
 
 
-def test_a_queue_without_arrivals_or_a_single_candidate_is_no_advice_to_change() -> None:
+def test_a_queue_without_arrivals_or_other_candidates_needs_no_change() -> None:
     lonely = ask("fleet", [backtest("now", age_p99_ms=None, worker_hours=0.0)])
 
     assert lonely.sentences == ["The profile in force is the best of those replayed for mail."]

@@ -43,7 +43,7 @@ def fleet(
     skipped = [one.target for one in in_force or () if one.settings is None]
     if skipped:
         sentences.append(
-            f"Not replayed: {listed(skipped)} (several queues, or goals besides backlog_goal_s)."
+            f"Not replayed: {listed(skipped)} (several queues, other goals, or not seen yet)."
         )
     return sentences, _picture(_by_gain(found + unknown)), [_advice(*one) for one in found]
 

@@ -37,5 +37,5 @@ function group({ name, values }, series, most, format) {
 
 function bar(value, most) {
   const width = `${Math.max((100 * value) / most, 0.3).toFixed(2)}%`;
-  return svg("svg", { class: "bar", "aria-hidden": "true" }, svg("rect", { width, height: "100%", rx: 2 }));
+  return svg("svg", { class: "bar-line", "aria-hidden": "true" }, svg("rect", { width, height: "100%", rx: 2 }));
 }

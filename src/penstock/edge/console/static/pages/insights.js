@@ -56,8 +56,8 @@ export const insights = {
         { label: "Table", isMain: true, value: (one) => h("a", { href: `/console/insights/${part(one.name)}` }, one.name) },
         { label: "About", value: (one) => ABOUT[one.name] ?? "–" },
         { label: "Days", isNumber: true, value: (one) => count(one.days) },
-        { label: "From", value: (one) => one.first_day },
-        { label: "To", value: (one) => one.last_day },
+        { label: "From", value: (one) => h("time", null, one.first_day) },
+        { label: "To", value: (one) => h("time", null, one.last_day) },
         { label: "Size", isNumber: true, value: (one) => size(one.bytes) },
       ],
       rows: answer.tables,
@@ -68,7 +68,7 @@ export const insights = {
       return;
     }
     const { answers } = await get("/v1/answers", {}, { signal: view.signal });
-    replace(view.root, head, answers.map(answerCard), card("Tables", table.element));
+    replace(view.root, head, answers.map(answerCard), card("Tables", h("div", { class: "table-list" }, table.element)));
   },
 };
 
