@@ -145,6 +145,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "pipeline.run": {
             "pipeline": "list the jobs and their tables",
             "pipeline run": "compute the tables of new data in the lake, on Spark",
+            "pipeline schema": "show the schemas of all tables, with their versions",
             "pipeline status": "show what is computed and what is pending",
             "pipeline report": "render the computed tables as one HTML page",
             "pipeline java": "show the JAVA_HOME that Spark uses",
