@@ -225,3 +225,14 @@ def test_an_error_of_spark_is_one_line_and_its_details_are_shown_on_request(
         line == f'penstock: Spark failed: No FileSystem for scheme "nowhere"{hint} (spark_failed)'
     )
     assert any("Traceback" in detail for detail in details) == bool(words)
+
+
+def test_the_schemas_of_all_tables_are_shown_without_a_session(run):
+    whole = run("pipeline", "schema", "--json").record
+    [history] = run("pipeline", "schema", "history", "--json").records
+    unknown = run("pipeline", "schema", "nothing")
+
+    assert whole["lake"][0] == history
+    assert {"name": "id", "type": "string"}.items() <= history["columns"][2].items()
+    assert "wait_histogram" in run("pipeline", "schema", "rollups").out
+    assert (unknown.code, unknown.err.endswith("(table_not_found)\n")) == (1, True)

@@ -154,6 +154,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "pipeline.run": {
             "pipeline": "list the jobs and their tables",
             "pipeline run": "compute the tables of new data in the lake, on Spark",
+            "pipeline schema": "show the schemas of all tables, with their versions",
             "pipeline status": "show what is computed and what is pending",
             "pipeline compact": "put small files of the computed tables together",
             "pipeline report": "render the computed tables as one HTML page",

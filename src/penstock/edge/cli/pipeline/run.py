@@ -9,7 +9,7 @@ from shutil import which
 from typing import TYPE_CHECKING
 
 from penstock.domain.datetimes import moment_of
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import duration
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _COMPACTED = View("table dt:day files_before files_after")
 _WAIT = flag("--wait", "wait while another run is at work on the same tables")
+_COLUMN = View("name type is_nullable:null since meaning")
 _STATUS = View("job days last_day computed_at:computed_at rows to_compute refused")
 
 
@@ -96,6 +97,24 @@ def _list(args: Namespace, out: Output) -> None:
     else:
         rows = [(job.name, [o.table.name for o in job.outputs], job.summary) for job in found]
         out.table(("job", "tables", "what it computes"), rows)
+
+
+def _schema(args: Namespace, out: Output) -> None:
+    from penstock.pipeline.session import check_installed
+
+    check_installed()
+    from penstock.pipeline.contract import contract
+
+    made = contract()
+    if args.table is None and out.json:
+        out.record(made)
+        return
+    tables = [t for t in (*made.lake, *made.computed) if args.table in (None, t.name)]
+    if not tables:
+        raise TableNotFound(args.table)
+    for table in tables:
+        fields = [("table", table.name), ("version", table.version), ("meaning", table.meaning)]
+        out.show(table, fields, _COLUMN.table(table.columns))
 
 
 def _status(settings: Settings, args: Namespace, out: Output) -> None:
@@ -199,6 +218,12 @@ COMMANDS = {
             "penstock pipeline run --data ./data --every 1h",
             "penstock pipeline run --data ./data --summary run.json",
         ),
+    ),
+    "pipeline schema": Command(
+        _schema,
+        argument("TABLE", "only this table; default: all", nargs="?"),
+        more="With --json, the contract of all tables is one document, as in docs/tables.json.",
+        examples=("penstock pipeline schema history", "penstock pipeline schema --json"),
     ),
     "pipeline status": SparkCommand(
         _status,
