@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.domain.errors import LakeRefused
-from penstock.domain.lake.layout import SCHEMA_VERSION, TABLES
+from penstock.domain.lake.layout import MARKER, SCHEMA_VERSION, TABLES
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.files.folder import open_folder
-from penstock.outbound.lake_files import MARKER, LakeFiles
+from penstock.outbound.lake_files import LakeFiles
 from penstock.pipeline.jobs.lifecycle import JOB
 from penstock.pipeline.lake import SparkLake
 from tests.edge.process import ROOT

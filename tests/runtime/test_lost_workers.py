@@ -283,6 +283,7 @@ def test_facts_record_a_workers_life(driver, workers, reaper):
         "queues": ["mail"],
         "kinds": [],
         "slots": 3,
+        "labels": {},
     }
     [_, loss] = facts(driver, subject=lost.id)
     assert (loss.kind, loss.at) == ("worker_lost", driver.now)

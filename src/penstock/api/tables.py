@@ -14,7 +14,7 @@ from penstock.api.operation import (
     about,
     everywhere,
 )
-from penstock.domain.errors import AdviceOutdated
+from penstock.domain.errors import AdviceOutdated, LakeUnreachable
 from penstock.domain.insights.answer import Answer
 from penstock.domain.lake.tables import TableReadiness, TableSummary
 
@@ -83,6 +83,7 @@ LIST_ANSWERS = everywhere.get(
     "Answer all questions about the past, from the tables of the pipeline.",
     Answers,
     query=AnsweredDays,
+    errors=(LakeUnreachable,),
 )
 GET_ANSWER = everywhere.get(
     "getAnswer",
@@ -90,6 +91,7 @@ GET_ANSWER = everywhere.get(
     "Answer one question.",
     Answer,
     query=AnsweredDays,
+    errors=(LakeUnreachable,),
 )
 APPLY_ADVICE = everywhere.post(
     "applyAdvice",
@@ -113,13 +115,14 @@ APPLY_ADVICE = everywhere.post(
         },
     },
     query=AnsweredDays,
-    errors=(AdviceOutdated,),
+    errors=(AdviceOutdated, LakeUnreachable),
 )
 LIST = everywhere.get(
     "listInsights",
     "/v1/insights",
     "List the tables that the pipeline has computed from history.",
     Insights,
+    errors=(LakeUnreachable,),
 )
 GET = everywhere.get(
     "getInsight",
@@ -127,4 +130,5 @@ GET = everywhere.get(
     "Retrieve rows of a table, the newest days first.",
     InsightRows,
     query=Days,
+    errors=(LakeUnreachable,),
 )

@@ -13,7 +13,7 @@ import traceback
 
 import msgspec
 
-from penstock.domain.errors import SqlFailed
+from penstock.domain.errors import PenstockError
 from penstock.outbound.lake_sql.messages import SqlReply, SqlRequest
 
 _NICENESS = 10
@@ -39,7 +39,7 @@ def _run(request: SqlRequest) -> SqlReply:
     try:
         datasets = LakeDatasets(request.lake, request.tables)
         return SqlReply(result=run(request.statement, datasets, request.limits))
-    except SqlFailed as error:
+    except PenstockError as error:
         return SqlReply(error=str(error))
 
 

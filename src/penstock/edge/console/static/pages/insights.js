@@ -128,7 +128,7 @@ export const insight = {
         value: ({ row }) => cellText(label, row[place]),
       })),
       rows: found.rows.slice(0, SHOWN).map((row, index) => ({ row, index })),
-      key: ({ index }) => `row ${index}`,
+      key: ({ index }) => `line ${index}`,
       empty: "No data for these days.",
     });
     replace(
