@@ -13,7 +13,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.progress import ALL_DAYS, ArchiveSource, Mark
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message.lease import Verb
-from penstock.outbound.lake_files import MARKER, schema_of
+from penstock.outbound.lake_files import schema_of
 from penstock.ports.archive import LakePage
 from penstock.ports.store import Session
 from penstock.runtime.archiver import archiver as module
@@ -305,8 +305,8 @@ def test_a_queue_that_was_emptied_has_a_last_sample_of_zero(driver):
 
 def test_a_lake_of_another_store_is_refused(driver):
     driver.run()
-    text = (driver.folder / MARKER).read_text()
-    (driver.folder / MARKER).write_text(text.replace('"lake_id":"', '"lake_id":"x'))
+    text = (driver.folder / lake.MARKER).read_text()
+    (driver.folder / lake.MARKER).write_text(text.replace('"lake_id":"', '"lake_id":"x'))
     with pytest.raises(LakeRefused, match="another store"):
         driver.run()
 
@@ -349,8 +349,10 @@ def test_a_restored_store_does_not_overwrite_rows_of_the_lake(driver):
 
 def test_a_lake_of_a_later_version_is_refused(driver):
     driver.run()
-    text = (driver.folder / MARKER).read_text()
-    (driver.folder / MARKER).write_text(text.replace('"schema_version":1', '"schema_version":2'))
+    text = (driver.folder / lake.MARKER).read_text()
+    (driver.folder / lake.MARKER).write_text(
+        text.replace('"schema_version":1', '"schema_version":2')
+    )
     with pytest.raises(LakeRefused, match="version 2"):
         driver.run()
 

@@ -154,6 +154,9 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "pipeline restore": "restore the messages that existed at an instant",
         },
         "pipeline.resend": {"pipeline resend": "send finished messages again"},
+        "pipeline.simulate": {
+            "pipeline simulate": "show what other workers, limits or retries would have done",
+        },
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },
     "Upkeep": {
