@@ -247,7 +247,7 @@ def test_a_message_that_was_restored_before_is_recognised_by_its_id(driver):
 
     ended = {r["id"]: r for r in driver.rows(lake.HISTORY)}[lost]
     assert ended["message_no"] != row["message_no"]
-    assert again[lost] == dict(row) | {ENDED_AT: ended["finished_at"]}
+    assert again[lost] == {**row, ENDED_AT: ended["finished_at"]}
     assert len(at(driver, before)) == len(again), "each of them once"
 
 

@@ -156,7 +156,8 @@ def test_messages_that_ended_since_are_not_restored_into_the_lakes_own_store(run
     archive_commands.run(settings, new_lake=False, progress=lambda done, total: None)
     with open_driver(old) as driver:
         [day] = driver.read(lambda s: s.transaction.partitions.days())  # type: ignore[attr-defined]
-        driver.write(lambda s: s.db.execute(f"DELETE FROM history_{day}"))  # type: ignore[attr-defined]
+        delete = f"DELETE FROM history_{day}"
+        driver.write(lambda s: s.db.execute(delete))  # type: ignore[attr-defined]
 
     words = ["pipeline", "restore", "--at", before, "--lake", old / "lake"]
     own = run(*words, "--data", old)[-1]

@@ -171,6 +171,9 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         },
         "pipeline.views": {"pipeline views": "print views of all tables, for Spark or dbt"},
         "pipeline.resend": {"pipeline resend": "send finished messages again"},
+        "pipeline.simulate": {
+            "pipeline simulate": "show what other workers, limits or retries would have done",
+        },
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },
     "Upkeep": {

@@ -197,8 +197,8 @@ def _result(crew: SimulatedFleet, changes: _Changes, slots: int) -> Backtest:
     return Backtest(
         messages=crew.arrived,
         unfinished=len(crew.backlog),
-        age_p50_ms=_share(ages, 0.5),
-        age_p99_ms=_share(ages, 0.99),
+        age_p50_ms=percentile(ages, 0.5),
+        age_p99_ms=percentile(ages, 0.99),
         age_max_ms=ages[-1] if ages else None,
         clear_max_ms=crew.clear_max_ms,
         backlog_max=crew.backlog_max,
@@ -209,6 +209,6 @@ def _result(crew: SimulatedFleet, changes: _Changes, slots: int) -> Backtest:
     )
 
 
-def _share(ordered: Sequence[int], share: float) -> int | None:
+def percentile(ordered: Sequence[int], share: float) -> int | None:
     """The value that this share does not exceed."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None

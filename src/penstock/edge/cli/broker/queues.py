@@ -135,7 +135,7 @@ def _delete(server: Remote, args: Namespace, out: Output) -> None:
     out.result({"removed": args.queue}, f"{args.queue} is deleted")
 
 
-def _backoff(text: str) -> dict[str, Any]:
+def parse_backoff(text: str) -> dict[str, Any]:
     name, _, rest = text.partition(":")
     parts = [part.strip() for part in rest.split(",") if part.strip()]
     try:
@@ -157,7 +157,7 @@ def _backoff(text: str) -> dict[str, Any]:
     raise argparse.ArgumentTypeError(f"{text!r} is not {BACKOFF_FORM}")
 
 
-def _rate(text: str) -> dict[str, Any]:
+def parse_rate(text: str) -> dict[str, Any]:
     per_time, _, burst = text.partition(",")
     limit, sign, time = per_time.partition("/")
     try:
@@ -182,9 +182,9 @@ _SETTINGS = RecordFlags(
     "backoff max_body_bytes max_messages dedup_window_ms dedup_by_content dedup_scope wait_ms "
     "labels:label max_leased max_leased_per_group rate rate_per_group is_fair weights:weight",
     forms={
-        "backoff": Form("BACKOFF", _backoff, BACKOFF_FORM),
-        "rate": Form("RATE", _rate, RATE_FORM),
-        "rate_per_group": Form("RATE", _rate),
+        "backoff": Form("BACKOFF", parse_backoff, BACKOFF_FORM),
+        "rate": Form("RATE", parse_rate, RATE_FORM),
+        "rate_per_group": Form("RATE", parse_rate),
         "weights": Form("GROUP=N", _weight),
     },
     is_patch=True,

@@ -74,27 +74,33 @@ def run_on_lake(
         return exits.REFUSED
 
 
+def open_local_lake(settings: Settings) -> LocalLake:
+    """Raises PipelineStopped if pyarrow cannot open it, InvalidRequest if nothing is in it."""
+    if find_spec("pyarrow") is None:
+        raise InvalidRequest(not_installed("archive support", "archive"))
+    from penstock.pipeline.local_lake import LocalLake
+
+    lake = LocalLake(lake_folder(settings))
+    if lake.is_empty():
+        raise InvalidRequest(f"the lake {lake.folder} is empty; see penstock archive run")
+    return lake
+
+
 def _local_lake(
     args: Namespace, settings: Settings, tables: Sequence[LakeTable]
 ) -> LocalLake | None:
     """None: this is a lake for Spark."""
-    if find_spec("pyarrow") is None:
-        raise InvalidRequest(not_installed("archive support", "archive"))
-    from penstock.pipeline.local_lake import LocalLake
     from penstock.pipeline.stopped import PipelineStopped
 
     is_free = args.engine is None and _has_spark()
     try:
-        lake = LocalLake(lake_folder(settings))
-        if is_free and sum(f.size for table in tables for f in lake.files(table)) > MAX_LOCAL_BYTES:
-            return None
+        lake = open_local_lake(settings)
     except PipelineStopped as stopped:
         if is_free:
             return None
         raise InvalidRequest(str(stopped)) from stopped
-    if lake.is_empty():
-        raise InvalidRequest(f"the lake {lake.folder} is empty; see penstock archive run")
-    return lake
+    size = sum(file.size for table in tables for file in lake.files(table))
+    return None if is_free and size > MAX_LOCAL_BYTES else lake
 
 
 def _with_spark(args: Namespace, settings: Settings, run: Callable[[SparkLake], int]) -> int:
