@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from penstock.domain.datetimes import parse_instant
 from penstock.domain.lake.layout import HISTORY
+from penstock.edge.cli.pipeline import stream
 from penstock.edge.cli.pipeline.shared import locked
 from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import MODULES
@@ -175,10 +177,19 @@ def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: LakeDriver, 
 def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: LakeDriver):
     bench.archive(HISTORY, {}, {})
 
+    with stream._alone(bench.lake):
+        refused = run("pipeline", "stream", "--once", "--lake", bench.folder)
     ran = run("pipeline", "stream", "--once", "--lake", bench.folder, "--json")
 
+    assert refused.code == 1
+    assert "penstock: another stream adds to these tables: " in refused.err
+    assert refused.err.endswith("(lake_busy)\n")
     assert ran.code == 0
-    assert [record["rows"] for record in ran.records] == [2]
+    [batch] = ran.records
+    assert batch["rows"] == 2
+    assert batch["per_second"] > 0
+    ended_at = parse_instant("at", batch["at"])
+    assert batch["lag_ms"] >= ended_at - NOON
     of_days = bench.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     assert [row.finished for row in of_days.collect()] == [2]
 

@@ -77,6 +77,20 @@ def test_a_second_run_can_wait_for_the_first(path, clock):
     assert [type(one) for one in waited] == [RunLock, float, float]
 
 
+def test_a_run_waits_for_a_brief_holder_without_being_told_to(path, clock):
+    brief = LakeLock(
+        LocalLockFile(path),
+        take(owner="jane", host="h1", pid=1, now=clock.now(), is_brief=True),
+        clock.now,
+    )
+    assert brief.acquire() is None
+
+    with hold(
+        a_lock(path, clock, pid=2), waits=False, on_wait=no_wait, pause=lambda s: brief.release()
+    ) as second:
+        second.check()
+
+
 def test_the_lock_of_a_killed_run_expires_and_is_taken_over(path, clock):
     killed = a_lock(path, clock)
     assert killed.acquire() is None
