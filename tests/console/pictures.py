@@ -45,7 +45,6 @@ SHOTS = (
     Shot("message", "/console/messages/{message}"),
     Shot("circuit", "/console/circuits/{circuit}"),
     Shot("insights", "/console/insights", scheme="dark", height=1150),
-    Shot("advice", "/console/insights/answers/breaker", dialog="Apply"),
     Shot("phone", "/console/workers", width=360, height=720),
 )
 
