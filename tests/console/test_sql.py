@@ -35,12 +35,12 @@ def test_a_statement_is_run_and_its_address_can_be_shared(console: Console) -> N
     statement.fill("SELECT queue, count(*) AS n FROM history GROUP BY 1 ORDER BY n DESC, 1")
     statement.press("Control+Enter")
 
-    expect(console.cell("line 0", "queue")).to_have_text("mail")
-    expect(console.cell("line 0", "n")).to_have_text("2")
-    expect(console.cell("line 1", "queue")).to_have_text(HOSTILE)
+    expect(console.cell("result 0", "queue")).to_have_text("mail")
+    expect(console.cell("result 0", "n")).to_have_text("2")
+    expect(console.cell("result 1", "queue")).to_have_text(HOSTILE)
     console.shoot("sql")
     console.page.reload()
-    expect(console.cell("line 0", "n")).to_have_text("2")
+    expect(console.cell("result 0", "n")).to_have_text("2")
     expect(statement).to_have_value(
         "SELECT queue, count(*) AS n FROM history GROUP BY 1 ORDER BY n DESC, 1"
     )
@@ -73,5 +73,5 @@ def test_a_wide_result_fits_a_phone(open_console: OpenConsole, server: LiveServe
 
     phone.open("/console/sql?q=FROM+history")
 
-    expect(phone.cell("line 0", "finished_at")).to_have_text("0")
+    expect(phone.cell("result 0", "finished_at")).to_have_text("0")
     assert not phone.is_too_wide()

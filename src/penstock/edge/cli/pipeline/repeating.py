@@ -28,7 +28,7 @@ _STOPPING_S = 60.0  # how long a stopped run may take to cancel its tasks and re
 Run = Callable[[], bool]  # False: it was stopped
 
 
-class StoppablePause(Protocol):
+class StopWaiter(Protocol):
     def wait(self, timeout_s: float) -> bool:
         """True once the command is to stop."""
         ...
@@ -43,7 +43,7 @@ def check(args: Namespace) -> None:
         raise UsageError(f"spark-submit starts one run; use {EVERY} without it")
 
 
-def repeat(run: Run, *, every_ms: int, clock: Clock, pause: StoppablePause) -> None:
+def repeat(run: Run, *, every_ms: int, clock: Clock, pause: StopWaiter) -> None:
     """Run on every beat until it is stopped.  A run that is at work keeps later beats from it."""
     first_at = beat_at = clock.now()
     while run():
@@ -70,7 +70,7 @@ def run_every(args: Namespace) -> int:
     return exits.OK
 
 
-def run_process(command: Sequence[str], pause: StoppablePause) -> bool:
+def run_process(command: Sequence[str], pause: StopWaiter) -> bool:
     """Run it to its end, whatever that is; False if it was stopped instead."""
     environ = {name: text for name, text in os.environ.items() if name != _ENV}
     # A session of its own: Ctrl-C is for this process, which then stops that one.

@@ -84,7 +84,7 @@ function rowsOf({ columns, rows }) {
       value: ({ row }) => cell(row[place]),
     })),
     rows: rows.map((row, index) => ({ row, index })),
-    key: ({ index }) => `line ${index}`,
+    key: ({ index }) => `result ${index}`,
     empty: "No rows.",
   }).element;
 }
