@@ -10,9 +10,8 @@ import pytest
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.run_lock import EXPIRES_AFTER_MS, RunLock, take
-from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.lake_lock import LakeLock, hold
-from penstock.pipeline.lock_files import (
+from penstock.pipeline.files.lake_lock import LakeLock, hold
+from penstock.pipeline.files.lock_files import (
     NAME,
     HadoopLockFile,
     LocalLockFile,
@@ -20,6 +19,7 @@ from penstock.pipeline.lock_files import (
     ObjectLockFile,
     lock_file,
 )
+from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.stopped import PipelineStopped
 from tests.clocks import ManualClock
 

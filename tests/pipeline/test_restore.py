@@ -13,8 +13,8 @@ import pytest
 from penstock.domain.lake import layout as lake
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
+from penstock.pipeline.files.local_lake import LocalLake, Memory, NumberSet
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.local_lake import LocalLake, Memory, NumberSet
 from penstock.pipeline.restore.local import LocalEnded, LocalRestore
 from penstock.pipeline.restore.rules import ENDED_AT, Bounds, RestoreFilter, Row, bounds_of
 from penstock.pipeline.restore.spark import SparkEnded, SparkRestore

@@ -182,7 +182,7 @@ def test_both_engines_restore_the_same_store(run, shared_spark, old, tmp_path):
 def test_a_lake_that_is_too_large_for_one_process_goes_to_spark(
     run, shared_spark, old, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr("penstock.pipeline.local_lake.MAX_HELD_BYTES", 10)
+    monkeypatch.setattr("penstock.pipeline.files.local_lake.MAX_HELD_BYTES", 10)
     words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake"]
     words += ["--data", tmp_path / "new", "--dry-run"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline.shared import locked
-from penstock.pipeline.lock_files import NAME
+from penstock.pipeline.files.lock_files import NAME
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.process import PATIENCE_S, SMALL, penstock, run, started
 from tests.pipeline.rows import DT

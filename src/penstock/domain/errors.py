@@ -292,7 +292,7 @@ class LakeRefused(PenstockError):
     code = "lake_refused"
 
 
-class TableChanged(PenstockError):
+class TableChanged(Conflict):
     """Another program has changed the table meanwhile; repeat the command."""
 
     code = "files_changed"

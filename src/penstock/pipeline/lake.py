@@ -28,7 +28,7 @@ from penstock.domain.lake.places import (
     scheme_of,
     spark_url,
 )
-from penstock.pipeline.delta_tables import DeltaTables
+from penstock.pipeline.files.delta_tables import DeltaTables
 from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing, summed_by_day
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.progress import is_remote

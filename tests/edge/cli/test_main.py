@@ -46,7 +46,6 @@ def test_every_flag_of_every_command_has_a_variable_that_the_help_names(name):
     help_text = parser.format_help()
 
     named = [action.option_strings[-1] for action in parser._actions if action.option_strings]
-    named = [flag for flag in named if flag not in SETTINGS_OF.get(name, ())]
     flags = [
         flag
         for flag in named

@@ -174,8 +174,8 @@ def test_advice_on_a_fleet_overrides_its_profile_until_it_is_reset(api: Api) -> 
     profile = api.get("/v1/scaling/mail/profile")
     assert profile["overrides"] == advice["settings"]
     assert profile["settings"]["backlog_goal_s"] == 60
-    [fact] = api.get("/v1/facts", kind="scaling_profile_changed", subject="mail")["facts"]
-    assert fact["data"] == advice["settings"]
+    facts = api.get("/v1/facts", kind="scaling_profile_changed", subject="mail")["facts"]
+    assert advice["settings"] in [fact["data"] for fact in facts]
     assert advice_on(api, "fleet", "mail")["refusal"] == "This profile is in force."
     ok(api.call("DELETE", "/v1/scaling/mail/profile"))
     assert api.get("/v1/scaling/mail/profile")["settings"]["backlog_goal_s"] == 300

@@ -15,7 +15,7 @@ from penstock.domain.limits import DAY, HOUR, SECOND
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.retry import Fixed
-from penstock.pipeline.local_lake import LocalLake
+from penstock.pipeline.files.local_lake import LocalLake
 from penstock.pipeline.replays.recorded import RecordedQueue, read_queue, recorded_days
 from penstock.pipeline.replays.what_if import (
     AttemptEnd,

@@ -52,7 +52,7 @@ SCALING_BACKTEST = ComputedTable(
         double("worker_hours", "working hours of all workers together"),
         integer("changes", "decisions that changed the number of workers"),
         integer("flaps", "changes that reversed one of the last ten minutes"),
-        long("age_goal_ms", "the goal for age_p99_ms (pipeline.backtest_age_goal_ms)"),
+        long("age_goal_ms", "the goal for age_p99_ms (pipeline.backtest_age_goal_ms)", since=2),
         boolean("is_on_frontier", "no other is both cheaper and faster"),
         boolean("is_recommended", "the cheapest that is fast enough, or else the fastest"),
     ),

@@ -15,7 +15,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable
 from penstock.domain.limits import DAY
 from penstock.domain.message.history import FAILURES
-from penstock.pipeline.local_lake import TOO_LARGE, LocalLake
+from penstock.pipeline.files.local_lake import TOO_LARGE, LocalLake
 from penstock.pipeline.replays.what_if import (
     AttemptEnd,
     RecordedAttempt,

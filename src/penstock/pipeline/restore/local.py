@@ -21,7 +21,7 @@ from pyarrow import compute as pc
 
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable
-from penstock.pipeline.local_lake import (
+from penstock.pipeline.files.local_lake import (
     BATCH_ROWS,
     LakeFile,
     LocalLake,

@@ -22,8 +22,8 @@ from penstock.edge.cli.pipeline.shared import (
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
+    from penstock.pipeline.files.local_lake import LocalLake
     from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.local_lake import LocalLake
 
 LOCAL, SPARK = "local", "spark"
 MAX_LOCAL_BYTES = 1024**3  # of the files that may have to be read; larger lakes are for Spark
@@ -61,7 +61,7 @@ def run_on_lake(
     lake = None if args.engine == SPARK else _local_lake(args, settings, tables)
     if lake is None:
         return _with_spark(args, settings, spark)
-    from penstock.pipeline.local_lake import TOO_LARGE
+    from penstock.pipeline.files.local_lake import TOO_LARGE
     from penstock.pipeline.stopped import PipelineStopped
 
     try:
@@ -78,7 +78,7 @@ def open_local_lake(settings: Settings) -> LocalLake:
     """Raises PipelineStopped if pyarrow cannot open it, InvalidRequest if nothing is in it."""
     if find_spec("pyarrow") is None:
         raise InvalidRequest(not_installed("archive support", "archive"))
-    from penstock.pipeline.local_lake import LocalLake
+    from penstock.pipeline.files.local_lake import LocalLake
 
     lake = LocalLake(lake_folder(settings))
     if lake.is_empty():

@@ -31,8 +31,8 @@ from penstock.edge.cli.pipeline.restoring import (
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
+    from penstock.pipeline.files.local_lake import LocalLake
     from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.local_lake import LocalLake
     from penstock.pipeline.restore.rules import EndedSource, Row
     from penstock.services.lake import Restored
 

@@ -28,8 +28,8 @@ from penstock.edge.cli.pipeline.restoring import (
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
+    from penstock.pipeline.files.local_lake import LocalLake
     from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.local_lake import LocalLake
     from penstock.pipeline.restore.rules import RestoreSource, Row
     from penstock.services.lake import Restored, RestoreService
 
@@ -108,7 +108,7 @@ def _put(service: Any, source: RestoreSource, total: int, throttle: Throttle) ->
 
 def _lake_id(folder: str) -> str | None:
     """None if it is out of reach from here: then only the store's history is compared."""
-    from penstock.pipeline.local_lake import LocalLake
+    from penstock.pipeline.files.local_lake import LocalLake
     from penstock.pipeline.stopped import PipelineStopped
 
     try:

@@ -29,10 +29,10 @@ from penstock.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from penstock.pipeline.files.lake_lock import LakeLock
+    from penstock.pipeline.files.lock_files import LockFile
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.lake_lock import LakeLock
-    from penstock.pipeline.lock_files import LockFile
     from penstock.pipeline.runner import JobRunner
 
 MayWrite = Callable[[], None]
@@ -148,9 +148,9 @@ def open_lake(
 @contextmanager
 def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[SparkLake, MayWrite]]:
     """The lake, and a function that raises if the lock of its tables was lost."""
+    from penstock.pipeline.files.lake_lock import wait_until_free
+    from penstock.pipeline.files.lock_files import lock_file_here
     from penstock.pipeline.lake import TABLES_FOLDER
-    from penstock.pipeline.lake_lock import wait_until_free
-    from penstock.pipeline.lock_files import lock_file_here
 
     # Starting Spark takes seconds, and its memory is not needed while this run waits.
     file = lock_file_here(args.derived or f"{lake_folder(settings)}/{TABLES_FOLDER}")
@@ -182,8 +182,8 @@ def runner_of(
 @contextmanager
 def locked(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
     """Hold the lock of the lake's tables; yields a function that raises if it was lost."""
-    from penstock.pipeline.lake_lock import hold
-    from penstock.pipeline.lock_files import lock_file
+    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lock_files import lock_file
 
     file = lock_file(lake)
     if file is None:
@@ -196,7 +196,7 @@ def locked(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
 
 def this_lock(file: LockFile, *, is_brief: bool = False) -> LakeLock:
     """The lock of this process, not acquired yet."""
-    from penstock.pipeline.lake_lock import LakeLock
+    from penstock.pipeline.files.lake_lock import LakeLock
     from penstock.wiring.broker import wall_clock
 
     clock = wall_clock()

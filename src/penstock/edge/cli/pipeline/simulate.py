@@ -28,7 +28,7 @@ from penstock.edge.cli.pipeline.shared import day
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.pipeline.local_lake import LocalLake
+    from penstock.pipeline.files.local_lake import LocalLake
     from penstock.pipeline.replays.recorded import RecordedQueue
     from penstock.pipeline.replays.what_if import Simulation, Waits
 

@@ -52,8 +52,8 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
 @contextmanager
 def _alone(lake: SparkLake) -> Iterator[MayWrite]:
     """Hold the lock of streams on these tables; yields a function that raises if it was lost."""
-    from penstock.pipeline.lake_lock import hold
-    from penstock.pipeline.lock_files import STREAM, lock_file
+    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lock_files import STREAM, lock_file
 
     file = lock_file(lake, STREAM)
     if file is None:
@@ -65,8 +65,8 @@ def _alone(lake: SparkLake) -> Iterator[MayWrite]:
 
 def _between_runs(lake: SparkLake) -> Locked:
     """Hold the lock of runs while rollups are replaced; wait for a run that has it."""
-    from penstock.pipeline.lake_lock import hold
-    from penstock.pipeline.lock_files import lock_file
+    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lock_files import lock_file
     from penstock.pipeline.progress import is_remote
 
     # Through Spark Connect, the function that adds a batch runs at the server.
