@@ -128,6 +128,7 @@ NO_STORE = {
     "hooks": "the test is about hooks in both forms of the kit, on the store that the kit makes",
     "server": "the test is about the HTTP client or a key of a server",
     "embedded": "the test is about the embedded store alone: its file, schema or duties",
+    "context": "the test enters and leaves contexts itself",
     "flow": "the test answers the questions of a flow itself",
     "this suite": "the test is about these tables",
 }

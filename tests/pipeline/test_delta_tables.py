@@ -81,5 +81,5 @@ def test_spark_reads_the_files_of_the_lakes_logs_only(bench):
     bench.archive(HISTORY, {"id": "not committed"})
 
     assert pairs(bench.read("history"), "id") == [("a",)]
-    assert [len(files) for files in bench.lake.files("history").values()] == [1]
+    assert [files.count for files in bench.lake.files("history").values()] == [1]
     assert len(DeltaLog(str(bench.folder / "history")).files()) == 1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
+from contextvars import copy_context
 from datetime import UTC, datetime
+from typing import cast
 
 import msgspec
 import pytest
 
 from penstock import Current, Snooze, current
+from penstock.client.jobs.current import CurrentJob, running_job_label
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
 from penstock.worker.handling import run_async
@@ -209,3 +212,13 @@ def test_progress_of_a_wrong_type_is_refused(app, queue, driver, given, complain
 
     index.enqueue()
     assert [act.verb for act in driver.run_due()] == [Verb.COMPLETE]
+
+
+@pytest.mark.no_store("context")
+def test_a_job_whose_event_loop_is_gone_may_end_in_another_context():
+    entered = CurrentJob(cast(Current, object()))
+    copy_context().run(entered.__enter__)
+
+    entered.__exit__(None, None, None)  # as the garbage collector does with its coroutine
+
+    assert running_job_label() is None

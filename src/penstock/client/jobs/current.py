@@ -143,11 +143,11 @@ class CurrentJob:
         return self._job
 
     def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
+        with suppress(ValueError):  # the task was destroyed in another context
+            _current.reset(self._token)
 
     async def __aenter__(self) -> Current:
         return self.__enter__()
 
     async def __aexit__(self, *_: object) -> None:
-        with suppress(ValueError):  # the task was destroyed in another context
-            self.__exit__()
+        self.__exit__()
