@@ -7,11 +7,13 @@ from typing import Any
 
 from pyarrow import fs
 
-from penstock.domain.lake.places import is_object_store, local_path
+from penstock.files.folder import open_folder
 from penstock.files.object_folder import ObjectFolder
 
 
 def arrow_filesystem(place: str) -> tuple[Any, str]:
-    if is_object_store(place):
-        return ObjectFolder(place).opened
-    return fs.LocalFileSystem(), os.path.abspath(local_path(place))
+    """Raises InvalidRequest for a URL that only Spark can reach."""
+    folder = open_folder(place, str)
+    if isinstance(folder, ObjectFolder):
+        return folder.opened
+    return fs.LocalFileSystem(), os.path.abspath(folder.place)

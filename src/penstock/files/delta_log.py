@@ -21,7 +21,7 @@ from penstock.domain.errors import InvalidRequest, LakeUnreachable, TableChanged
 from penstock.domain.lake.places import is_object_store, join, local_path, object_url
 from penstock.domain.lake.tables import AsOf, TableVersion
 from penstock.domain.optional_parts import not_installed
-from penstock.files.folder import FileEntry, open_folder
+from penstock.files.folder import FileEntry, first_line, open_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -198,7 +198,7 @@ class DeltaLog:
                 f"another program changed {self.place} at the same time; run again"
             ) from error
         except (OSError, delta.exceptions.DeltaError) as error:
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+            line = first_line(error)
             raise LakeUnreachable(f"{self.place} cannot be reached: {line}") from error
 
 

@@ -98,5 +98,10 @@ def open_folder(place: str, token: Token) -> Folder:
     return LocalFolder(local_path(place), token)
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of a library says, short enough for one line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
 def is_visible(name: str) -> bool:
     return name[:1] not in ("", ".", "_")

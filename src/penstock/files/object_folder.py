@@ -23,7 +23,7 @@ from pyarrow import fs
 
 from penstock.domain.errors import InvalidRequest, LakeUnreachable
 from penstock.domain.lake.places import object_url
-from penstock.files.folder import FileEntry, is_visible
+from penstock.files.folder import FileEntry, first_line, is_visible
 
 
 class ObjectFolder:
@@ -108,7 +108,7 @@ class ObjectFolder:
                 return _s3(), url.removeprefix("s3://")
             files, path = fs.FileSystem.from_uri(url)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InvalidRequest(f"{self.place} cannot be opened: {_line(error)}") from error
+            raise InvalidRequest(f"{self.place} cannot be opened: {first_line(error)}") from error
         return files, path
 
     @property
@@ -126,7 +126,7 @@ class ObjectFolder:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise LakeUnreachable(f"{self.place} cannot be reached: {_line(error)}") from error
+            raise LakeUnreachable(f"{self.place} cannot be reached: {first_line(error)}") from error
 
 
 class ObjectFile:
@@ -159,7 +159,3 @@ def _s3() -> Any:
         return fs.S3FileSystem()
     scheme, _, host = endpoint.rpartition("://")
     return fs.S3FileSystem(scheme=scheme or "https", endpoint_override=host.rstrip("/"))
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 
 from penstock.domain.errors import LakeRefused
 from penstock.domain.lake import layout as lake
-from penstock.domain.lake.layout import MARKER, LakeColumn, LakeTable, Range, Type
+from penstock.domain.lake.layout import MARKER, LakeTable, Range
 from penstock.domain.lake.places import join
+from penstock.files.arrow_types import field_of
 from penstock.files.delta_log import check_installed
 from penstock.files.folder import FileEntry, Folder, NewFile, StagedFolder
 from penstock.outbound.lake_log import LakeTableLog, open_table_log
@@ -22,13 +23,6 @@ ROWS_PER_GROUP = 1_000_000
 BYTES_PER_GROUP = 128 * 1024 * 1024  # whichever comes first: bodies may be large
 _SNAPSHOT = re.compile(rf"{lake.SNAPSHOTS.name}/dt=([^/]+)/snapshot_no=(\d+)/")
 
-_TYPES = {
-    Type.TEXT: pa.string(),
-    Type.INT: pa.int32(),
-    Type.LONG: pa.int64(),
-    Type.BOOL: pa.bool_(),
-}
-
 
 class _Marker(msgspec.Struct):
     lake_id: str
@@ -37,7 +31,7 @@ class _Marker(msgspec.Struct):
 
 def schema_of(table: LakeTable) -> pa.Schema:
     """The schema without the partition columns, which are in the folder names."""
-    fields = [_field(column) for column in table.columns]
+    fields = [field_of(column, nullable=column.is_nullable) for column in table.columns]
     return pa.schema(fields, {lake.VERSION_KEY: str(lake.SCHEMA_VERSION)})
 
 
@@ -278,7 +272,3 @@ class _File:
             whole = pa.Table.from_batches(self._waiting, self._schema)
             self._writer.write_table(whole, row_group_size=ROWS_PER_GROUP)
         self._waiting, self._rows, self._bytes = [], 0, 0
-
-
-def _field(column: LakeColumn) -> pa.Field:
-    return pa.field(column.name, _TYPES[column.type], nullable=column.is_nullable)

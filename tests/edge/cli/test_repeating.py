@@ -20,7 +20,7 @@ HOUR_MS = 3_600_000
 
 
 class Pauses:
-    """Lets the time pass that a command waits for, and stops it after so many waits."""
+    """Lets the time pass that a command waits for, and stops it after a number of waits."""
 
     def __init__(self, clock: ManualClock, *, stops_after: int) -> None:
         self._clock = clock

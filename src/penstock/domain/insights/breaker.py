@@ -129,19 +129,7 @@ def _gain(one: BacktestFigure) -> str | None:
 
 
 def _advice(route: str, one: Comparison) -> Advice:
-    refusal = None
-    if not one.is_change:
-        refusal = "These settings are in force."
-    elif not one.before:
-        refusal = f"{NOT_REPLAYED[0].upper()}{NOT_REPLAYED[1:]}: {HOW}."
-    return Advice(
-        target=route,
-        settings=one.settings,
-        before=one.in_force,
-        days=one.days,
-        backtest=figures(one),
-        refusal=refusal,
-    )
+    return one.advice(route, figures(one), same="These settings are in force.", how=HOW)
 
 
 def _picture(found: list[tuple[str, Comparison]]) -> Picture | None:

@@ -130,19 +130,7 @@ def figures(one: Comparison) -> list[BacktestFigure]:
 
 
 def _advice(target: str, one: Comparison) -> Advice:
-    refusal = None
-    if not one.is_change:
-        refusal = "This profile is in force."
-    elif not one.before:
-        refusal = f"{NOT_REPLAYED[0].upper()}{NOT_REPLAYED[1:]}: {HOW}."
-    return Advice(
-        target=target,
-        settings=one.settings,
-        before=one.in_force,
-        days=one.days,
-        backtest=figures(one),
-        refusal=refusal,
-    )
+    return one.advice(target, figures(one), same="This profile is in force.", how=HOW)
 
 
 def _picture(found: Found) -> Picture | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.domain.insights.answer import Row, Rows, days_of
+from penstock.domain.insights.answer import Advice, BacktestFigure, Row, Rows, days_of
 
 NOW = "now"  # the candidate that the pipeline's settings name as the one in force
 NOT_REPLAYED = "the settings in force were not replayed"
@@ -24,6 +24,22 @@ class Comparison(msgspec.Struct, frozen=True):
     days: int
     before: list[Row]
     after: list[Row]
+
+    def advice(self, target: str, backtest: list[BacktestFigure], *, same: str, how: str) -> Advice:
+        """`same`: the refusal if nothing changes; `how`: how to have the baseline replayed."""
+        refusal = None
+        if not self.is_change:
+            refusal = same
+        elif not self.before:
+            refusal = f"{NOT_REPLAYED[0].upper()}{NOT_REPLAYED[1:]}: {how}."
+        return Advice(
+            target=target,
+            settings=self.settings,
+            before=self.in_force,
+            days=self.days,
+            backtest=backtest,
+            refusal=refusal,
+        )
 
 
 def compare(

@@ -21,7 +21,7 @@ class RunLock(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     taken_at: int
     expires_at: int
-    is_brief: bool = False  # held for seconds only: others wait for it without being told to
+    is_brief: bool = False  # held for seconds only: others wait for it even without --wait
 
     def __str__(self) -> str:
         since = moment_of(self.taken_at).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -23,11 +23,11 @@ from penstock.domain.lake.layout import LakeTable
 from penstock.domain.lake.places import join
 from penstock.files.arrow_filesystem import arrow_filesystem
 from penstock.files.delta_log import log_of
+from penstock.files.folder import is_visible
 from penstock.outbound.lake_files import schema_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _DAY = re.compile(r"dt=\d{4}-\d\d-\d\d")
-_HIDDEN = (".", "_")  # names of files that are still being written, or are not data
 _PARTITION_TYPES = {"dt": pa.string(), "snapshot_no": pa.int64()}
 
 
@@ -110,11 +110,11 @@ class _Place:
 
 
 def _is_parquet(name: str) -> bool:
-    return name.endswith(".parquet") and not name.startswith(_HIDDEN)
+    return name.endswith(".parquet") and is_visible(name)
 
 
 def _is_data(parts: list[str]) -> bool:
-    return _is_parquet(parts[-1]) and not any(part.startswith(_HIDDEN) for part in parts)
+    return _is_parquet(parts[-1]) and all(map(is_visible, parts))
 
 
 def _is_by_day(path: str) -> bool:

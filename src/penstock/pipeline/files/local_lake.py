@@ -16,21 +16,19 @@ import pyarrow.parquet as pq
 from pyarrow import compute as pc
 from pyarrow import fs
 
-from penstock.domain.lake.layout import MARKER, TABLES, LakeColumn, LakeTable, Type
+from penstock.domain.errors import InvalidRequest
+from penstock.domain.lake.layout import MARKER, TABLES, LakeColumn, LakeTable
 from penstock.files.arrow_filesystem import arrow_filesystem
+from penstock.files.arrow_types import field_of
+from penstock.files.folder import first_line, is_visible
 from penstock.pipeline.stopped import PipelineStopped
 
 MIB = 1024 * 1024
 MAX_HELD_BYTES = 512 * MIB  # sorting and copying may double it for a moment
 BATCH_ROWS = 20_000
 TOO_LARGE = "lake_too_large"
+UNREACHABLE = "lake_unreachable"
 
-_TYPES = {
-    Type.TEXT: pa.string(),
-    Type.INT: pa.int32(),
-    Type.LONG: pa.int64(),
-    Type.BOOL: pa.bool_(),
-}
 _PLACE = re.compile(r"dt=(\d{4}-\d\d-\d\d)(?:/snapshot_no=(\d+))?/[^/]+\.parquet")
 
 
@@ -60,9 +58,12 @@ class Memory:
 
 class LocalLake:
     def __init__(self, folder: str) -> None:
-        """Raises InvalidRequest if pyarrow cannot open a URL like this one."""
+        """Raises PipelineStopped if pyarrow cannot open a URL like this one."""
         self.folder = folder
-        self._fs, self._root = arrow_filesystem(folder)
+        try:
+            self._fs, self._root = arrow_filesystem(folder)
+        except InvalidRequest as error:
+            raise PipelineStopped(str(error), UNREACHABLE) from error
         self._files: dict[str, list[LakeFile]] = {}
 
     def is_empty(self) -> bool:
@@ -105,7 +106,7 @@ class LocalLake:
             inner = found.path.removeprefix(folder).lstrip("/")
             place = _PLACE.fullmatch(inner)
             # Other readers ignore such names, too: they are not complete yet.
-            if place is not None and not inner.rpartition("/")[2].startswith((".", "_")):
+            if place is not None and is_visible(inner.rpartition("/")[2]):
                 number = None if place[2] is None else int(place[2])
                 yield LakeFile(place[1], number, found.path, found.size or 0)
 
@@ -151,7 +152,7 @@ class NumberSet:
 
 def schema_of(columns: Iterable[LakeColumn]) -> pa.Schema:
     """Every field may be null: files are not trusted to have none."""
-    return pa.schema([pa.field(column.name, _TYPES[column.type]) for column in columns])
+    return pa.schema([field_of(column, nullable=True) for column in columns])
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -175,9 +176,5 @@ def _explaining(path: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         raise PipelineStopped(
-            f"{path} cannot be read: {_first_line(error)}", "unreadable_file"
+            f"{path} cannot be read: {first_line(error)}", "unreadable_file"
         ) from error
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -177,7 +177,7 @@ def chances(seed: int = 1) -> Iterator[float]:
 
 
 def peak_of(spans: Sequence[tuple[int, int]]) -> int:
-    """The most attempts that ran at once: at least so many slots there were."""
+    """The most attempts that ran at once: there were at least this many slots."""
     changes = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
     running = most = 0
     for _, change in changes:
