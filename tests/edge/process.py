@@ -40,6 +40,10 @@ class ServerProcess:
         return self._running.pid
 
     @property
+    def is_started(self) -> bool:
+        return self._process is not None
+
+    @property
     def is_alive(self) -> bool:
         return self._running.poll() is None
 
@@ -86,6 +90,10 @@ class ServerProcess:
     def __exit__(
         self, kind: type | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(EXIT_S)

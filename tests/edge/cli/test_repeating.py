@@ -108,7 +108,7 @@ from penstock.edge.cli.pipeline.repeating import repeat, run_process
 from penstock.wiring.broker import own_clock
 
 run = "from penstock.edge.cli.kit.stop_signal import terminated_as_interrupted as t\\n" + \\
-    "import signal\\nwith t():\\n  print('run', flush=True)\\n  try:\\n    signal.pause()\\n" + \\
+    "import signal\\nwith t():\\n  try:\\n    print('run', flush=True)\\n    signal.pause()\\n" + \\
     "  except KeyboardInterrupt:\\n    print('released', flush=True)"
 stop = StopSignal()
 repeat(lambda: run_process([sys.executable, "-c", run], stop),

@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 from time import monotonic
 
 import httpx
@@ -19,6 +22,7 @@ from tests.edge.node.conftest import MakeNode
 from tests.edge.node.node import Node, is_running
 from tests.edge.process import ROOT
 from tests.edge.raw import ClosedError, Raw, request
+from tests.support.private_servers import free_port
 from tests.support.waiting import eventually
 
 CONNECTIONS = 24
@@ -39,6 +43,23 @@ def test_a_killed_front_takes_only_its_own_connections_with_it(make_node: MakeNo
     assert is_served(node)
     for raw in raws:
         raw.close()
+
+
+def test_a_front_killed_while_it_starts_is_started_again_if_another_one_serves(
+    tmp_path: Path, in_background: InBackground
+) -> None:
+    port = free_port()
+    node = Node(tmp_path / "data", {"server_port": port})
+    starting = in_background(node.start)
+    with closing(node):
+        eventually(lambda: node.is_started and "front-2" in node.processes())
+        node.signal("front-2", signal.SIGSTOP)  # it still needs longer than this to be ready
+        eventually(lambda: all_succeed(f"http://127.0.0.1:{port}", ["/readyz"]))
+
+        node.signal("front-2", signal.SIGKILL)
+
+        assert starting.result() is node
+        assert set(node.processes()) == {"writer", "front-1", "front-2"}
 
 
 def test_while_the_writer_is_down_clients_are_told_and_then_served_again(
@@ -201,11 +222,12 @@ def is_served(node: Node) -> bool:
 
 
 def is_healthy(node: Node) -> bool:
+    return all_succeed(node.url, ("/healthz", "/readyz") * 4)
+
+
+def all_succeed(url: str, paths: Sequence[str]) -> bool:
     try:
-        return all(
-            Api(node.url).call("GET", path).status_code == 200
-            for path in ("/healthz", "/readyz") * 4
-        )
+        return all(Api(url).call("GET", path).status_code == 200 for path in paths)
     except httpx.TransportError:
         return False
 

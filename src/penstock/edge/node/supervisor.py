@@ -219,7 +219,8 @@ class NodeSupervisor:
         code = process.reap()
         if self._is_stopping:
             return
-        if not process.was_ready:
+        # Once a front answers clients, the node stays up, even if another one has yet to start.
+        if not any(one.was_ready for one in (process, *self._fronts)):
             text = f"{process.name} exited with {code} while it started"
             self._failure = self._failure or PenstockError(text)
             return
