@@ -10,7 +10,7 @@ from penstock.domain.errors import OutcomeUnknown, QueueNotFound
 from penstock.domain.queue.queue import Queue
 from penstock.ports.link import WriterLink
 from penstock.ports.store import Claimed
-from penstock.ports.ticket import Ticket
+from penstock.runtime.abandoned_claims import await_claim
 from penstock.services.messages import ClaimOptions, MessageService
 
 
@@ -38,7 +38,7 @@ class ForwardedClaims:
         try:
             if not wait_ms or self._is_closed:
                 ticket = self._messages.claim(queue, **options)
-                return await self._await(ticket, options)
+                return await await_claim(ticket, options, self._messages)
             return await self._wait(queue, wait_ms, options)
         except QueueNotFound as error:
             raise self._messages.error_of(queue.name, error) from None
@@ -54,7 +54,7 @@ class ForwardedClaims:
         self._waiting[number] = queue.queue_no
         try:
             async with asyncio.timeout((wait_ms + self._patience_ms) / 1000):
-                return await self._await(ticket, options)
+                return await await_claim(ticket, options, self._messages)
         except TimeoutError:
             self._link.cancel(number)
             raise OutcomeUnknown("the writer did not answer a waiting claim in time") from None
@@ -63,17 +63,3 @@ class ForwardedClaims:
             raise
         finally:
             del self._waiting[number]
-
-    async def _await(self, ticket: Ticket[Claimed], options: ClaimOptions) -> Claimed:
-        try:
-            return await ticket
-        except asyncio.CancelledError:
-            # The client disconnected: release what the writer may have claimed for it, unless the
-            # client can repeat the claim with its key.
-            if options.get("claim_key") is None:
-                ticket.then(self._give_back)
-            raise
-
-    def _give_back(self, claimed: Claimed | BaseException) -> None:
-        if isinstance(claimed, Claimed) and claimed.messages:
-            self._messages.release([message for message, _ in claimed.messages])

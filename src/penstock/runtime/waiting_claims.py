@@ -17,6 +17,7 @@ from penstock.domain.errors import QueueNotFound, TooManyWaiting
 from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimable, Claimed
+from penstock.runtime.abandoned_claims import await_claim
 from penstock.services.messages import ClaimOptions, MessageService
 
 Kinds = tuple[str, ...] | None
@@ -149,19 +150,9 @@ class WaitingClaims:
     async def _try_claim(self, queue: Queue, options: ClaimOptions) -> Claimed:
         ticket = self._messages.claim(queue, **options)
         try:
-            return await ticket
+            return await await_claim(ticket, options, self._messages)
         except QueueNotFound as error:
             raise self._messages.error_of(queue.name, error) from None
-        except asyncio.CancelledError:
-            # The client disconnected during its claim: release the messages, unless it can repeat
-            # the claim with its key.
-            if options.get("claim_key") is None:
-                ticket.then(self._give_back)
-            raise
-
-    def _give_back(self, claimed: Claimed | BaseException) -> None:
-        if isinstance(claimed, Claimed) and claimed.messages:
-            self._messages.release([message for message, _ in claimed.messages])
 
     async def _sleep(self, woken: asyncio.Event, pause_ms: int) -> None:
         try:

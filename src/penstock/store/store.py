@@ -31,6 +31,7 @@ from penstock.store.sqlite.shared_connection import is_plain
 from penstock.store.sqlite.shared_store_file import PlainStoreFile
 from penstock.store.sqlite.store_file import SqliteStoreFile
 from penstock.store.sqlite.write_lock import PATIENCE_MS
+from penstock.store.synced_files import sync_path
 from penstock.supervision.health import Health
 
 T = TypeVar("T")
@@ -263,11 +264,7 @@ def _make_folder(folder: Path) -> None:
         return
     _make_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
-    parent = os.open(folder.parent, os.O_RDONLY)
-    try:
-        os.fsync(parent)
-    finally:
-        os.close(parent)
+    sync_path(folder.parent)
 
 
 def _make_file(path: Path) -> None:

@@ -102,12 +102,11 @@ def _wrong(copy: Path) -> str:
     checksums.turn_on()
     db = apsw.Connection(str(copy))
     try:
-        found = str(db.execute("PRAGMA integrity_check(1)").get)
+        return checksums.integrity_error(db)
     except apsw.Error as error:
         return str(error)
     finally:
         db.close()
-    return "" if found == "ok" else found
 
 
 def _cut(log: Path, offset: int) -> None:

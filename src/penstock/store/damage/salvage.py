@@ -11,7 +11,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -24,9 +24,11 @@ from penstock.store.damage.salvage_repair import LostMessage, repair
 from penstock.store.damage.salvage_source import SalvageSource, StoredTable
 from penstock.store.maintenance import migrate as migrations
 from penstock.store.partitions import Partitions
+from penstock.store.sqlite import checksums
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.sqlite.errors import storage_error
 from penstock.store.sqlite.write_lock import WriteLock
+from penstock.store.synced_files import sync_path
 
 CHUNK = 1_000
 Progress = Callable[[int, int], None]
@@ -217,14 +219,11 @@ def _day_of(table: str) -> tuple[str, str]:
 def _finish(partial: Path, target: Path) -> None:
     db = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        found = db.execute("PRAGMA integrity_check(1)").get
+        found = checksums.integrity_error(db)
     finally:
         db.close()
-    if found != "ok":
+    if found:
         raise StoreUnavailable(f"the new store does not pass SQLite's integrity check: {found}")
-    for path in (partial, partial.parent):
-        descriptor = os.open(path, os.O_RDONLY)
-        with suppress(OSError):
-            os.fsync(descriptor)
-        os.close(descriptor)
+    sync_path(partial)
     partial.replace(target)
+    sync_path(target.parent)

@@ -19,6 +19,7 @@ from penstock.store.damage.log_damage import find_log_end, refuse_damaged_log
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.errors import storage_error
 from penstock.store.sqlite.log_sync import BUSY_MS
+from penstock.store.synced_files import sync_path
 
 STEP_PAGES = 1_000
 Progress = Callable[[int, int], None]
@@ -40,10 +41,10 @@ def backup(source: Path, target: Path, *, replace: bool = False, progress: Progr
     try:
         _copy(source, partial, progress)
         _check(partial)
-        _sync(partial)
+        sync_path(partial)
         size = partial.stat().st_size
         partial.replace(target)
-        _sync(target.parent)
+        sync_path(target.parent)
     except apsw.IOError as error:
         raise StoreUnavailable("the store cannot be read; see `penstock doctor`") from error
     except apsw.Error as error:
@@ -102,16 +103,8 @@ def _check(partial: Path) -> None:
     name = f"file:{quote(str(partial.absolute()))}?immutable=1"
     copy = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
-        found = copy.execute("PRAGMA integrity_check(1)").get
+        found = checksums.integrity_error(copy)
     finally:
         copy.close()
-    if found != "ok":
+    if found:
         raise StoreUnavailable(f"the backup does not pass SQLite's integrity check: {found}")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

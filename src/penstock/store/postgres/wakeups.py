@@ -10,19 +10,17 @@ A payload is the sender's number and pairs `queue_no:count`.
 from __future__ import annotations
 
 import logging
-import os
 import select
 import threading
 from collections.abc import Callable, Iterator, Mapping
 
 from penstock.domain.errors import PenstockError
+from penstock.store.announcements import PAUSE_MS, Announcements, add_pairs, encode
 from penstock.store.database import Collision
 from penstock.store.postgres.connection import PostgresDatabase
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
 
-PAUSE_MS = 5  # at most one announcement in this time, however many commits there are
-MAX_QUEUES = 250  # in one payload, which takes up to 8,000 bytes
 NO_NODE = "0"  # the sender's number of a caller's transaction
 _PATIENCE_S = 5.0
 _FIRST_BACK_OFF_S = 0.1
@@ -41,9 +39,7 @@ class PostgresWakeups:
     ) -> None:
         self._open_database = open_database
         self._on_wakeup = on_wakeup
-        self._lock = threading.Lock()
-        self._unannounced: dict[int, int] = {}
-        self._signal_in, self._signal_out = os.pipe()
+        self._announcements = Announcements()
         self._is_closing = threading.Event()
         self.is_listening = threading.Event()
         self._thread = SupervisedThread("penstock-wakeups", self._run, health=health)
@@ -51,24 +47,17 @@ class PostgresWakeups:
 
     def announce(self, woken: Mapping[int, int]) -> None:
         """Announce it to other nodes soon, together with later commits up to then."""
-        if self._is_closing.is_set():
-            return
-        with self._lock:
-            is_first = not self._unannounced
-            for queue_no, count in woken.items():
-                self._unannounced[queue_no] = self._unannounced.get(queue_no, 0) + count
-        if is_first:
-            os.write(self._signal_out, b".")
+        if not self._is_closing.is_set():
+            self._announcements.add(woken)
 
     def close(self) -> None:
         """Announce what is pending, and stop."""
         if self._is_closing.is_set():
             return
         self._is_closing.set()
-        os.write(self._signal_out, b".")
+        self._announcements.ring()
         if self._thread.join(_PATIENCE_S):
-            os.close(self._signal_in)
-            os.close(self._signal_out)
+            self._announcements.close()
 
     def _run(self) -> None:
         back_off_s = _FIRST_BACK_OFF_S
@@ -93,10 +82,11 @@ class PostgresWakeups:
             db.commit()
             self.is_listening.set()
             while not self._is_closing.is_set():
-                is_rung = self._signal_in in _ready([db.fileno(), self._signal_in])
+                signal = self._announcements.signal
+                is_rung = signal in _ready([db.fileno(), signal])
                 self._receive(db, me)
                 if is_rung:
-                    os.read(self._signal_in, 4096)
+                    self._announcements.clear_signal()
                     self._send_announcements(db, me)
                     _ready([db.fileno()], PAUSE_MS)
             self._send_announcements(db, me)
@@ -104,11 +94,10 @@ class PostgresWakeups:
             db.abandon()
 
     def _send_announcements(self, db: PostgresDatabase, me: str) -> None:
-        with self._lock:
-            unannounced, self._unannounced = list(self._unannounced.items()), {}
-        if unannounced:
+        woken = self._announcements.take()
+        if woken:
             db.begin(durable=False)
-            for payload in payloads(me, unannounced):
+            for payload in payloads(me, woken):
                 db.post("wakeups.notify", {"payload": payload})
             db.commit()
 
@@ -117,17 +106,13 @@ class PostgresWakeups:
         for payload in db.notifications():
             sender, *pairs = payload.split()
             if sender != me:
-                for pair in pairs:
-                    queue_no, _, count = pair.partition(":")
-                    woken[int(queue_no)] = woken.get(int(queue_no), 0) + int(count)
+                add_pairs(woken, pairs)
         if woken:
             self._on_wakeup(woken)
 
 
 def payloads(sender: str, woken: list[tuple[int, int]]) -> Iterator[str]:
-    for start in range(0, len(woken), MAX_QUEUES):
-        some = woken[start : start + MAX_QUEUES]
-        yield f"{sender} " + " ".join(f"{queue_no}:{count}" for queue_no, count in some)
+    return (f"{sender} {pairs}" for pairs in encode(woken))
 
 
 def _ready(files: list[int], at_most_ms: int | None = None) -> list[int]:

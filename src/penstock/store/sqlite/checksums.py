@@ -31,6 +31,12 @@ def turn_on() -> bool:
     return True
 
 
+def integrity_error(db: apsw.Connection) -> str:
+    """What SQLite's own check finds first; empty if it finds nothing."""
+    found = str(db.execute("PRAGMA integrity_check(1)").get)
+    return "" if found == "ok" else found
+
+
 def has_checksums(path: Path) -> bool:
     """Reads it through a connection: closing our own descriptor would drop SQLite's locks."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)

@@ -30,6 +30,7 @@ from penstock.store.sqlite.errors import is_damage, storage_error
 from penstock.store.sqlite.full_disk import check_free_space, reserve_index
 from penstock.store.sqlite.log_mover import LogMover
 from penstock.store.sqlite.log_sync import BUSY_MS, is_failed_sync, make_log_durable
+from penstock.store.sqlite.opening import opening
 from penstock.store.sqlite.write_lock import WriteLock, WriteLockMixin
 
 _log = logging.getLogger("penstock.store")
@@ -261,9 +262,7 @@ def open_synced(
     While other processes have the store open, the log is left as it is: a process that fails to
     sync it sets a mark, and then no process opens the store before the log is durable.
     """
-    write_lock.acquire()
-    try:
-        is_alone = write_lock.enter()
+    with opening(write_lock) as is_alone:
         again = again or write_lock.has_failed_sync
         if not is_alone and not write_lock.has_failed_sync:
             return SqliteDatabase(path, write_lock=write_lock, watch=watch)
@@ -280,11 +279,6 @@ def open_synced(
         write_lock.clear_failed_sync()
         write_lock.admit_others()
         return db
-    except BaseException:
-        write_lock.leave()
-        raise
-    finally:
-        write_lock.release()
 
 
 def end_of_log(db: SqliteDatabase, path: Path) -> LogEnd | None:

@@ -33,6 +33,7 @@ from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.deadlock import refuse_deadlock
 from penstock.store.sqlite.file_header import reserved_bytes
 from penstock.store.sqlite.log_sync import log_of
+from penstock.store.sqlite.opening import opening
 from penstock.store.sqlite.sqlite3_database import (
     Sqlite3Database,
     code_of,
@@ -191,10 +192,8 @@ def open_synced(
     While other stores have the file open, the log is left as it is, unless a sync has failed.  Then
     it is made durable while they keep the file open: the application cannot be asked to close it.
     """
-    write_lock.acquire()
-    try:
+    with opening(write_lock) as is_alone:
         refuse_deadlock(path)
-        is_alone = write_lock.enter()
         if is_alone:
             # First: closing the last connection would drop what follows the damage.
             _refuse_damaged_log(path)
@@ -210,11 +209,6 @@ def open_synced(
             raise
         write_lock.admit_others()
         return db
-    except BaseException:
-        write_lock.leave()
-        raise
-    finally:
-        write_lock.release()
 
 
 def _refuse_damaged_log(path: Path) -> None:

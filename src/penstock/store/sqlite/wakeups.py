@@ -24,12 +24,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.store.announcements import PAUSE_MS, Announcements, add_pairs, encode
 from penstock.supervision.health import Health
 from penstock.supervision.threads import SupervisedThread
 
-PAUSE_MS = 5  # at most one announcement in this time, however many commits there are
 LOOK_MS = 250
-MAX_QUEUES = 250  # in one datagram
 _QUIET_LOOKS = 4  # our own commits may hide an application's: every fourth look checks anyway
 _HELLO, _CLOSE, _WAKE = b"h", b"l", b"w"
 _LISTENING, _NOT_LISTENING = ".keen", ".calm"
@@ -55,14 +54,13 @@ class SqliteWakeups:
         self._on_wakeup, self._find_ready = on_wakeup, find_ready
         self._on_close_request = on_close_request
         self._lock = threading.Lock()
-        self._unannounced: dict[int, int] = {}
+        self._announcements = Announcements()
         self._listeners: list[str] = []  # addresses of peers that listen
         self._is_listening = False
         self._is_closing = False
         self._is_quiet = True  # no announcement since the last look
         self._looks = self._loops = 0
         self._never = threading.Event()
-        self._signal_in, self._signal_out = os.pipe()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._address: Path | None = None
@@ -77,14 +75,8 @@ class SqliteWakeups:
     def announce(self, woken: Mapping[int, int]) -> None:
         """Announce it to other processes soon, together with later commits up to then."""
         self._is_quiet = False
-        if not self._listeners or self._is_closing:
-            return
-        with self._lock:
-            is_first = not self._unannounced
-            for queue_no, count in woken.items():
-                self._unannounced[queue_no] = self._unannounced.get(queue_no, 0) + count
-        if is_first:
-            os.write(self._signal_out, b".")
+        if self._listeners and not self._is_closing:
+            self._announcements.add(woken)
 
     def listen(self) -> None:
         """Receive wake-ups from other processes from now on."""
@@ -96,7 +88,7 @@ class SqliteWakeups:
                 renamed = self._address.with_suffix(_LISTENING)
                 with suppress(OSError):
                     self._address = self._address.rename(renamed)
-        os.write(self._signal_out, b".")
+        self._announcements.ring()
         self._introduce()
 
     def close(self) -> None:
@@ -104,10 +96,9 @@ class SqliteWakeups:
         if self._is_closing:
             return
         self._is_closing = True
-        os.write(self._signal_out, b".")
+        self._announcements.ring()
         if self._thread.join(_CLOSING_PATIENCE_S):
-            os.close(self._signal_in)
-            os.close(self._signal_out)
+            self._announcements.close()
             self._socket.close()
         if self._address is not None:
             with suppress(OSError):  # the next sender removes it
@@ -117,7 +108,7 @@ class SqliteWakeups:
 
     def _run(self) -> None:
         poll = select.poll()
-        poll.register(self._signal_in, select.POLLIN)
+        poll.register(self._announcements.signal, select.POLLIN)
         if self._address is not None:
             poll.register(self._socket, select.POLLIN)
         pause = select.poll()
@@ -130,8 +121,8 @@ class SqliteWakeups:
             if self._is_listening and (not ready or self._loops % _BUSY_LOOPS == 0):
                 self._poll_for_changes()
             self._thread.part.moves += 1
-            if self._signal_in in ready:
-                os.read(self._signal_in, 4096)
+            if self._announcements.signal in ready:
+                self._announcements.clear_signal()
                 self._send_announcements()
                 if not self._is_closing:
                     pause.poll(PAUSE_MS)
@@ -155,9 +146,7 @@ class SqliteWakeups:
                 case b"l":
                     self._on_close_request()
                 case b"w":
-                    for pair in datagram[1:].decode().split():
-                        queue_no, _, count = pair.partition(":")
-                        woken[int(queue_no)] = woken.get(int(queue_no), 0) + int(count)
+                    add_pairs(woken, datagram[1:].decode().split())
         if woken:
             self._is_quiet = False
             self._on_wakeup(woken)
@@ -168,13 +157,9 @@ class SqliteWakeups:
                 yield self._socket.recv(_LONGEST)
 
     def _send_announcements(self) -> None:
-        with self._lock:
-            unannounced, self._unannounced = list(self._unannounced.items()), {}
-        for start in range(0, len(unannounced), MAX_QUEUES):
-            some = unannounced[start : start + MAX_QUEUES]
-            text = " ".join(f"{queue_no}:{count}" for queue_no, count in some)
+        for pairs in encode(self._announcements.take()):
             for peer in self._listeners:
-                self._send(_WAKE + text.encode(), peer)
+                self._send(_WAKE + pairs.encode(), peer)
 
     def _introduce(self) -> None:
         self._find_listeners()
