@@ -49,9 +49,9 @@ class Server:
         started = time.monotonic()
         while not is_ready():
             if self._process.poll() is not None:
-                raise StartError(f"ended with {self._process.returncode}: {self.last_words()}")
+                raise StartError(f"ended with {self._process.returncode}: {self.end_of_log()}")
             if time.monotonic() - started > within:
-                raise StartError(f"not ready within {within:.0f} s: {self.last_words()}")
+                raise StartError(f"not ready within {within:.0f} s: {self.end_of_log()}")
             time.sleep(0.01)
         return time.monotonic() - started
 
@@ -63,7 +63,7 @@ class Server:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def last_words(self) -> str:
+    def end_of_log(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         return " / ".join(lines[-2:])[-400:] or "without a word"
 

@@ -29,7 +29,7 @@ PACE = 150.0
 PATTERN = "/(.*)"
 PAYLOAD = b"x" * 1024
 HELD_EACH = 3  # deliveries in each queue that an outage holds
-LET_GO_MS = 100  # ramped: twice as many queues at every tick
+RELEASE_MS = 100  # ramped: twice as many queues at every tick
 _BATCH = 500
 
 
@@ -132,7 +132,7 @@ def _recover(node: Node, shop: Backend) -> tuple[float, float]:
     breaker = BreakerSettings(
         circuit_check_enabled=True,
         statistics_update_enabled=True,
-        unlock_queues=BreakerTask(enabled=True, interval_ms=LET_GO_MS),
+        unlock_queues=BreakerTask(enabled=True, interval_ms=RELEASE_MS),
         unlock_growth=2.0,
     )
     circuits.breaker.put(breaker).result()

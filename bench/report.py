@@ -11,8 +11,8 @@ from typing import Any
 from bench.inprocess import PACE, SUSTAINED, InProcess
 from bench.loads import Load
 from bench.peers.base import Peer
-from bench.push import LET_GO_MS, Push
 from bench.push import PACE as PUSH_PACE
+from bench.push import RELEASE_MS, Push
 from bench.runner import Plan, Results
 from bench.scale import Scale
 from bench.side_by_side import AIM as SIDE_BY_SIDE_AIM
@@ -101,7 +101,7 @@ def push_text(found: Push) -> str:
         [
             f"recovery of {found.held:,} held deliveries",
             f"{found.recovery:.1f} s, at most {found.peak:,.0f}/s",
-            f"{LET_GO_MS} ms per tick, twice as many queues at each",
+            f"{RELEASE_MS} ms per tick, twice as many queues at each",
         ],
     ]
     return aligned(rows)

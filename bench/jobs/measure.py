@@ -92,7 +92,7 @@ def _drain(framework: Framework, url: str, folder: Path, count: int) -> float:
     finally:
         worker.stop()
     ran = sorted(board.ran_at())
-    assert len(ran) == count, f"{len(ran)} of {count} jobs ran: {worker.last_words()}"
+    assert len(ran) == count, f"{len(ran)} of {count} jobs ran: {worker.end_of_log()}"
     return (count - 1) / ((ran[-1] - ran[0]) / 1e9)
 
 

@@ -21,6 +21,9 @@ def test_source_tests_and_documents_keep_to_the_words_of_the_style_guide():
         "PostgreSQL needs a part more",
         "nobody holds it",
         "the transaction goes on",
+        "jobs go on while it drains",
+        "the worker is told",
+        "it locks none in vain",
         "those that wait in line",
     ],
 )
@@ -37,6 +40,7 @@ def test_a_planted_phrase_is_found(text):
         "10 rows 3 columns",
         "inline, in line with the standard",
         "goes online",
+        "two holders must be told apart",
         'pwd.getpwnam("nobody")',
     ],
 )

@@ -1,13 +1,15 @@
-"""Files stay small, and the version is the same wherever it is written."""
+"""Files and folders stay small, and the version is the same wherever it is written."""
 
 import ast
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 from tests.architecture.source import PACKAGE, ROOT, files, plant
 
 MAX_LINES = 400
+MAX_MODULES = 21
 GENERATED = "store/schema/"
 
 
@@ -19,6 +21,19 @@ def test_a_planted_long_file_is_found(tmp_path):
     package = plant(tmp_path, "services/messages.py", "x = 1\n" * (MAX_LINES + 1))
 
     assert too_long(package) == [f"services/messages.py: {MAX_LINES + 1} lines"]
+
+
+def test_no_folder_has_too_many_modules_to_find_one_in():
+    assert too_full(PACKAGE) == []
+
+
+def test_a_planted_full_folder_is_found(tmp_path):
+    for number in range(MAX_MODULES + 1):
+        package = plant(tmp_path, f"services/part_{number}.py", "")
+    for name in ("services/__init__.py", "services/inner/one.py"):
+        plant(tmp_path, name, "")
+
+    assert too_full(package) == [f"services: {MAX_MODULES + 1} modules"]
 
 
 def test_the_version_is_the_changelogs_top_entry_and_the_packages():
@@ -43,6 +58,15 @@ def too_long(package: Path) -> list[str]:
         if not place.startswith(GENERATED)
     }
     return [f"{place}: {lines} lines" for place, lines in sizes.items() if lines > MAX_LINES]
+
+
+def too_full(package: Path) -> list[str]:
+    found = Counter(
+        path.parent.relative_to(package).as_posix()
+        for place, path in files(package, ".py")
+        if path.name != "__init__.py"
+    )
+    return [f"{place}: {count} modules" for place, count in found.items() if count > MAX_MODULES]
 
 
 def top_entry(changelog: str) -> str:

@@ -7,7 +7,7 @@ from bench.push import Push
 from bench.report import push_text
 
 
-def test_all_three_figures_are_told() -> None:
+def test_all_three_figures_are_reported() -> None:
     found = Push(
         1_000,
         4_321.0,

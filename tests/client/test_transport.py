@@ -132,7 +132,7 @@ def test_a_question_is_not_asked_for_ever(bad_server):
     assert len(server.requests) == 2
 
 
-def test_a_send_is_not_repeated_and_its_fate_is_told_as_unknown(bad_server):
+def test_a_send_is_not_repeated_and_its_outcome_is_reported_as_unknown(bad_server):
     server = bad_server(CLOSES, answer(SENT))
 
     with pytest.raises(Unreachable) as lost:
@@ -232,7 +232,7 @@ def test_half_an_answer_is_not_accepted(bad_server):
         Remote(server.url).send("mail", 1)
 
 
-def test_an_answer_that_is_not_ours_is_told_as_such(bad_server):
+def test_an_answer_that_is_not_ours_is_reported_as_such(bad_server):
     server = bad_server(answer(b"<h1>Bad Gateway</h1>", b"502 Bad Gateway"))
 
     with pytest.raises(errors.PenstockError, match="answered 502"):

@@ -113,7 +113,7 @@ def test_a_stream_returns_every_row_once_across_restarts(spark, url, driver, tmp
     driver.queue("mail")
     target, checkpoint = str(tmp_path / "out"), str(tmp_path / "checkpoint")
 
-    def go_on() -> None:
+    def proceed() -> None:
         stream = spark.readStream.format("penstock").option("url", url)
         stream = stream.option("table", "history").option("maxRows", 7).load()
         query = (
@@ -126,10 +126,10 @@ def test_a_stream_returns_every_row_once_across_restarts(spark, url, driver, tmp
         query.awaitTermination()
 
     ids = finish(driver, 12)
-    go_on()
+    proceed()
     ids += finish(driver, 5)
-    go_on()
-    go_on()
+    proceed()
+    proceed()
 
     assert sorted(row.id for row in spark.read.parquet(target).collect()) == sorted(ids)
 

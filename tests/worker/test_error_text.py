@@ -18,7 +18,7 @@ from penstock.worker.error_text import error_text
 DEEP = 30
 
 
-def test_the_error_is_told_with_its_place_innermost_first():
+def test_the_error_is_reported_with_its_place_innermost_first():
     def inner():
         raise ValueError("no such\nthing")
 
@@ -32,7 +32,7 @@ def test_the_error_is_told_with_its_place_innermost_first():
     assert "in inner" in place
 
 
-def test_an_error_of_our_own_is_told_with_its_places():
+def test_an_error_of_our_own_is_reported_with_its_places():
     with pytest.raises(InvalidRequest) as caught:
         check_name("not/a/name")
     ours = caught.tb.tb_next  # as if the worker had called it
@@ -105,7 +105,7 @@ def test_an_application_that_is_installed_beside_its_libraries_keeps_its_frames(
     assert [f"in f{n}:" in text for n in range(10)] == [True] * 10
 
 
-def test_causes_and_contexts_are_told():
+def test_causes_and_contexts_are_reported():
     def parse():
         try:
             dict[str, int]()["price"]
@@ -143,7 +143,7 @@ def test_a_context_that_was_suppressed_is_not_told():
     assert "while handling" not in error_text(caught.value)
 
 
-def test_members_of_a_group_are_told_with_their_places():
+def test_members_of_a_group_are_reported_with_their_places():
     async def find():
         raise ValueError("customer 17 has no address")
 
@@ -168,7 +168,7 @@ def test_the_text_of_a_large_exception_group_has_some_of_its_members():
     assert "member 5 of 50: ValueError: no 4" in lines
 
 
-def test_notes_are_told_below_the_error():
+def test_notes_are_listed_below_the_error():
     error = ValueError("no")
     error.add_note("customer 17")
 
@@ -202,7 +202,7 @@ def test_a_deep_recursion_keeps_both_ends_within_what_is_kept():
     assert "more frames" in text
 
 
-def test_an_error_whose_text_fails_is_told_all_the_same():
+def test_an_error_whose_text_fails_is_reported_all_the_same():
     class Broken(Exception):
         def __str__(self) -> str:
             raise SystemExit("never")

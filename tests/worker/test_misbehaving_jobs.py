@@ -58,7 +58,7 @@ def test_an_async_job_that_wants_to_end_the_program_fails_and_the_loop_keeps_run
     assert (dead.attempts, dead.crashes) == (1, 0)
 
 
-def test_an_exit_in_a_task_of_a_job_fails_the_job_and_its_neighbours_go_on(app, start):
+def test_an_exit_in_a_task_of_a_job_fails_the_job_and_its_neighbours_continue(app, start):
     done = []
 
     async def deep() -> None:

@@ -132,7 +132,7 @@ def test_a_worker_that_is_gone_with_a_job_past_its_time_limit_has_it_run_again(
     assert other.message(sent.id) is None
 
 
-def test_when_it_began_is_told_again_if_the_store_did_not_hear_it(app, clock, make_rig):
+def test_when_it_began_is_reported_again_if_the_store_did_not_hear_it(app, clock, make_rig):
     @app.job(queue="mail", timeout="5s")
     def long() -> None: ...
 

@@ -86,7 +86,7 @@ def test_a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(app, start, m
         eventually(lambda: len(begun) > n)  # noqa: B023
 
 
-def test_jobs_that_are_done_are_told_while_others_still_run(app, start):
+def test_jobs_that_are_done_are_reported_while_others_still_run(app, start):
     gate = threading.Event()
 
     @app.job(queue="mail")

@@ -138,7 +138,7 @@ def test_scheduled_retries_of_an_event_count_from_when_it_was_published(
     assert (ending.outcome, ending.failures) == (State.DONE, 3)
 
 
-def test_the_handler_is_told_which_event_it_is(app, worker, topic, account, tenant):
+def test_the_handler_knows_which_event_it_is(app, worker, topic, account, tenant):
     seen: list[Event] = []
 
     @app.subscribe(topic, name="one")

@@ -35,7 +35,7 @@ def test_a_notification_is_handled_when_its_date_has_come_and_not_before(
     assert seen == [InvoiceDue(7, moment(days=1))]
 
 
-def test_the_handler_is_told_the_date_the_tags_and_its_own_token(
+def test_the_handler_gets_the_date_the_tags_and_its_own_token(
     app, worker, clock, queue, account, tenant, moment
 ):
     seen: list[DueNotification] = []

@@ -113,7 +113,7 @@ def test_when_too_many_jobs_of_a_route_fail_the_others_are_held_and_lose_no_atte
         assert found.due_at == circuits.clock.now() + 120_000, "no worker tries it in between"
 
 
-def test_half_open_one_of_them_is_tried_and_when_it_works_all_go_on(circuits):
+def test_half_open_one_of_them_is_tried_and_when_it_works_all_run(circuits):
     circuits.break_down()
     circuits.half_open()
     circuits.driver.pump.is_woken = True

@@ -32,7 +32,7 @@ def test_without_a_key_nothing_is_enqueued(server):
         app.enqueue("mail", {})
 
 
-def test_a_key_that_may_not_make_queues_is_told_so(server, key):
+def test_a_key_that_may_not_create_queues_gets_an_error_that_says_so(server, key):
     with Penstock(server.url, key=key) as app, pytest.raises(InvalidRequest, match="role operate"):
         app.enqueue("mail", {}, queue="not-there")
 

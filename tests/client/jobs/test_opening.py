@@ -48,14 +48,14 @@ def test_a_with_block_opens_and_closes(url):
 @pytest.mark.no_store("declaring")
 def test_threads_that_come_at_the_same_time_open_it_once():
     opened = []
-    go_on = threading.Event()
+    may_continue = threading.Event()
 
     class Nothing:
         def close(self) -> None: ...
 
     def open_it():
         opened.append(1)
-        go_on.wait(20)
+        may_continue.wait(20)
         return Nothing()
 
     opening = LazyBackend(open_it)
@@ -63,7 +63,7 @@ def test_threads_that_come_at_the_same_time_open_it_once():
     for thread in threads:
         thread.start()
     threads[-1].join(0.05)  # all of them wait now
-    go_on.set()
+    may_continue.set()
     for thread in threads:
         thread.join()
 

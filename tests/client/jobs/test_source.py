@@ -150,7 +150,7 @@ def test_acts_are_done_with_a_claim_and_answered_in_their_order(app, job, queue,
 
 
 @pytest.mark.parametrize("verb", [Verb.COMPLETE, Verb.EXTEND, Verb.FAIL])
-def test_as_many_acts_are_told_as_there_are(app, job, queue, driver, verb):
+def test_every_act_gets_its_answer(app, job, queue, driver, verb):
     """A worker with a thousand slots may have that many acts to report at once."""
     job.enqueue_many([{"n": n} for n in range(5)])
     works = driver.claim()

@@ -78,7 +78,7 @@ def test_a_worker_registers_beats_and_leaves(workers: WorkerClient, clock: Manua
     assert workers.get(worker.id).state is WorkerState.LEFT
 
 
-def test_a_worker_is_told_to_drain(workers: WorkerClient) -> None:
+def test_a_worker_is_asked_to_drain(workers: WorkerClient) -> None:
     worker = workers.register()
     assert not worker.is_draining
 

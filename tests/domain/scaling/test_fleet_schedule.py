@@ -56,7 +56,7 @@ def test_a_period_goes_by_the_clocks_of_its_zone(when: str, holds: bool) -> None
         ("2026-11-20T05:00+01:00", False),  # Thursday's night is not one of them
     ],
 )
-def test_a_period_may_go_on_after_midnight(when: str, holds: bool) -> None:
+def test_a_period_may_continue_after_midnight(when: str, holds: bool) -> None:
     night = period("22:00", "06:00", days=("fri",))
 
     assert is_in_force(night, now=at(when)) is holds
@@ -71,7 +71,7 @@ def test_a_period_without_times_is_the_whole_day() -> None:
     assert not is_in_force(sunday, now=at("2026-11-23T00:00+01:00"))
 
 
-def test_ranges_of_days_may_go_on_after_sunday() -> None:
+def test_ranges_of_days_may_continue_after_sunday() -> None:
     weekend = period("00:00", "24:00", days=("fri-mon",))
     found = [is_in_force(weekend, now=at(f"2026-11-{day}T12:00+01:00")) for day in range(16, 23)]
 

@@ -116,7 +116,7 @@ def held(api: Api, server: LiveServer) -> list[str]:
     return sorted(names)
 
 
-def test_a_held_queue_is_resumed_in_vain_and_the_answer_says_so(api: Api, held: list[str]) -> None:
+def test_a_resumed_queue_stays_held_and_the_answer_says_so(api: Api, held: list[str]) -> None:
     resumed = ok(api.call("POST", f"/v1/queues/{held[0]}/resume"))
 
     assert (resumed["is_paused"], resumed["held_by"]) == (False, SHOP)

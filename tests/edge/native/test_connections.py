@@ -223,7 +223,7 @@ def test_a_client_that_expects_100_continue_gets_it(wire: Raw, api: Api) -> None
     assert wire.ask(body).status == 201
 
 
-def test_go_on_is_not_said_before_earlier_requests_are_answered(wire: Raw, api: Api) -> None:
+def test_continue_is_not_sent_before_earlier_requests_are_answered(wire: Raw, api: Api) -> None:
     queue = api.make_queue()
     claim = request("POST", f"/v1/queues/{queue}/claims", b'{"wait_ms": 20000}')
     send = request(

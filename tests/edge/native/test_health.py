@@ -112,7 +112,9 @@ def test_a_sweeper_that_fails_is_named_until_it_runs_again(
     assert "sweeper failed and is being restarted" in caplog.text
 
 
-def test_news_go_on_after_a_mistake(served: LiveServer, own_api: Api, monkeypatch, caplog) -> None:
+def test_the_stream_continues_after_a_mistake(
+    served: LiveServer, own_api: Api, monkeypatch, caplog
+) -> None:
     monkeypatch.setattr(LiveFeed, "_send", failing_once(LiveFeed._send, per_object=True))
 
     answer = own_api.call("GET", "/v1/live?events=1")

@@ -154,7 +154,7 @@ def test_to_log_out_ends_the_login_for_a_copy_of_the_cookie_too(
     assert browser.get(SESSION)["caller"] is None
 
 
-def test_other_logins_of_the_same_key_go_on(locked: LiveServer, browser: Api) -> None:
+def test_other_logins_of_the_same_key_continue(locked: LiveServer, browser: Api) -> None:
     key = new_key(locked)
     log_in(browser, key)
     other = Api(locked.url)

@@ -113,7 +113,7 @@ def test_every_field_has_a_description(document: dict[str, Any]) -> None:
     assert [place for place, of in fields.items() if not of.get("description")] == []
 
 
-def test_no_path_parameter_is_declared_in_vain(document: dict[str, Any]) -> None:
+def test_every_declared_path_parameter_is_used(document: dict[str, Any]) -> None:
     used = {
         parameter["name"]
         for _, _, operation in operations(document)

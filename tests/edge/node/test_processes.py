@@ -62,7 +62,7 @@ def test_a_front_killed_while_it_starts_is_started_again_if_another_one_serves(
         assert set(node.processes()) == {"writer", "front-1", "front-2"}
 
 
-def test_while_the_writer_is_down_clients_are_told_and_then_served_again(
+def test_while_the_writer_is_down_clients_get_an_error_and_are_then_served_again(
     make_node: MakeNode, in_background: InBackground
 ) -> None:
     node = make_node()

@@ -312,7 +312,9 @@ def test_a_client_that_disconnected_gets_no_messages(
     assert aws.bodies(queue) == ["hello"]
 
 
-def test_a_wait_in_vain_ends_and_no_later_than_the_node_allows(make_server: MakeServer) -> None:
+def test_a_wait_without_a_message_ends_and_no_later_than_the_node_allows(
+    make_server: MakeServer,
+) -> None:
     alone = Aws(make_server(limits={"max_wait_ms": 20}).url)
     queue = alone.make()
 

@@ -47,7 +47,7 @@ def test_a_reader_of_the_database_cannot_sign_as_a_key_with_a_secret_file(
         signed(server, key, forged).make()
 
 
-def test_keys_that_were_made_before_go_on(
+def test_keys_that_were_created_before_still_work(
     make_server: MakeServer, tmp_path: Path, secret_file: Path
 ) -> None:
     broker = open_broker(some_settings(tmp_path / "data"))

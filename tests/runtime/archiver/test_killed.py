@@ -104,16 +104,16 @@ class Traffic:
         turns = [(began, ended) for began, ended in self._turns if began <= at <= ended]
         return {i for i, t in instants.items() for began, ended in turns if began <= t <= ended}
 
-    def go_on(self) -> None:
+    def keep_sending(self) -> None:
         began = self._store_driver.now
-        self._go_on()
+        self._send_and_claim()
         self._turns.append((began, self._store_driver.now))
 
     def leave_one(self) -> None:
         """A message that stays in its queue: every second turn leaves none for a snapshot."""
         self._store_driver.send_many(self._letters, 1, body='"b"')
 
-    def _go_on(self) -> None:
+    def _send_and_claim(self) -> None:
         store_driver = self._store_driver
         store_driver.send_many(self._mail, 3, body='"b"')
         for turn, held in enumerate(store_driver.claim(self._mail, 10)):
@@ -180,7 +180,7 @@ def test_killed_at_every_step(
     killed = 0
     stride = 1 if broker.store.backend == "sqlite" else 4  # the steps are the same
     for step in range(1, 2_000, stride):
-        traffic.go_on()
+        traffic.keep_sending()
         victims.start(step)
         code = victims.ended()
         if code == 0:
@@ -204,14 +204,14 @@ def test_killed_at_random_while_messages_come_and_go(
     is_over = threading.Event()
     trouble: list[BaseException] = []
 
-    def go_on() -> None:
+    def keep_sending() -> None:
         try:
             while not is_over.wait(0.005):
-                traffic.go_on()
+                traffic.keep_sending()
         except BaseException as error:
             trouble.append(error)
 
-    load = threading.Thread(target=go_on)
+    load = threading.Thread(target=keep_sending)
     load.start()
     chance = random.Random(7)
     wait = threading.Event()
@@ -225,7 +225,7 @@ def test_killed_at_random_while_messages_come_and_go(
         is_over.set()
         load.join()
     assert trouble == []
-    traffic.go_on()
+    traffic.keep_sending()
     store_driver.send(store_driver.queues[0])
 
     open_small(broker).archiver.run()

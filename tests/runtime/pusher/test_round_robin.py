@@ -153,7 +153,7 @@ def test_limits_are_kept_and_every_queue_is_served(acts, most, limit):
     woken: set[int] = set()
     now = 0
 
-    def go_on() -> None:
+    def proceed() -> None:
         for queue_no in round_robin.take():
             assert queue_no not in in_flight
             route = "even" if queue_no % 2 == 0 else "odd"
@@ -180,13 +180,13 @@ def test_limits_are_kept_and_every_queue_is_served(acts, most, limit):
                 round_robin.drop_idle(queue_no)
             else:
                 round_robin.park(queue_no, now + 5)
-        go_on()
+        proceed()
 
     # From here on all are served: every woken queue must have been taken by the end.
     for _ in range(100):
         now += 10
         round_robin.wake_parked(now=now)
-        go_on()
+        proceed()
         for queue_no in list(in_flight):
             woken.discard(queue_no)
             del in_flight[queue_no]

@@ -109,7 +109,7 @@ class Program:
             signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
         self._broker.store.write(stop).result()
-        return "went on"
+        return "continued"
 
     def leave_a_child(self) -> None:
         """Fork a child that outlives us, in the middle of a transaction."""

@@ -146,7 +146,7 @@ def test_a_stopped_process_is_waited_for_and_then_reported(
 
     assert "lock" not in str(refused.value)
     os.kill(peer.pid, signal.SIGCONT)
-    assert peer.answer() == "went on"
+    assert peer.answer() == "continued"
     assert driver.send(mail)
 
 

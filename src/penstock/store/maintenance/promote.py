@@ -115,7 +115,9 @@ def _copy(source: SqliteDatabase, target: PostgresDatabase, table: str, progress
         done += len(chunk)
         progress(table, done, total)
     for column, sequence in target.rows("promote.numbered", {"table_name": table}):
-        target.post("promote.go_on_after", {"sequence_name": sequence}, table=table, column=column)
+        target.post(
+            "promote.continue_after", {"sequence_name": sequence}, table=table, column=column
+        )
     [(arrived,)] = target.rows("promote.count", table=table)
     if arrived != total or done != total:
         raise StoreRefused(f"{arrived} of {total} rows of {table!r} have arrived")

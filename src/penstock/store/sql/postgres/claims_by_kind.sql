@@ -1,6 +1,6 @@
 -- name: claim
 -- As in common/, plus row locks. It first counts how many of the first messages have which kind;
--- then it locks that many of each kind, skipping locked ones, so that it locks none in vain.
+-- then it locks that many of each kind, skipping locked ones, so that it locks no more than the limit.
 WITH near AS MATERIALIZED (
   SELECT k.kind, f.priority, f.turn, f.order_no
     FROM json_array_elements_text(CAST(:kinds AS json)) AS k (kind)

@@ -44,7 +44,7 @@ SELECT attname, pg_get_serial_sequence(CAST(:table_name AS text), attname)
  WHERE attrelid = to_regclass(:table_name)
    AND attidentity <> '';
 
--- name: go_on_after
+-- name: continue_after
 -- Number new rows after the copied ones.
 SELECT setval(:sequence_name, coalesce(max({column}), 1), count(*) > 0)
   FROM {table};
