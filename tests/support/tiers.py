@@ -39,7 +39,7 @@ PLACES = {
     "tests/docs/test_testing.py": "runs the pages' programs",
     "tests/docs/test_web_frameworks.py": "runs the pages' programs",
     "tests/domain/scaling/test_simulation.py": "simulates days",
-    "tests/edge/cli/worker/": "worker processes",
+    "tests/edge/cli/workers/": "worker processes",
     "tests/edge/native/hostile/test_by_schema.py": "thousands of requests, from a process",
     "tests/edge/native/test_embedded_workers.py": "worker processes",
     "tests/edge/node/": "servers of several processes",

@@ -11,8 +11,8 @@ import pytest
 from penstock import Penstock
 from penstock.edge.embedded_workers import processes_of
 from penstock.settings.workers import WorkersSettings
-from tests.edge.cli.worker import application
-from tests.edge.cli.worker.driver import APP
+from tests.edge.cli.workers import application
+from tests.edge.cli.workers.driver import APP
 from tests.edge.process import ServerProcess
 from tests.support.waiting import eventually
 

@@ -36,7 +36,7 @@ def backend() -> str:
     return "sqlite"
 
 
-class Story(PusherDriver):
+class OutageDriver(PusherDriver):
     """A node in slow motion: its steps and duties are done when the test says so."""
 
     def __init__(self, store_driver: StoreDriver, backend: HttpBackend) -> None:
@@ -81,13 +81,13 @@ class Story(PusherDriver):
         What is sent again because its connection was closed meanwhile is one attempt.
         """
         before = len(self.backend.seen)
-        while self.step() <= self.clock.now() and (self.pusher.in_flight or self._is_going_on()):
+        while self.step() <= self.clock.now() and (self.pusher.in_flight or self._has_waiting()):
             if self.pusher.in_flight:
                 assert self._rung.wait(WAIT_S)
                 self._rung.clear()
         return len(set(self.backend.targets[before:]))
 
-    def _is_going_on(self) -> bool:
+    def _has_waiting(self) -> bool:
         return not self.pusher._round_robin.is_empty
 
     def let_pass(self, seconds: int) -> int:
@@ -122,51 +122,51 @@ def shop() -> Iterator[HttpBackend]:
 
 
 @pytest.fixture
-def story(store_driver: StoreDriver, shop: HttpBackend) -> Iterator[Story]:
-    story = Story(store_driver, shop)
-    yield story
-    story.http.close()
+def driver(store_driver: StoreDriver, shop: HttpBackend) -> Iterator[OutageDriver]:
+    driver = OutageDriver(store_driver, shop)
+    yield driver
+    driver.http.close()
 
 
-def test_an_outage_from_beginning_to_end(story: Story, shop: HttpBackend):
+def test_an_outage_from_beginning_to_end(driver: OutageDriver, shop: HttpBackend):
     # Healthy.
-    story.deliver_one_each()
-    assert story.run() == QUEUES
-    assert story.state() is CircuitState.CLOSED
+    driver.deliver_one_each()
+    assert driver.run() == QUEUES
+    assert driver.state() is CircuitState.CLOSED
 
     # It fails, in all the ways there are: open as soon as half of the requests do.
     shop.behave = in_every_way
-    story.deliver_one_each()
-    story.deliver_one_each()
-    assert story.run() == QUEUES
-    assert story.state() is CircuitState.OPEN
+    driver.deliver_one_each()
+    driver.deliver_one_each()
+    assert driver.run() == QUEUES
+    assert driver.state() is CircuitState.OPEN
 
     # Held, queue by queue as they come back; from here on the backend is left in peace.
-    assert story.let_pass(RETRY_MS // SECOND) == 0
-    assert story.held == QUEUES
-    assert story.let_pass(OPEN_S - RETRY_MS // SECOND - 1) == 0
-    story.deliver_one_each()
-    assert story.run() == 0
-    assert story.attempts() == {0, 1}, "none was spent since it is open"
+    assert driver.let_pass(RETRY_MS // SECOND) == 0
+    assert driver.held == QUEUES
+    assert driver.let_pass(OPEN_S - RETRY_MS // SECOND - 1) == 0
+    driver.deliver_one_each()
+    assert driver.run() == 0
+    assert driver.attempts() == {0, 1}, "none was spent since it is open"
 
     # Half-open: one queue is released to probe, and its failure opens the circuit again.
-    probes = story.let_pass(2 * OPEN_S)
+    probes = driver.let_pass(2 * OPEN_S)
     assert 1 <= probes <= 2
-    assert story.state() in (CircuitState.OPEN, CircuitState.HALF_OPEN)
+    assert driver.state() in (CircuitState.OPEN, CircuitState.HALF_OPEN)
 
     # Healthy again: the next probe closes it.
     shop.answer(200)
-    while story.state() is not CircuitState.CLOSED:
+    while driver.state() is not CircuitState.CLOSED:
         before = len(shop.seen)
-        assert story.let_pass(1) <= 3, "one queue, and all that it has"
+        assert driver.let_pass(1) <= 3, "one queue, and all that it has"
     assert len(shop.seen) - before <= 3
 
     # Slowly, one queue at a time.
     for _ in range(QUEUES + 1):
-        assert story.let_pass(NEXT_S) <= 3
-    assert story.held == 0
+        assert driver.let_pass(NEXT_S) <= 3
+    assert driver.held == 0
 
-    check_that_nothing_was_lost(story, shop)
+    check_that_nothing_was_lost(driver, shop)
 
 
 def in_every_way(seen: Seen) -> Answer | Hang | HangUp:
@@ -174,28 +174,30 @@ def in_every_way(seen: Seen) -> Answer | Hang | HangUp:
     return (Answer(503), HangUp(), Hang())[min(number % 4, 2)]
 
 
-def check_that_nothing_was_lost(story: Story, shop: HttpBackend) -> None:
-    endings = story.store_driver.endings()
+def check_that_nothing_was_lost(driver: OutageDriver, shop: HttpBackend) -> None:
+    endings = driver.store_driver.endings()
     assert [ending.outcome for ending in endings] == [State.DONE] * 4 * QUEUES
     for number in range(QUEUES):
         came = [seen.target for seen in shop.seen if seen.target.startswith(f"/{number}/")]
         assert list(dict.fromkeys(came)) == [f"/{number}/{place}" for place in range(4)]
         assert came == sorted(came), "one after the other, also those that were tried again"
-    check_counters(story.store_driver)
+    check_counters(driver.store_driver)
 
 
-def test_an_endpoint_that_is_slow_at_times_is_not_an_outage(story: Story, shop: HttpBackend):
+def test_an_endpoint_that_is_slow_at_times_is_not_an_outage(
+    driver: OutageDriver, shop: HttpBackend
+):
     shop.hold()
-    story.deliver_one_each()
-    story.step()
+    driver.deliver_one_each()
+    driver.step()
     shop.wait_for(QUEUES)
     for _ in range(5):
-        story.clock.advance(ms=LEASE_MS // 3)
-        story.step()
+        driver.clock.advance(ms=LEASE_MS // 3)
+        driver.step()
 
     shop.release()
-    story.run()
+    driver.run()
 
     assert len(shop.seen) == QUEUES
-    assert [ending.attempts for ending in story.store_driver.endings()] == [1] * QUEUES
-    assert story.state() is CircuitState.CLOSED
+    assert [ending.attempts for ending in driver.store_driver.endings()] == [1] * QUEUES
+    assert driver.state() is CircuitState.CLOSED

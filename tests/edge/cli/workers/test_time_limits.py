@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.message.history import Ending
-from tests.edge.cli.worker import application
-from tests.edge.cli.worker.job_lookup import PATIENCE_S, message, soon_dead, view
+from tests.edge.cli.workers import application
+from tests.edge.cli.workers.job_lookup import PATIENCE_S, message, soon_dead, view
 from tests.support.waiting import eventually
 
 

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from penstock.domain.message.history import Ending
-from tests.edge.cli.worker import application, hooks_application
-from tests.edge.cli.worker.job_lookup import PATIENCE_S, message, soon_dead, view
+from tests.edge.cli.workers import application, hooks_application
+from tests.edge.cli.workers.job_lookup import PATIENCE_S, message, soon_dead, view
 from tests.support.processes import is_alive
 from tests.support.waiting import eventually
 
-HOOKED = "tests.edge.cli.worker.hooks_application:app"
+HOOKED = "tests.edge.cli.workers.hooks_application:app"
 
 
 def test_hooks_and_atexit_handlers_run_in_every_process_and_log_lines_name_their_job(
@@ -63,7 +63,7 @@ def test_a_failing_start_hook_stops_its_process_with_an_error_and_is_retried(
 
 
 def test_a_module_that_exits_during_its_import_stops_the_worker_with_an_error(url, make_worker):
-    worker = make_worker(url, app="tests.edge.cli.worker.exiting_module:app")
+    worker = make_worker(url, app="tests.edge.cli.workers.exiting_module:app")
 
     assert worker.wait() == 1
     assert worker.log.read_text().count("SystemExit: DATABASE_URL is not set") == 1

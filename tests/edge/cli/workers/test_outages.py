@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from penstock.store.postgres.store import migrate
-from tests.edge.cli.worker import many_queues_application
-from tests.edge.cli.worker.driver import WorkerProcess
-from tests.edge.cli.worker.job_lookup import PATIENCE_S
+from tests.edge.cli.workers import many_queues_application
+from tests.edge.cli.workers.driver import WorkerProcess
+from tests.edge.cli.workers.job_lookup import PATIENCE_S
 from tests.edge.conftest import some_settings
 from tests.edge.live import LiveServer
 from tests.support.postgres import PostgresCluster
 from tests.support.private_servers import free_port
 from tests.support.waiting import eventually
 
-APP = "tests.edge.cli.worker.many_queues_application:app"
+APP = "tests.edge.cli.workers.many_queues_application:app"
 PATIENCE = f"{PATIENCE_S:.0f}s"
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import msgspec
 
 ROOT = Path(__file__).parents[4]
-APP = "tests.edge.cli.worker.application:app"
+APP = "tests.edge.cli.workers.application:app"
 EXIT_S = 20.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from penstock import Penstock
-from tests.edge.cli.worker.application import note
+from tests.edge.cli.workers.application import note
 
 app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 _kept: list[bytes] = []

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.message.history import Ending
-from tests.edge.cli.worker import application
-from tests.edge.cli.worker.driver import APP
-from tests.edge.cli.worker.job_lookup import PATIENCE_S, message, soon_dead, view
+from tests.edge.cli.workers import application
+from tests.edge.cli.workers.driver import APP
+from tests.edge.cli.workers.job_lookup import PATIENCE_S, message, soon_dead, view
 from tests.support.processes import is_alive
 from tests.support.waiting import eventually
 
@@ -118,7 +118,7 @@ def test_a_store_that_is_not_migrated_stops_the_worker_with_an_error(postgres_ur
 
 
 def test_an_application_that_cannot_be_loaded_stops_the_worker_with_an_error(url, make_worker):
-    worker = make_worker(url, app="tests.edge.cli.worker.nowhere:app")
+    worker = make_worker(url, app="tests.edge.cli.workers.nowhere:app")
 
     assert worker.wait() == 1
     assert "cannot be imported" in worker.log.read_text()

@@ -6,10 +6,10 @@ import pytest
 
 from penstock import Penstock
 from penstock.client.remote.server import Remote
-from tests.edge.cli.worker import many_queues_application
-from tests.edge.cli.worker.job_lookup import PATIENCE_S
+from tests.edge.cli.workers import many_queues_application
+from tests.edge.cli.workers.job_lookup import PATIENCE_S
 
-APP = "tests.edge.cli.worker.many_queues_application:app"
+APP = "tests.edge.cli.workers.many_queues_application:app"
 
 
 @pytest.fixture

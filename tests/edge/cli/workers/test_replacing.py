@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from tests.edge.cli.worker import memory_application
-from tests.edge.cli.worker.job_lookup import PATIENCE_S
+from tests.edge.cli.workers import memory_application
+from tests.edge.cli.workers.job_lookup import PATIENCE_S
 
-APP = "tests.edge.cli.worker.memory_application:app"
+APP = "tests.edge.cli.workers.memory_application:app"
 
 
 @pytest.fixture

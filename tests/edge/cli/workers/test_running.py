@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from tests.edge.cli.worker import application
-from tests.edge.cli.worker.job_lookup import PATIENCE_S, message
+from tests.edge.cli.workers import application
+from tests.edge.cli.workers.job_lookup import PATIENCE_S, message
 from tests.support.processes import is_alive
 from tests.support.waiting import eventually
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock import Penstock
-from tests.edge.cli.worker import application
-from tests.edge.cli.worker.driver import WorkerProcess
+from tests.edge.cli.workers import application
+from tests.edge.cli.workers.driver import WorkerProcess
 from tests.edge.live import LiveServer
 
 MakeWorker = Callable[..., WorkerProcess]
