@@ -6,6 +6,7 @@ llhttp parses (through httptools), strictly.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 
 import httptools
 
@@ -21,7 +22,7 @@ from penstock.edge.server.request import Request, split_target
 from penstock.edge.server.traffic import Traffic
 
 
-class RequestReader:
+class RequestReader(ABC):
     """A subclass takes the requests, on its transport."""
 
     __slots__ = (
@@ -54,13 +55,13 @@ class RequestReader:
         self._reset()
 
     @property
+    @abstractmethod
     def _is_busy(self) -> bool:
         """Whether requests are being served."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _take(self, request: Request | PenstockError, keep_alive: bool) -> None:
         """Serve a request, or answer with an error to what cannot be parsed."""
-        raise NotImplementedError
 
     def _reset(self) -> None:
         self._url = b""

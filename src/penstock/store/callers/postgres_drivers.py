@@ -7,6 +7,7 @@ factory and leave no prepared statement behind.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from functools import cache
 from typing import Any
@@ -26,11 +27,11 @@ _TO_JSON = re.compile(r"CAST\((\$\d+) AS json\)")
 _AUTOCOMMIT = "tx has no open transaction: the connection is in autocommit mode"
 
 
-class _CursorDriver:
+class _CursorDriver(ABC):
     _cursor: Any
 
-    def _execute(self, text: str, values: Values) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _execute(self, text: str, values: Values) -> None: ...
 
     def rows(self, text: str, values: Values) -> list[Row]:
         self._execute(text, values)

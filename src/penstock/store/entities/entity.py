@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar, get_origin, get_type_hints
@@ -37,13 +38,13 @@ class MessageEntity(SqlEntity):
         self._lock_order = LockOrder(transaction)
 
 
-class SelectedEntity(SqlEntity, Generic[T]):
+class SelectedEntity(SqlEntity, ABC, Generic[T]):
     """Records that one query selects, by conditions that have names of their own."""
 
     query: ClassVar[str]
 
-    def _record_of(self, row: Row) -> T:
-        raise NotImplementedError
+    @abstractmethod
+    def _record_of(self, row: Row) -> T: ...
 
     def _select(self, which: str, params: dict[str, Any]) -> list[T]:
         rows = self._db.rows(self.query, params, conditions=self._db.text(which))
