@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.source import PACKAGE, ROOT, files, public_classes
+from tests.architecture.source import PACKAGE, ROOT, files, public_classes, trees
 
 # Names that say neither what is done nor what comes back, and names of things renamed since.
 NAMES = frozenset(
@@ -81,7 +82,9 @@ def offenders(root: Path = ROOT) -> Iterator[Offender]:
         if path.suffix == ".py":
             yield from ((place, line, f"the name {name}") for line, name in names(text))
             yield from ((place, 1, f"a module called {name}") for name in _module_names(place))
-    yield from shared_classes(root / PACKAGE.relative_to(ROOT), root)
+    package = root / PACKAGE.relative_to(ROOT)
+    yield from shared_classes(package, root)
+    yield from renamed_twins(package, root)
 
 
 def texts(root: Path) -> Iterator[tuple[str, Path]]:
@@ -117,6 +120,18 @@ def shared_classes(package: Path, root: Path) -> Iterator[Offender]:
         for place, line in found if len(found) > 1 else ():
             path = (package / place).relative_to(root).as_posix()
             yield path, line, f"one of {len(found)} public classes called {name}"
+
+
+def renamed_twins(package: Path, root: Path) -> Iterator[Offender]:
+    """Of classes with one name, a module names one by its module and not by an alias."""
+    counts = Counter(name for _, _, name in public_classes(package))
+    for place, tree in trees(package):
+        path = (package / place).relative_to(root).as_posix()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                for name in node.names:
+                    if counts[name.name] > 1 and name.asname not in (None, name.name):
+                        yield path, node.lineno, f"{name.name} as {name.asname}"
 
 
 def _module_names(place: str) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.architecture.language import names, offenders, phrases, shared_classes
+from tests.architecture.language import names, offenders, phrases, renamed_twins, shared_classes
 from tests.architecture.source import plant
 
 
@@ -75,3 +75,14 @@ def test_planted_classes_of_one_name_are_found_unless_one_is_the_wire_form(tmp_p
         ("src/penstock/client/job.py", 1, "one of 2 public classes called Job"),
         ("src/penstock/worker/job.py", 1, "one of 2 public classes called Job"),
     ]
+
+
+def test_a_planted_alias_of_a_twin_is_found(tmp_path):
+    for place in ("api/queues.py", "domain/queue.py"):
+        plant(tmp_path, f"src/penstock/{place}", "class Queue: ...\nclass _Own: ...\n")
+    aliases = "from penstock.domain.queue import Queue as Stored\nfrom a import B as C\n"
+    plant(tmp_path, "src/penstock/services/queues.py", aliases)
+
+    found = list(renamed_twins(tmp_path / "src/penstock", tmp_path))
+
+    assert found == [("src/penstock/services/queues.py", 1, "Queue as Stored")]

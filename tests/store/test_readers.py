@@ -9,7 +9,7 @@ from penstock.store.commit.readers import Readers
 from penstock.store.commit.session import SqlSession
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.store import migrate_sqlite
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from tests.clocks import NOON
 from tests.store.open_files import connections_to
 
@@ -29,7 +29,7 @@ def test_while_readers_are_closed_none_is_open_and_reads_wait(tmp_path: Path) ->
     def find() -> None:
         readers.submit(lambda session: session.queues.find("mail")).ticket.result()
 
-    readers = Readers(open_session, StoreOutage(), health=Health(), stuck_ms=MINUTE)
+    readers = Readers(open_session, StoreOutage(), health=NodeHealth(), stuck_ms=MINUTE)
     find()
     late = threading.Thread(target=find, daemon=True)
     with readers.all_closed():

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.domain.errors import StoreUnavailable
 from penstock.store.sqlite.write_lock import WriteLock
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from tests.factories import a_new_message
 from tests.store.driver import WAIT_S
 from tests.store.test_request_timeouts import busy_writer, pass_time
@@ -155,7 +155,7 @@ def test_a_watchdog_that_fails_restarts(driver, mail, monkeypatch, caplog):
 def test_a_thread_that_waits_for_other_processes_answers_when_it_fails(
     tmp_path: Path, monkeypatch, caplog
 ):
-    rival, health = WriteLock(tmp_path / "penstock.db"), Health()
+    rival, health = WriteLock(tmp_path / "penstock.db"), NodeHealth()
     ours = WriteLock(tmp_path / "penstock.db", health=health)
     assert rival.acquire()
     fail_once(ours, "_lock_both", monkeypatch)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import SupervisedThread, start_logged, start_supervised
 from tests.clocks import NOON
 from tests.support.waiting import eventually
@@ -35,8 +35,8 @@ class Body:
 
 
 @pytest.fixture
-def health() -> Health:
-    return Health()
+def health() -> NodeHealth:
+    return NodeHealth()
 
 
 @pytest.mark.parametrize("error", [OSError("full"), SystemExit(1), MemoryError()])

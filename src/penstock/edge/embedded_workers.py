@@ -10,7 +10,7 @@ from functools import partial
 
 from penstock.settings import Settings
 from penstock.settings.workers import WorkersSettings
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import SupervisedThread
 from penstock.wiring.broker import steady_clock
 from penstock.worker.assignment import Assignment
@@ -23,7 +23,7 @@ _log = logging.getLogger("penstock.workers")
 class EmbeddedWorkers:
     """They use the store directly and need no key; a worker that exits is restarted."""
 
-    def __init__(self, settings: Settings, health: Health | None = None) -> None:
+    def __init__(self, settings: Settings, health: NodeHealth | None = None) -> None:
         self._drain_ms = settings.server.drain_ms
         names = [name.strip() for name in (settings.workers.modules or "").split(",")]
         count = processes_of(settings.workers, cores=os.cpu_count() or 1)
@@ -54,7 +54,7 @@ class EmbeddedWorkers:
             SupervisedThread(
                 "penstock-workers",
                 partial(self._run, name, make),
-                health=health or Health(),
+                health=health or NodeHealth(),
                 part=NodePart(f"workers of {name}"),
             )
             for name in names

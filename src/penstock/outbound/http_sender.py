@@ -27,7 +27,7 @@ from yarl import URL
 from penstock.domain.delivery.addresses import AddressDenied, AddressFilter
 from penstock.ports.clock import Clock
 from penstock.ports.sender import PushRequest, PushResponse
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
 OnResponse = Callable[[PushResponse], None]
@@ -51,7 +51,7 @@ class HttpSender:
         connections: int,
         keep_alive_ms: int,
         denied: str = "",
-        health: Health | None = None,
+        health: NodeHealth | None = None,
     ) -> None:
         """`denied`: networks that are never contacted, in addition to the built-in ones."""
         self._clock = clock
@@ -65,7 +65,7 @@ class HttpSender:
         self._is_open = True
         self._is_running = False  # whether the loop takes requests
         self._sessions: list[aiohttp.ClientSession] = []
-        self._thread = SupervisedThread("penstock-sender", self._run, health=health or Health())
+        self._thread = SupervisedThread("penstock-sender", self._run, health=health or NodeHealth())
         self._is_ready = threading.Event()
         self._thread.start()
         self._is_ready.wait()

@@ -10,7 +10,7 @@ from typing import Protocol
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.ports.clock import Clock
 from penstock.ports.store import OUTAGES
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.duties")
@@ -36,7 +36,7 @@ class DutyLoop:
         *,
         name: str = "penstock-duties",
         stopped: threading.Event | None = None,
-        health: Health | None = None,
+        health: NodeHealth | None = None,
         stuck_ms: int | None = None,
     ) -> None:
         """`stopped` is set when the loop is to end, so that long duties can check it.
@@ -52,7 +52,9 @@ class DutyLoop:
         self._part = NodePart(
             name.removeprefix("penstock-"), stuck_ms=stuck_ms, has_work=lambda: self._is_ticking
         )
-        self._thread = SupervisedThread(name, self._run, health=health or Health(), part=self._part)
+        self._thread = SupervisedThread(
+            name, self._run, health=health or NodeHealth(), part=self._part
+        )
 
     def start(self) -> None:
         self._thread.start()

@@ -28,7 +28,7 @@ MAX_HANGING = 100  # routes
 MAX_TRANSACTIONS = 20
 
 
-class Changed(msgspec.Struct, frozen=True):
+class ChangedQueue(msgspec.Struct, frozen=True):
     queue: Queue
     counts: Counts
     before: Counts | None  # None: unknown
@@ -43,7 +43,7 @@ class OverviewLook(msgspec.Struct, frozen=True):
     open_circuits: int
     marks: dict[int, int]
     known: dict[int, Counts]
-    changed: list[Changed]
+    changed: list[ChangedQueue]
     is_cut: bool = False  # more queues have changed
 
 
@@ -107,7 +107,7 @@ def _look(session: Session, before: OverviewLook | None, now: int) -> OverviewLo
     shown = nos[:MAX_CHANGED]
     counts = session.queues.counts(shown) if shown else {}
     changed = [
-        Changed(queue, counts[queue.queue_no], known.get(queue.queue_no))
+        ChangedQueue(queue, counts[queue.queue_no], known.get(queue.queue_no))
         for queue in session.queues.some(shown)
     ]
     return OverviewLook(

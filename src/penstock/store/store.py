@@ -32,7 +32,7 @@ from penstock.store.sqlite.shared_store_file import PlainStoreFile
 from penstock.store.sqlite.store_file import SqliteStoreFile
 from penstock.store.sqlite.write_lock import PATIENCE_MS
 from penstock.store.synced_files import sync_path
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 
 T = TypeVar("T")
 
@@ -68,13 +68,13 @@ class SqlStore(CallerTransactionVerbs):
         lanes: int = 1,
         announce: Callable[[Mapping[int, int]], None] | None = None,
         coordination: Coordination | None = None,
-        health: Health | None = None,
+        health: NodeHealth | None = None,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         patience_ms: int = 0,
     ) -> None:
         """`patience_ms`: how long a writer may wait for the write lock."""
         self.backend = backend
-        self.health = health or Health()
+        self.health = health or NodeHealth()
         self.watch: DamageWatch | None = None
         self._coordination = coordination
         self.announce = announce  # to other nodes
@@ -195,7 +195,7 @@ def migrate_sqlite(
     path: Path, *, now: int, checksums: bool = True, patience_ms: int = PATIENCE_MS
 ) -> list[migrations.Migration]:
     store_file = _open_store_file(
-        path, checksums=checksums, patience_ms=patience_ms, health=Health()
+        path, checksums=checksums, patience_ms=patience_ms, health=NodeHealth()
     )
     try:
         return store_file.migrate(now=now)
@@ -215,7 +215,7 @@ def open_sqlite(
 
     A file without checksums can be shared with an application that sends in its transactions.
     """
-    health = Health()
+    health = NodeHealth()
     store_file = _open_store_file(path, checksums=checksums, patience_ms=patience_ms, health=health)
     try:
         store_file.migrate(now=now)
@@ -241,7 +241,7 @@ def open_sqlite(
 
 
 def _open_store_file(
-    path: Path, *, checksums: bool, patience_ms: int, health: Health
+    path: Path, *, checksums: bool, patience_ms: int, health: NodeHealth
 ) -> SqliteStoreFile | PlainStoreFile:
     _make_folder(path.parent)
     is_plain_one = _is_plain(path, checksums)

@@ -54,7 +54,7 @@ class NodePart:
         return f"no work finished for {(self._stuck_ms or 0) / 1000:g} s while some was waiting"
 
 
-class Health:
+class NodeHealth:
     """The parts of one node."""
 
     def __init__(self) -> None:

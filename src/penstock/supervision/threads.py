@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from penstock.domain.errors import StoreUnavailable
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
@@ -67,7 +67,7 @@ class SupervisedThread:
         name: str,
         run: Callable[[], None],
         *,
-        health: Health,
+        health: NodeHealth,
         part: NodePart | None = None,
         on_failure: OnFailure | None = None,
     ) -> None:
@@ -139,7 +139,7 @@ def start_logged(
 
 
 def start_supervised(
-    name: str, run: Callable[[NodePart], Coroutine[Any, Any, None]], *, health: Health
+    name: str, run: Callable[[NodePart], Coroutine[Any, Any, None]], *, health: NodeHealth
 ) -> asyncio.Task[None]:
     """Awaits `run` until it returns or the task is cancelled; restarts it when it raises."""
     part = NodePart(name)

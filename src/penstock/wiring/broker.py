@@ -53,7 +53,7 @@ from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
 from penstock.store.maintenance.migrate import Migration
 from penstock.store.store import SqlStore, migrate_sqlite, open_sqlite
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.wiring.lake_writers import archive_loop
 from penstock.wiring.pushing import pusher_thread
 from penstock.wiring.sql import sql_of_server
@@ -71,7 +71,7 @@ class OpenStore(Store, Wakeups, Protocol):
     """A store that also reports wake-ups and the health of its threads."""
 
     @property
-    def health(self) -> Health: ...
+    def health(self) -> NodeHealth: ...
     def limit_waits(self, timeout_ms: int) -> None:
         """Limit how long requests wait, including those that are waiting."""
         ...

@@ -11,7 +11,7 @@ from penstock.runtime.pusher.outgoing import BackoffSettings
 from penstock.runtime.pusher.pusher import Pusher, PusherSettings
 from penstock.runtime.pusher.thread import PusherThread, WakeupEvent
 from penstock.settings.push import PushSettings
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 
 if TYPE_CHECKING:
     from penstock.wiring.broker import Broker
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LazySender:
     """Creates the HTTP client with the first request: most nodes never need it."""
 
-    def __init__(self, clock: Clock, push: PushSettings, health: Health) -> None:
+    def __init__(self, clock: Clock, push: PushSettings, health: NodeHealth) -> None:
         self._clock = clock
         self._push = push
         self._health = health

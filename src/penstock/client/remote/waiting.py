@@ -19,7 +19,7 @@ from penstock.client.remote.server import RawMessage, Remote
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.lease import Verb
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.client")
@@ -46,7 +46,7 @@ class LongPolls:
         self._is_stopped = False
         for queue in queues:
             name = f"penstock-waiting-{queue}"
-            SupervisedThread(name, partial(self._wait, queue), health=Health()).start()
+            SupervisedThread(name, partial(self._wait, queue), health=NodeHealth()).start()
 
     def begin(self, idle: IdleWorker) -> None:
         """Start polling: the worker has free slots."""

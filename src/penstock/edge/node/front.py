@@ -19,7 +19,7 @@ from penstock.edge.serve import app_of, http_server, open_served_broker, tls_of,
 from penstock.ports.link import FrontState, WriterLink
 from penstock.runtime.forwarded_claims import ForwardedClaims
 from penstock.runtime.waiting_claims import ClaimWaiter, WaitingClaims
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import start_supervised
 from penstock.wiring.broker import CLOSING_WAIT_MS, Broker
 from penstock.wiring.fronts import link_to_writer
@@ -78,7 +78,7 @@ def _claims(broker: Broker, link: WriterLink, *, fronts: int) -> ClaimWaiter:
 class StateReports:
     """Tells the writer what the figures of the node need to know of this front."""
 
-    def __init__(self, link: WriterLink, health: Health, room: ClaimWaiter) -> None:
+    def __init__(self, link: WriterLink, health: NodeHealth, room: ClaimWaiter) -> None:
         self._link = link
         self._health = health
         self._room = room

@@ -11,7 +11,7 @@ from penstock.edge.server.protocol import HttpConnection
 from penstock.edge.server.tls import TlsListener, listen
 from penstock.edge.server.traffic import Traffic
 from penstock.ports.clock import Clock
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import start_supervised
 
 SWEEP_SECONDS = 1.0
@@ -19,8 +19,8 @@ _BACKLOG = 1024
 
 
 class HttpServer:
-    def __init__(self, traffic: Traffic, clock: Clock, health: Health | None = None) -> None:
-        self._health = health or Health()
+    def __init__(self, traffic: Traffic, clock: Clock, health: NodeHealth | None = None) -> None:
+        self._health = health or NodeHealth()
         self._traffic = traffic
         self._clock = clock
         self._server: asyncio.Server | TlsListener | None = None

@@ -7,14 +7,14 @@ from functools import partial
 
 from penstock.domain.errors import ClaimNotRepeatable
 from penstock.domain.limits import SECOND
-from penstock.domain.message.lifecycle import Content
-from penstock.domain.message.lifecycle import Message as Claimable
+from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 from penstock.edge.server.errors import unexpected
 from penstock.edge.sqs.call import AnyAnswer, PendingAnswer, QueueLookup, SqsCall
 from penstock.edge.sqs.errors import SqsError, invalid_value, over_limit
 from penstock.edge.sqs.rules import body, content, message_attributes
-from penstock.edge.sqs.wire.model import Message, ReceiveMessageRequest, ReceiveMessageResult
+from penstock.edge.sqs.wire import model
+from penstock.edge.sqs.wire.model import ReceiveMessageRequest, ReceiveMessageResult
 from penstock.ports.store import Claimed
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.messages import MessageService
@@ -112,8 +112,8 @@ class ReceiveActions:
         if names is None:
             names = given.AttributeNames
         wanted = frozenset(names) if names else _NOTHING
-        shown: list[Message] = []
-        left_out: list[Claimable] = []
+        shown: list[model.Message] = []
+        left_out: list[Message] = []
         for message, sent in claimed.messages:
             if left_out and queue.is_ordered and _is_behind(message, left_out):
                 left_out.append(message)
@@ -127,7 +127,7 @@ class ReceiveActions:
             self._give_back(left_out)
         return ReceiveMessageResult(shown)
 
-    def _give_back(self, left_out: list[Claimable]) -> None:
+    def _give_back(self, left_out: list[Message]) -> None:
         """Release the messages after one that cannot be rendered.
 
         That one keeps its lease: if it were released, the next claim would return it first,
@@ -141,12 +141,12 @@ class ReceiveActions:
         self,
         call: SqsCall,
         queue: Queue,
-        message: Claimable,
+        message: Message,
         sent: Content,
         wanted: frozenset[str],
-    ) -> Message:
+    ) -> model.Message:
         shown = body.shown(sent.body)
-        out = Message(
+        out = model.Message(
             message.id,
             self._messages.receipt(message),
             body.md5_of_body(shown.utf8),
@@ -167,7 +167,7 @@ class ReceiveActions:
         return out
 
     def _system_attributes(
-        self, call: SqsCall, queue: Queue, message: Claimable, sent: Content
+        self, call: SqsCall, queue: Queue, message: Message, sent: Content
     ) -> dict[str, str | None]:
         home = None if message.dead_from is None else self._lookup.known_name(message.dead_from)
         return {
@@ -183,11 +183,11 @@ class ReceiveActions:
         }
 
 
-def _is_behind(message: Claimable, others: list[Claimable]) -> bool:
+def _is_behind(message: Message, others: list[Message]) -> bool:
     return message.group is not None and any(message.group == other.group for other in others)
 
 
-def _receives(message: Claimable) -> int:
+def _receives(message: Message) -> int:
     """The receive count; it continues in a dead-letter queue, and a redrive resets it to zero."""
     return message.attempts if message.dead_from is None else message.lease_no
 

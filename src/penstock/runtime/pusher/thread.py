@@ -9,7 +9,7 @@ from penstock.domain.errors import PenstockError
 from penstock.ports.clock import Clock
 from penstock.ports.sender import Sender
 from penstock.runtime.pusher.pusher import Pusher
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import SupervisedThread
 
 _log = logging.getLogger("penstock.push")
@@ -42,7 +42,7 @@ class PusherThread:
         wakeup: WakeupEvent,
         *,
         drain_ms: int,
-        health: Health | None = None,
+        health: NodeHealth | None = None,
         stuck_ms: int | None = None,
     ) -> None:
         """`drain_ms`: how long a stop waits for requests in flight.
@@ -58,7 +58,7 @@ class PusherThread:
         self._is_stepping = False
         self._part = NodePart("pusher", stuck_ms=stuck_ms, has_work=lambda: self._is_stepping)
         self._thread = SupervisedThread(
-            "penstock-pusher", self._run, health=health or Health(), part=self._part
+            "penstock-pusher", self._run, health=health or NodeHealth(), part=self._part
         )
 
     def start(self) -> None:

@@ -22,7 +22,7 @@ from penstock.services.circuits.breaker import Breaker
 CHUNK = 1_000  # queues per transaction
 
 
-class Unheld(msgspec.Struct, frozen=True):
+class UnheldChunk(msgspec.Struct, frozen=True):
     """One chunk of queues that an operator unheld."""
 
     count: int
@@ -35,7 +35,7 @@ class HeldQueues:
         self._clock = clock
         self._breaker = breaker
 
-    def unhold_some(self, circuit_hash: str | None = None, *, after: int = 0) -> Work[Unheld]:
+    def unhold_some(self, circuit_hash: str | None = None, *, after: int = 0) -> Work[UnheldChunk]:
         """Unhold a chunk of the queues of a circuit, or of all; repeat while `after` is set.
 
         In order of queue number, so that a queue that an open circuit holds again meanwhile is not
@@ -43,13 +43,13 @@ class HeldQueues:
         """
         now = self._clock.now()
 
-        def do(session: Session) -> Unheld:
+        def do(session: Session) -> UnheldChunk:
             page = session.circuits.held_page(circuit_hash, after=after, limit=CHUNK)
             unheld = transitions.unhold(session, [queue_no for queue_no, _ in page], now=now)
             circuits = Counter(held_by for queue_no, held_by in page if queue_no in unheld)
             for one, count in sorted(circuits.items()):
                 transitions.add_unheld_fact(session, one, {"queues": count}, now=now)
-            return Unheld(len(unheld), page[-1][0] if len(page) == CHUNK else None)
+            return UnheldChunk(len(unheld), page[-1][0] if len(page) == CHUNK else None)
 
         return write(self._store, do)
 

@@ -18,7 +18,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.database import WriteLockTimeout
 from penstock.store.sqlite.shared_connection import MOVE_MS, LogMoveTimer, move_log
 from penstock.store.sqlite.write_lock import WriteLock
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")
@@ -28,7 +28,7 @@ class CallerWriteLock:
     """One for all callers of a process, which acquire it one by one."""
 
     def __init__(
-        self, path: Path, moves: LogMoveTimer, *, patience_ms: int, health: Health
+        self, path: Path, moves: LogMoveTimer, *, patience_ms: int, health: NodeHealth
     ) -> None:
         self._path = path
         self._health = health

@@ -15,7 +15,7 @@ from penstock.store.commit.lane import Lane, OnWoken
 from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.requests import Pending, StoreRequest
 from penstock.store.commit.session import SqlSession
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 
 HELP_S = 0.1
 
@@ -28,7 +28,7 @@ class GroupCommit:
         lanes: int,
         on_woken: OnWoken,
         outage: StoreOutage,
-        health: Health,
+        health: NodeHealth,
         stuck_ms: int,
     ) -> None:
         self._waiting = self.pending = Pending()

@@ -33,7 +33,7 @@ from penstock.store.commit.requests import (
 )
 from penstock.store.commit.session import SqlSession
 from penstock.store.database import Collision, WriteLockTimeout
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import SupervisedThread, outage
 
 CLOSING_SECONDS = 0.05
@@ -67,7 +67,7 @@ class Lane:
         on_woken: OnWoken,
         outage: StoreOutage,
         *,
-        health: Health,
+        health: NodeHealth,
         stuck_ms: int,
     ) -> None:
         self._waiting = waiting

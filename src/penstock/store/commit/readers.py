@@ -24,7 +24,7 @@ from penstock.store.commit.requests import (
 )
 from penstock.store.commit.session import SqlSession
 from penstock.store.database import Collision
-from penstock.supervision.health import Health, NodePart
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import SupervisedThread
 
 CLOSING_PATIENCE_S = 2.0
@@ -37,7 +37,7 @@ class Readers:
         open_session: Callable[[], SqlSession],
         outage: StoreOutage,
         *,
-        health: Health,
+        health: NodeHealth,
         stuck_ms: int,
         count: int = 2,
     ) -> None:

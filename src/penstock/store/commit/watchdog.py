@@ -12,7 +12,7 @@ from typing import Protocol
 
 from penstock.domain.errors import OutcomeUnknown
 from penstock.store.commit.requests import Pending, StoreRequest, fail_all, is_late, stamp
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
 _LONGEST_TICK_MS = 1_000
@@ -30,7 +30,7 @@ class RequestSource(Protocol):
 
 class Watchdog:
     def __init__(
-        self, sources: Sequence[RequestSource], *, timeout_ms: int, health: Health
+        self, sources: Sequence[RequestSource], *, timeout_ms: int, health: NodeHealth
     ) -> None:
         self.timeout_ms = timeout_ms
         self._sources = list(sources)

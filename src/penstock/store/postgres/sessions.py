@@ -23,7 +23,7 @@ import msgspec
 
 from penstock.domain.errors import PenstockError
 from penstock.store.database import Database
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
 LOOKS = 5  # looks in a row in which a session waits in the same statement before it is ended
@@ -64,7 +64,7 @@ class SessionWatch:
     """A thread that ends stalled sessions, on a connection of its own."""
 
     def __init__(
-        self, open_database: Callable[[], Database], *, every_ms: int, health: Health
+        self, open_database: Callable[[], Database], *, every_ms: int, health: NodeHealth
     ) -> None:
         self._open_database = open_database
         self._every_s = every_ms / 1000

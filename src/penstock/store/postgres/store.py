@@ -19,7 +19,7 @@ from penstock.store.postgres.url import PostgresUrl, parse
 from penstock.store.postgres.wakeups import PostgresWakeups
 from penstock.store.queries import Queries
 from penstock.store.store import REQUEST_TIMEOUT_MS, SqlStore
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ _NEEDED = {
 
 class PostgresStore(SqlStore):
     def __init__(self, url: PostgresUrl, *, lanes: int, request_timeout_ms: int) -> None:
-        health = Health()
+        health = NodeHealth()
         self.wakeups = PostgresWakeups(
             lambda: PostgresDatabase(url), on_wakeup=self.wake_listeners, health=health
         )

@@ -18,7 +18,7 @@ from penstock.domain.errors import PenstockError
 from penstock.store.announcements import PAUSE_MS, Announcements, add_pairs, encode
 from penstock.store.database import Collision
 from penstock.store.postgres.connection import PostgresDatabase
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
 NO_NODE = "0"  # the sender's number of a caller's transaction
@@ -35,7 +35,7 @@ class PostgresWakeups:
         open_database: Callable[[], PostgresDatabase],
         *,
         on_wakeup: Callable[[Mapping[int, int]], None],
-        health: Health,
+        health: NodeHealth,
     ) -> None:
         self._open_database = open_database
         self._on_wakeup = on_wakeup

@@ -18,7 +18,7 @@ from penstock.store.damage.damage_watch import DamageWatch
 from penstock.store.database import Database
 from penstock.store.sqlite.wakeups import SqliteWakeups
 from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 
 _MAX_WOKEN = 1_000
 
@@ -45,10 +45,10 @@ class ChangeAware(Database, Protocol):
 
 class StoreFileAccess:
     def __init__(
-        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: NodeHealth | None = None
     ) -> None:
         self._path = path
-        self._health = health or Health()
+        self._health = health or NodeHealth()
         self._write_lock = WriteLock(path, patience_ms=patience_ms, health=self._health)
         self.watch = DamageWatch(lambda: damaged_pages(path))
         self._store: ServedStore | None = None

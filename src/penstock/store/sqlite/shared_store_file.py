@@ -15,12 +15,12 @@ from penstock.store.maintenance import migrate as migrations
 from penstock.store.sqlite.file_access import StoreFileAccess
 from penstock.store.sqlite.shared_connection import LogMoveTimer, PlainSqliteDatabase, open_synced
 from penstock.store.sqlite.write_lock import PATIENCE_MS
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 
 
 class PlainStoreFile(StoreFileAccess):
     def __init__(
-        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: NodeHealth | None = None
     ) -> None:
         super().__init__(path, patience_ms=patience_ms, health=health)
         self._patience_ms = patience_ms

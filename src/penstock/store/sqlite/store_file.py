@@ -15,7 +15,7 @@ from penstock.store.sqlite.connection import OpenElsewhere, SqliteDatabase, open
 from penstock.store.sqlite.file_access import StoreFileAccess
 from penstock.store.sqlite.wakeups import ask_to_close
 from penstock.store.sqlite.write_lock import PATIENCE_MS
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 
 _TRIES = 20
 _BETWEEN_TRIES_S = 0.05  # other processes close within milliseconds, unless they are stopped
@@ -25,7 +25,7 @@ _log = logging.getLogger("penstock.store")
 
 class SqliteStoreFile(StoreFileAccess):
     def __init__(
-        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: NodeHealth | None = None
     ) -> None:
         super().__init__(path, patience_ms=patience_ms, health=health)
         self.callers = SqliteCallerTransactions(

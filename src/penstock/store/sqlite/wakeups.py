@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.store.announcements import PAUSE_MS, Announcements, add_pairs, encode
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
 LOOK_MS = 250
@@ -48,7 +48,7 @@ class SqliteWakeups:
         on_wakeup: Callable[[Mapping[int, int]], None],
         find_ready: Callable[[], Mapping[int, int]],
         on_close_request: Callable[[], None],
-        health: Health,
+        health: NodeHealth,
     ) -> None:
         """`find_ready`: queues with something to claim, if anything changed since the last call."""
         self._on_wakeup, self._find_ready = on_wakeup, find_ready

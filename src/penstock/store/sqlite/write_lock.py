@@ -36,7 +36,7 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.damage.log_damage import SYNC_AFTER
 from penstock.store.database import Row, WriteLockTimeout
 from penstock.store.sqlite.busy_wait import BusyWait
-from penstock.supervision.health import Health
+from penstock.supervision.health import NodeHealth
 from penstock.supervision.threads import SupervisedThread
 
 PATIENCE_MS = 15_000
@@ -52,10 +52,10 @@ class WriteLock:
     """One per process and file; used by one thread at a time."""
 
     def __init__(
-        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: Health | None = None
+        self, path: Path, *, patience_ms: int = PATIENCE_MS, health: NodeHealth | None = None
     ) -> None:
         self._path = path
-        self._health = health or Health()
+        self._health = health or NodeHealth()
         self._patience_s = patience_ms / 1000
         self.is_acquired = False
         self._agreed = ""

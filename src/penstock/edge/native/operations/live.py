@@ -24,8 +24,8 @@ from penstock.edge.native.bind import query_reader, route_of
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
 from penstock.edge.server.stream import EVENTS, Stream, event
-from penstock.services.overview import Changed, OverviewLook, OverviewService
-from penstock.supervision.health import Health, NodePart
+from penstock.services.overview import ChangedQueue, OverviewLook, OverviewService
+from penstock.supervision.health import NodeHealth, NodePart
 from penstock.supervision.threads import start_supervised
 
 EVERY_S = 1.0
@@ -53,9 +53,9 @@ class LiveFeed:
         *,
         most: int,
         is_still_valid: Callable[[Caller], bool],
-        health: Health | None = None,
+        health: NodeHealth | None = None,
     ) -> None:
-        self._health = health or Health()
+        self._health = health or NodeHealth()
         self._watch = watch
         self._is_let_in = is_still_valid
         self._render = render
@@ -154,7 +154,7 @@ class LiveApi:
         *,
         most_listeners: int,
         is_still_valid: Callable[[Caller], bool],
-        health: Health | None = None,
+        health: NodeHealth | None = None,
     ) -> None:
         self._feed = LiveFeed(
             watch, _rendered, most=most_listeners, is_still_valid=is_still_valid, health=health
@@ -196,7 +196,7 @@ def _rendered(look: OverviewLook, before: OverviewLook | None, caller: Caller) -
     return _encode(event)
 
 
-def _queue(changed: Changed, passed_ms: int) -> LiveQueue:
+def _queue(changed: ChangedQueue, passed_ms: int) -> LiveQueue:
     queue = changed.queue
     return LiveQueue(
         name=queue.name,

@@ -29,7 +29,7 @@ DAMAGED = "some pages of the store are damaged: see GET /v1/problems, and run `p
 
 
 class HealthApi:
-    def __init__(self, insight: HistoryService, parts: supervision.Health) -> None:
+    def __init__(self, insight: HistoryService, parts: supervision.NodeHealth) -> None:
         self._insight = insight
         self._health = parts
 
