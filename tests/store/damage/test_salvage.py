@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
 import pytest
 
-from penstock.domain.errors import InvalidRequest, StoreDamaged, StoreRefused
+from penstock.domain.errors import InvalidRequest, StoreDamaged, StoreRefused, StoreUnavailable
 from penstock.domain.store.finding import Grade
 from penstock.store.damage.damage_map import damaged_pages
 from penstock.store.damage.salvage import SalvageReport, salvage
@@ -66,6 +67,21 @@ def test_a_sound_store_is_copied_row_by_row(crashed: Path, tmp_path: Path) -> No
     assert rows(tmp_path / "new" / FILE) == rows(copy_of(crashed, tmp_path / "again"))
     assert is_plain(tmp_path / "new" / FILE) == is_plain(crashed)
     assert_is_sound(tmp_path / "new" / FILE)
+
+
+def test_a_new_store_gets_its_name_only_once_it_is_synced(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "new" / FILE
+
+    def failing(handle: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+
+    with pytest.raises(StoreUnavailable, match="cannot salvage"):
+        salvage(crashed, target, now=1, progress=lambda done, total: None)
+    assert not list(target.parent.iterdir())
 
 
 def test_a_flipped_bit_in_the_log_costs_nothing(crashed: Path, tmp_path: Path) -> None:
