@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from penstock.domain.message.lifecycle import LIVE, Message, State
-from penstock.domain.queue import fair_share as fair_share
-from penstock.domain.queue import group_limit as opening
+from penstock.domain.queue import fair_share, group_limit
 from penstock.domain.queue import rate as pace
 from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK, NO_GATE
 from penstock.domain.queue.queue import Queue
@@ -132,7 +131,7 @@ class LimitsModel:
         is_open = [m for m in group if m.gate == ADMITTED]
         leased = sum(m.state is State.LEASED for m in is_open)
         unclaimed = len(is_open) - leased
-        room = opening.room(
+        room = group_limit.room(
             max_leased=settings.max_leased_per_group,
             rate=rate,
             leased=leased,
@@ -142,7 +141,7 @@ class LimitsModel:
         held = [m for m in group if m.gate == HELD_BACK and m.state is State.READY]
         held = sorted(held, key=lambda m: (m.priority, m.fair_position, m.order_no))[:room]
         bucket = self._bucket(queue, group[0].group, now=now)
-        at = opening.instants(rate, bucket, unclaimed=unclaimed, count=len(held), now=now)
+        at = group_limit.instants(rate, bucket, unclaimed=unclaimed, count=len(held), now=now)
         for m, instant in zip(held, at, strict=True):
             if instant > now:
                 m = replace(m, state=State.WAITING, due_at=instant)

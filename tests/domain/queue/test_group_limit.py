@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.queue import group_limit as opening
+from penstock.domain.queue import group_limit
 from penstock.domain.queue import rate as pace
 from penstock.domain.queue.rate import Rate
 from tests.clocks import NOON
@@ -26,7 +26,7 @@ THREE = Rate(1, 1_000, 3)
     ],
 )
 def test_as_many_are_let_through_as_every_limit_allows(max_leased, rate, leased, unclaimed, room):
-    found = opening.room(
+    found = group_limit.room(
         max_leased=max_leased, rate=rate, leased=leased, unclaimed=unclaimed, most=100
     )
 
@@ -36,13 +36,13 @@ def test_as_many_are_let_through_as_every_limit_allows(max_leased, rate, leased,
 def test_without_a_rate_all_can_be_claimed_now():
     bucket = pace.full(THREE, now=NOON)
 
-    assert list(opening.instants(None, bucket, unclaimed=5, count=2, now=NOON)) == [NOON, NOON]
+    assert list(group_limit.instants(None, bucket, unclaimed=5, count=2, now=NOON)) == [NOON, NOON]
 
 
 def test_with_a_rate_each_waits_until_the_bucket_can_pay_for_all_before_it():
     spent = pace.spend(pace.full(THREE, now=NOON), THREE, 2, now=NOON)
 
-    instants = list(opening.instants(THREE, spent, unclaimed=0, count=3, now=NOON))
+    instants = list(group_limit.instants(THREE, spent, unclaimed=0, count=3, now=NOON))
 
     assert instants == [NOON, NOON + 1_000, NOON + 2_000]
 
@@ -56,7 +56,7 @@ def test_with_a_rate_each_waits_until_the_bucket_can_pay_for_all_before_it():
 def test_claiming_all_admitted_messages_never_exceeds_the_rate(rate, waits):
     """The j-th is let through for when the bucket holds j: so it can always be paid."""
     now, bucket = NOON, pace.full(rate, now=NOON)
-    waiting = list(opening.instants(rate, bucket, unclaimed=0, count=rate.burst, now=now))
+    waiting = list(group_limit.instants(rate, bucket, unclaimed=0, count=rate.burst, now=now))
     for wait in waits:
         now += wait
         claimed = [at for at in waiting if at <= now]
@@ -64,4 +64,4 @@ def test_claiming_all_admitted_messages_never_exceeds_the_rate(rate, waits):
         bucket = pace.spend(bucket, rate, len(claimed), now=now)
         waiting = [at for at in waiting if at > now]
         left = len(waiting)
-        waiting += opening.instants(rate, bucket, unclaimed=left, count=len(claimed), now=now)
+        waiting += group_limit.instants(rate, bucket, unclaimed=left, count=len(claimed), now=now)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from penstock.domain.message.lifecycle import Message
-from penstock.domain.queue import fair_share as fair_share
+from penstock.domain.queue import fair_share
 from penstock.domain.queue.fair_share import NO_GROUP, STEP
 from penstock.domain.queue.queue import Queue
 from penstock.store.verbs.transaction_state import TransactionState, json_list

@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
-from penstock.domain.queue import group_limit as group_limit
+from penstock.domain.queue import group_limit
 from penstock.domain.queue import rate as token_bucket
 from penstock.domain.queue.group_limit import MAX_ADMITTED
 from penstock.domain.queue.queue import QueueSettings

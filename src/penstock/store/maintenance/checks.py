@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from penstock.domain.errors import StoreRefused
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message.lifecycle import State
-from penstock.domain.queue import group_limit as group_limit
+from penstock.domain.queue import group_limit
 from penstock.domain.queue.group_limit import ADMITTED, HELD_BACK, MAX_ADMITTED
 from penstock.domain.queue.queue import Counts, Queue
 from penstock.domain.store.finding import Finding, fail, ok, warn
