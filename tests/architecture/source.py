@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Container, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,14 +18,24 @@ def files(package: Path, *suffixes: str) -> Iterator[tuple[str, Path]]:
 
 def trees(package: Path) -> Iterator[tuple[str, ast.Module]]:
     for place, path in files(package, ".py"):
-        yield place, ast.parse(path.read_text(encoding="utf-8"), filename=place)
+        yield place, _parsed(place, path.read_text(encoding="utf-8"))
 
 
-def names_used(tree: ast.Module) -> Iterator[tuple[int, str]]:
+@cache
+def _parsed(place: str, text: str) -> ast.Module:
+    return ast.parse(text, filename=place)
+
+
+@cache
+def names_used(tree: ast.Module) -> list[tuple[int, str]]:
     """Line and full name of all that is imported or mentioned, whatever it was imported as.
 
     `from time import monotonic as tick` gives "time.monotonic", and so does every later `tick`.
     """
+    return list(_names_used(tree))
+
+
+def _names_used(tree: ast.Module) -> Iterator[tuple[int, str]]:
     meaning = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):

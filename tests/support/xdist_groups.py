@@ -12,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # By the beginning of a test's id; the first that matches.  Groups with the same reason are one.
 GROUPS = {
+    "tests/architecture/": "each file of the package is parsed once",
     "tests/console/": "one browser, and a server on each store",
     "tests/edge/sqs/celery/": "servers and workers are started once",
     "tests/faults/": "they measure how fast a killed broker is back, on a small machine",
@@ -19,6 +20,7 @@ GROUPS = {
     "tests/pipeline/test_s": "a second Spark session, because one process would be the last to end",
     "tests/pipeline/": "one Spark session",
     "tests/autoscaling/": "one RabbitMQ",
+    "tests/outbound/test_rabbitmq": "one RabbitMQ",
 }
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 import httpx
+import pytest
 
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.conftest import InBackground
@@ -24,6 +25,9 @@ from tests.edge.process import ROOT
 from tests.edge.raw import ClosedError, Raw, request
 from tests.support.private_servers import free_port
 from tests.support.waiting import eventually
+
+# What does not depend on the store is tested on one.
+on_sqlite = pytest.mark.parametrize("make_node", ["sqlite"], indirect=True)
 
 CONNECTIONS = 24
 QUEUES = request("GET", "/v1/queues")
@@ -105,6 +109,7 @@ def test_a_writer_that_hangs_is_reported_and_does_not_hang_clients(make_node: Ma
     api.send(queue)
 
 
+@on_sqlite
 def test_everything_exits_with_the_supervisor(make_node: MakeNode) -> None:
     node = make_node()
     pids = node.processes().values()
@@ -114,6 +119,7 @@ def test_everything_exits_with_the_supervisor(make_node: MakeNode) -> None:
     eventually(lambda: not any(map(is_running, pids)))
 
 
+@on_sqlite
 def test_a_stopped_node_answers_waiting_claims_and_exits_with_zero(
     make_node: MakeNode, in_background: InBackground
 ) -> None:
@@ -134,6 +140,7 @@ def test_a_stopped_node_answers_waiting_claims_and_exits_with_zero(
     assert "ERROR" not in node.log_tail()
 
 
+@on_sqlite
 def test_messages_are_there_after_a_restart(make_node: MakeNode) -> None:
     node = make_node()
     queue = Api(node.url).make_queue()
@@ -146,6 +153,7 @@ def test_messages_are_there_after_a_restart(make_node: MakeNode) -> None:
     assert {message["id"] for message in claimed} == sent
 
 
+@on_sqlite
 def test_keys_are_required_on_every_front(make_node: MakeNode) -> None:
     node = make_node(auth_required="always")
     secret = new_key(node)
@@ -157,30 +165,30 @@ def test_keys_are_required_on_every_front(make_node: MakeNode) -> None:
         assert without.call("POST", "/v1/queues/none/claims", {}).status_code == 401
 
 
-def test_a_port_in_use_is_reported(make_node: MakeNode) -> None:
+@on_sqlite
+def test_a_port_in_use_is_reported(make_node: MakeNode, tmp_path: Path) -> None:
     node = make_node()
 
-    second = serve(node, "--port", str(node.port), "--processes", "2")
+    second = serve(tmp_path / "other", "--port", str(node.port), "--processes", "2")
 
     assert second.returncode != 0
     assert "Address already in use" in second.stderr, second.stderr
     assert is_served(node)
 
 
-def test_a_store_that_cannot_be_opened_is_reported_as_by_one_process(make_node: MakeNode) -> None:
-    node = make_node()
+def test_a_store_that_cannot_be_opened_is_reported_as_by_one_process(tmp_path: Path) -> None:
     wrong = "sqlite:////proc/nowhere/penstock.db"
 
-    several = serve(node, "--store", wrong, "--port", "0", "--processes", "2")
-    one = serve(node, "--store", wrong, "--port", "0")
+    several = serve(tmp_path, "--store", wrong, "--port", "0", "--processes", "2")
+    one = serve(tmp_path, "--store", wrong, "--port", "0")
 
     assert (several.returncode, several.stderr) == (one.returncode, one.stderr)
     assert one.stderr
 
 
-def serve(node: Node, *words: str) -> subprocess.CompletedProcess[str]:
+def serve(data: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "penstock", "serve", "--data", str(node.data) + "-other", *words],
+        [sys.executable, "-m", "penstock", "serve", "--data", str(data), *words],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,

@@ -17,7 +17,7 @@ from penstock.domain.limits import Limits
 from penstock.domain.scaling.fleet import Processes
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.replicas.launch import Launch, orphans, start_time
-from penstock.outbound.replicas.ledger import LedgerState
+from penstock.outbound.replicas.ledger import LedgerState, Started
 from penstock.outbound.replicas.processes import ProcessReplicas
 from penstock.ports.store import Store
 from penstock.services.workers import WorkerService
@@ -56,7 +56,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "fleets"
     yield folder
     for one in read_ledger(folder).started:
-        if start_time(one.pid) == one.start_time or orphans(one.pid, Launch.mark(one.replica)):
+        if is_group_alive(one):
             with suppress(ProcessLookupError):
                 os.killpg(one.pid, signal.SIGKILL)
     for thread in threading.enumerate():  # a closed fleet writes its ledger once more
@@ -105,6 +105,16 @@ def pids(home: Path) -> list[int]:
 
 def soon_gone(pid: int, started: str) -> None:
     eventually(lambda: start_time(pid) != started, within_s=PATIENCE_S)
+
+
+def group_soon_gone(one: Started) -> None:
+    """Its process and those that it started, which may outlive it for an instant."""
+    eventually(lambda: not is_group_alive(one), within_s=PATIENCE_S)
+
+
+def is_group_alive(one: Started) -> bool:
+    is_alive = start_time(one.pid) == one.start_time
+    return is_alive or bool(orphans(one.pid, Launch.mark(one.replica)))
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:

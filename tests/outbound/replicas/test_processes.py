@@ -9,7 +9,13 @@ import pytest
 from penstock.domain.errors import ReplicasUnavailable
 from penstock.domain.scaling.recommendation import Replicas
 from tests.clocks import NOON
-from tests.outbound.replicas.conftest import PATIENCE_S, pids, read_ledger, soon_gone
+from tests.outbound.replicas.conftest import (
+    PATIENCE_S,
+    group_soon_gone,
+    pids,
+    read_ledger,
+    soon_gone,
+)
 from tests.support.waiting import eventually
 
 DEAF = ("sh", "-c", "trap '' TERM; while :; do touch $READY; sleep 0.05; done")
@@ -79,7 +85,7 @@ def test_a_process_that_is_asked_to_end_is_killed_after_its_drain_time(make, hom
     assert fleet.count(now=NOON + MINUTE - 1) == Replicas(running=0, requested=0)
     fleet.maintain(now=NOON + MINUTE)
 
-    soon_gone(one.pid, one.start_time)
+    group_soon_gone(one)
     fleet.maintain(now=NOON + MINUTE + 1)
     assert read_ledger(home).started == []
 

@@ -59,7 +59,7 @@ def test_workers_and_applications_work_side_by_side_without_errors(
     assert_sound(folder)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(figure(1, 2)))
 def test_an_application_that_is_killed_leaves_both_or_neither_and_does_not_stop_others(
     start: Start, open_another: Callable[[], SqlStore], folder: Path, seed: int
 ) -> None:

@@ -71,7 +71,7 @@ def test_everything_is_completed_exactly_once_without_errors(start: Start, folde
     assert_sound(folder)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(figure(1, 2)))
 def test_a_killed_process_loses_nothing_and_does_not_stop_others(
     start: Start, open_another: Callable[[], SqlStore], folder: Path, seed: int
 ) -> None:
