@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from penstock.domain.lake.layout import HISTORY
-from penstock.edge.cli.pipeline.shared import locked
+from penstock.edge.cli.pipeline.shared import lock_tables
 from penstock.pipeline.files.lock_files import NAME
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.process import PATIENCE_S, SMALL, penstock, run, started
@@ -26,7 +26,7 @@ def test_a_run_that_may_wait_waits_and_another_learns_who_is_at_work(
     log = (tmp_path / "first.log").open("w+")
 
     with log, ExitStack() as this_run:
-        this_run.enter_context(locked(bench.lake, waits=False))
+        this_run.enter_context(lock_tables(bench.lake, waits=False))
         with started([*command, "--wait"], log) as first:
             eventually(lambda: "waiting for" in _text(log.name), within_s=PATIENCE_S)
             this_run.close()

@@ -13,10 +13,10 @@ from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.edge.cli.pipeline.shared import (
     lake_folder,
     open_lake,
-    plainly,
     session_flags,
 )
 from penstock.settings import Settings
@@ -112,7 +112,7 @@ def _with_spark(args: Namespace, settings: Settings, run: Callable[[SparkLake], 
         with open_lake(args, settings) as lake:
             return run(lake)
 
-    return plainly(args, call) or exits.OK
+    return report_failures(args, call) or exits.OK
 
 
 def _has_spark() -> bool:

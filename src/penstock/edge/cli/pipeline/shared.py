@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-import traceback
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.runner import JobRunner
+    from penstock.pipeline.runs import JobRun
 
 MayWrite = Callable[[], None]
 RUN = View(
@@ -54,25 +55,7 @@ class SparkCommand(StoreCommand):
         from penstock.pipeline.session import check_installed
 
         check_installed()
-        return plainly(args, lambda: super(SparkCommand, self)._call(args, out))
-
-
-def plainly(args: Namespace, run: Callable[[], int | None]) -> int | None:
-    """Run a command; report an error of Spark's as one line, with its detail if requested."""
-    from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
-    from penstock.pipeline.stopped import PipelineStopped
-
-    try:
-        return run()
-    except PipelineStopped as stopped:
-        exits.report(stopped, stopped.code)
-    except SPARK_ERRORS as error:
-        found = explain(error)
-        if args.verbose:
-            traceback.print_exception(error)
-        hint = "" if args.verbose else "; --verbose shows the details"
-        exits.report(f"{found.text}{hint}", found.code)
-    return exits.REFUSED
+        return report_failures(args, lambda: super(SparkCommand, self)._call(args, out))
 
 
 def session_flags(parser: Parser) -> None:
@@ -156,7 +139,7 @@ def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[Spar
     file = lock_file_here(args.derived or f"{lake_folder(settings)}/{TABLES_FOLDER}")
     if file is not None:
         wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
-    with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:
+    with open_lake(args, settings) as lake, lock_tables(lake, waits=args.wait) as may_write:
         yield lake, may_write
 
 
@@ -164,6 +147,7 @@ def runner_of(
     lake: SparkLake,
     settings: PipelineSettings,
     may_write: MayWrite = lambda: None,
+    on_done: Callable[[list[JobRun]], None] = lambda runs: None,
 ) -> JobRunner:
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.runner import JobRunner
@@ -175,12 +159,13 @@ def runner_of(
         clock=lambda: now_ms(lake.spark),
         gates=GATES,
         on_job=note_job,
+        on_done=on_done,
         may_write=may_write,
     )
 
 
 @contextmanager
-def locked(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
+def lock_tables(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
     """Hold the lock of the lake's tables; yields a function that raises if it was lost."""
     from penstock.pipeline.files.lake_lock import hold
     from penstock.pipeline.files.lock_files import lock_file
