@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.lake.layout import HISTORY, LakeTable
+from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline.run_summary import write_summary
 from penstock.edge.cli.pipeline.shared import lock_tables
+from penstock.pipeline.job import ComputedTable
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.runs import JobRun, RunStatus
 from penstock.pipeline.summary import RunOutcome, jobs_of, summary_of
@@ -158,7 +159,7 @@ def test_jobs_that_finished_are_in_the_summary_of_a_run_that_failed(
     bench.archive(HISTORY, {})
     replace = SparkLake.replace
 
-    def fail_later(lake: SparkLake, table: LakeTable, *more: Any) -> None:
+    def fail_later(lake: SparkLake, table: ComputedTable, *more: Any) -> None:
         if table.name == "rollups":
             raise RuntimeError("no more\nat all")
         replace(lake, table, *more)

@@ -115,8 +115,8 @@ def _lake_id(folder: str) -> str | None:
         return LocalLake(folder).lake_id()
     except (PipelineStopped, OSError):
         exits.note(
-            "the id of the lake cannot be read from this machine: messages that ended after the instant "
-            "are recognised only while the store keeps its history"
+            "the id of the lake cannot be read from this machine: messages that ended after the "
+            "instant are recognised only while the store keeps its history"
         )
         return None
 
