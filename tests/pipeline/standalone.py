@@ -29,19 +29,16 @@ def a_cluster(folder: Path) -> Iterator[str]:
     port = free_port()
     url = f"spark://{_HOST}:{port}"
     with ExitStack() as stack:
-        for words in (
-            [f"{_DEPLOY}.master.Master", "--port", str(port)],
-            [f"{_DEPLOY}.worker.Worker", "--cores", "1", "--memory", "1g"]
-            + ["--work-dir", str(folder / "work"), url],
-        ):
-            web = ["--host", _HOST, "--webui-port", "0"]
-            stack.enter_context(_started([words[0], *web, *words[1:]], folder / "cluster.log"))
-            eventually(lambda: _answers(port))
+        log = folder / "cluster.log"
+        stack.enter_context(_started("master.Master", "--port", str(port), log=log))
+        eventually(lambda: _answers(port))
+        limits = "--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work")
+        stack.enter_context(_started("worker.Worker", *limits, url, log=log))
         yield url
 
 
 @contextmanager
-def _started(words: list[str], log: Path) -> Iterator[None]:
+def _started(name: str, *arguments: str, log: Path) -> Iterator[None]:
     environ = environ_of_process() | {
         "JAVA_HOME": quiet_java_home({k: v for k, v in os.environ.items() if k != "JAVA_HOME"}),
         "PYSPARK_PYTHON": sys.executable,
@@ -50,7 +47,7 @@ def _started(words: list[str], log: Path) -> Iterator[None]:
     }
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [str(_PROGRAM), *words],
+            [_PROGRAM, f"{_DEPLOY}.{name}", "--host", _HOST, "--webui-port", "0", *arguments],
             env=environ,
             stdin=subprocess.DEVNULL,
             stdout=output,

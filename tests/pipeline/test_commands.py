@@ -86,7 +86,7 @@ def test_a_lake_that_does_not_exist_is_an_error_and_not_an_empty_one(run: Run, t
     ran = run("pipeline", "run", "--lake", tmp_path / "typo")
 
     assert ran.code == 1
-    assert "is empty; see penstock archive run" in ran.err
+    assert "is empty; run penstock archive run first" in ran.err
 
 
 @pytest.mark.parametrize(

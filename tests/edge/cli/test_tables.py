@@ -30,7 +30,7 @@ def test_tables_are_listed_and_their_rows_are_shown(run, lake):
         {"dt": "2031-01-01", "queue": "mail", "bad": 1},
         {"dt": "2031-01-01", "queue": "sms", "bad": 0},
     ]
-    assert "sms" in run("pipeline", "show", "slo", "--derived", lake / "derived").out
+    assert "sms" in run("pipeline", "show", "slo", "--tables", lake / "derived").out
 
 
 def test_more_rows_than_the_limit_are_mentioned(run, lake):

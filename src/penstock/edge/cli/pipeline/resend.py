@@ -23,10 +23,10 @@ from penstock.edge.cli.pipeline.restoring import (
     chunks,
     count,
     filter_flags,
-    report,
-    show_counts,
     make_throttle,
+    report,
     restore_filter,
+    show_counts,
 )
 from penstock.settings import Settings
 

@@ -20,10 +20,10 @@ from penstock.edge.cli.pipeline.restoring import (
     chunks,
     count,
     filter_flags,
-    report,
-    show_counts,
     make_throttle,
+    report,
     restore_filter,
+    show_counts,
 )
 from penstock.settings import Settings
 
@@ -107,7 +107,7 @@ def _put(service: Any, source: RestoreSource, total: int, throttle: Throttle) ->
 
 
 def _lake_id(folder: str) -> str | None:
-    """None if it cannot be read from this machine: then only the store's history is compared."""
+    """None if it cannot be reached from this machine: then only the store's history is compared."""
     from penstock.pipeline.files.local_lake import LocalLake
     from penstock.pipeline.stopped import PipelineStopped
 
@@ -115,8 +115,8 @@ def _lake_id(folder: str) -> str | None:
         return LocalLake(folder).lake_id()
     except (PipelineStopped, OSError):
         exits.note(
-            "the id of the lake cannot be read from this machine: messages that ended after the "
-            "instant are recognised only while the store keeps its history"
+            "the id of the lake cannot be reached from this machine: messages that ended after "
+            "the instant are recognised only while the store keeps its history"
         )
         return None
 

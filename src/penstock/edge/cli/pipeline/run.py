@@ -233,14 +233,13 @@ COMMANDS = {
         _WAIT,
         flag(
             "--summary",
-            "write what happened to each job and day into this file, as one JSON document, also "
-            "if the run fails",
+            "write a JSON summary of each job and day to FILE, even if the run fails",
             value="FILE",
         ),
         flag(
             repeating.EVERY,
-            "run again and again, at this interval, until SIGTERM; a run that fails is reported, "
-            "and a beat is skipped while a run is at work",
+            "repeat the run at this interval until SIGTERM; failed runs are reported, and "
+            "intervals during a run are skipped",
             type=duration,
         ),
         more="A day is computed again when its files have changed: by late rows, or by a new run "

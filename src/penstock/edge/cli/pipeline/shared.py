@@ -22,7 +22,7 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag
 from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.settings import Settings
 
@@ -49,7 +49,7 @@ class SparkCommand(StoreCommand):
     """Needs Spark and a lake."""
 
     def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
-        super().__init__(run, *parts, lake_flag, derived_flag, session_flags, **help_texts)
+        super().__init__(run, *parts, lake_flag, tables_flag, session_flags, **help_texts)
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         from penstock.pipeline.session import check_installed
@@ -122,9 +122,9 @@ def open_lake(
     folder = lake_folder(settings)
     with session(args) as spark:
         is_delta = settings.pipeline.format == DELTA
-        lake = SparkLake(spark, folder, tables_folder=args.derived, is_delta=is_delta)
+        lake = SparkLake(spark, folder, tables_folder=args.tables, is_delta=is_delta)
         if not may_be_empty and lake.is_empty():
-            raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
+            raise InvalidRequest(f"the lake {folder} is empty; run penstock archive run first")
         yield lake
 
 
@@ -136,7 +136,7 @@ def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[Spar
     from penstock.pipeline.lake import TABLES_FOLDER
 
     # Starting Spark takes seconds, and its memory is not needed while this run waits.
-    file = lock_file_here(args.derived or f"{lake_folder(settings)}/{TABLES_FOLDER}")
+    file = lock_file_here(args.tables or f"{lake_folder(settings)}/{TABLES_FOLDER}")
     if file is not None:
         wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
     with open_lake(args, settings) as lake, lock_tables(lake, waits=args.wait) as may_write:
@@ -172,7 +172,9 @@ def lock_tables(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
 
     file = lock_file(lake)
     if file is None:
-        exits.note("the tables are out of reach from here: make sure that no other run is at work")
+        exits.note(
+            "the tables cannot be reached from this machine: make sure that no other run is at work"
+        )
         yield lambda: None
         return
     with hold(this_lock(file), waits=waits, on_wait=_note_wait) as lock:
