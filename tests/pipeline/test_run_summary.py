@@ -13,9 +13,9 @@ import pytest
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline.run_summary import write_summary
 from penstock.edge.cli.pipeline.shared import lock_tables
-from penstock.pipeline.job import ComputedTable
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.runs import JobRun, RunStatus
+from penstock.pipeline.schemas import ComputedTable
 from penstock.pipeline.summary import RunOutcome, jobs_of, summary_of
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
 from tests.pipeline import process

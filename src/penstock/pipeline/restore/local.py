@@ -136,7 +136,7 @@ class LocalRestore:
         def is_live(batch: pa.RecordBatch) -> pa.Array:
             return _and(self._is_past(batch, "sent_at"), pc.invert(gone.contains(batch[_NO])))
 
-        mask = is_live
+        mask: Mask = is_live
         for condition in conditions:
             mask = _and_among(is_live, self._meeting(condition, sources, mask))
         base, later, endings = (

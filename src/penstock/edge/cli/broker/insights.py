@@ -42,7 +42,7 @@ def _show(server: Remote, args: Namespace, out: Output) -> None:
     return None
 
 
-def _apply(server: Remote, args: Namespace, out: Output) -> int | None:
+def _apply(server: Remote, args: Namespace, out: Output) -> int:
     answer = server.answers.get(args.question, **_days(args))
     advice = next((one for one in answer.advice if one.target == args.target), None)
     if advice is None:
@@ -51,12 +51,15 @@ def _apply(server: Remote, args: Namespace, out: Output) -> int | None:
     if not out.json:
         _print_advice(advice, out)
     if args.dry_run:
-        return out.record(advice) if out.json else None
+        if out.json:
+            out.record(advice)
+        return exits.OK
     if not (out.json or args.yes or is_confirmed(f"Apply this to {advice.target}?")):
         exits.note("nothing was changed")
         return exits.REFUSED
     applied = server.answers.apply(args.question, advice, **_days(args))
-    return out.result(applied, f"\n{applied.target}: the recommended settings are in force")
+    out.result(applied, f"\n{applied.target}: the recommended settings are in force")
+    return exits.OK
 
 
 def _print(answer: Answer, out: Output) -> None:

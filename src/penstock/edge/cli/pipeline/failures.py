@@ -9,17 +9,31 @@ import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from penstock.client.errors import Unreachable
 from penstock.domain.errors import PenstockError
 from penstock.edge.cli.kit import exits
+from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.kit.exits import UsageError
+from penstock.edge.cli.kit.output import Output
 from penstock.pipeline.stopped import PipelineStopped
 
 # `penstock` itself reports these in one line.
 _REPORTED = (PenstockError, Unreachable, UsageError, OSError)
+
+
+class LocalCommand(StoreCommand):
+    """Reads the lake or the tables in this process, without Spark."""
+
+    def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
+        details = flag("--verbose", "show the details of an error")
+        super().__init__(run, *parts, details, **help_texts)
+
+    def _call(self, args: Namespace, out: Output) -> int | None:
+        return report_failures(args, lambda: super(LocalCommand, self)._call(args, out))
 
 
 class Failure(msgspec.Struct, frozen=True):

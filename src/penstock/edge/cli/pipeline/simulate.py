@@ -16,7 +16,7 @@ from penstock.domain.message import retry
 from penstock.domain.queue.rate import MAX_LIMIT, Rate, check_rate
 from penstock.edge.cli.broker.queues import BACKOFF_FORM, RATE_FORM, parse_backoff, parse_rate
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import StoreCommand, flag
+from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.flags import number
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
@@ -24,7 +24,7 @@ from penstock.edge.cli.kit.sparkline import sparkline
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import lake_flag
 from penstock.edge.cli.pipeline.engines import open_local_lake
-from penstock.edge.cli.pipeline.failures import report_failures
+from penstock.edge.cli.pipeline.failures import LocalCommand
 from penstock.edge.cli.pipeline.shared import day
 from penstock.settings import Settings
 
@@ -217,13 +217,8 @@ def _converted(given: dict[str, Any], kind: Any) -> Any:
         raise InvalidRequest(str(error)) from None
 
 
-class _SimulateCommand(StoreCommand):
-    def _call(self, args: Namespace, out: Output) -> int | None:
-        return report_failures(args, lambda: super(_SimulateCommand, self)._call(args, out))
-
-
 COMMANDS = {
-    "pipeline simulate": _SimulateCommand(
+    "pipeline simulate": LocalCommand(
         _simulate,
         flag("--queue", "the queue whose messages are replayed", value="QUEUE", required=True),
         flag(
@@ -272,7 +267,6 @@ COMMANDS = {
         flag("--to", "last day, inclusive; default: the latest with finished messages", type=day),
         flag("--seed", "random seed", type=int, default=1),
         lake_flag,
-        flag("--verbose", "show the details of an error"),
         more="Replays the recorded arrivals and service times of a queue against other numbers of "
         "workers, limits or retries, and shows waits, backlog, utilisation and cost. It reads the "
         "lake, changes nothing, and needs neither a server nor Spark.",

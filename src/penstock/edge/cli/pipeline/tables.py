@@ -11,11 +11,12 @@ from penstock.domain.lake.places import join
 from penstock.domain.lake.tables import MAX_ROWS, TableReadiness
 from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import StoreCommand, argument, flag, limit_flag
+from penstock.edge.cli.kit.command import argument, flag, limit_flag
 from penstock.edge.cli.kit.flags import instant, number
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.pipeline.failures import LocalCommand
 from penstock.edge.cli.pipeline.shared import FROM, TO
 from penstock.settings import Settings
 
@@ -73,7 +74,7 @@ def _tables(settings: Settings, args: Namespace) -> Tables:
 
 
 COMMANDS = {
-    "pipeline tables": StoreCommand(
+    "pipeline tables": LocalCommand(
         _list,
         lake_flag,
         tables_flag,
@@ -83,7 +84,7 @@ COMMANDS = {
             "penstock pipeline tables --lake s3://company-lake/penstock",
         ),
     ),
-    "pipeline versions": StoreCommand(
+    "pipeline versions": LocalCommand(
         _versions,
         argument("TABLE", "name of a Delta table"),
         limit_flag(20),
@@ -92,7 +93,7 @@ COMMANDS = {
         more="Newest first; `penstock pipeline show --as-of` reads one of them. Needs no Spark.",
         examples=("penstock pipeline versions slo --data ./data",),
     ),
-    "pipeline show": StoreCommand(
+    "pipeline show": LocalCommand(
         _show,
         argument("TABLE", "name of a table"),
         FROM,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.edge.cli.kit.command import StoreCommand, flag
+from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.pipeline.failures import LocalCommand
 from penstock.edge.cli.pipeline.shared import lake_folder
 from penstock.settings import Settings
 
@@ -24,7 +25,7 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
 
 
 COMMANDS = {
-    "pipeline views": StoreCommand(
+    "pipeline views": LocalCommand(
         _run,
         flag(
             "--format",
