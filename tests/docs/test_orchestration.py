@@ -34,12 +34,12 @@ if os.environ["SUMMARY"]:
 sys.exit(int(os.environ["CODE"]))
 """
 
-Ends = Callable[[dict[str, Any] | None, int], None]
+SetExit = Callable[[dict[str, Any] | None, int], None]
 
 
 @pytest.fixture
-def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ends:
-    """Sets with which summary and code `penstock` ends."""
+def set_exit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SetExit:
+    """Set the summary and the exit code of `penstock`."""
     program = tmp_path / "bin" / "penstock"
     program.parent.mkdir()
     program.write_text(STAND_IN.format(python=sys.executable))
@@ -47,11 +47,11 @@ def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ends:
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
 
-    def set_end(summary: dict[str, Any] | None, code: int) -> None:
+    def set_exit(summary: dict[str, Any] | None, code: int) -> None:
         monkeypatch.setenv("SUMMARY", "" if summary is None else json.dumps(summary))
         monkeypatch.setenv("CODE", str(code))
 
-    return set_end
+    return set_exit
 
 
 def test_the_summary_of_the_page_is_one_of_the_code() -> None:
@@ -62,7 +62,7 @@ def test_the_summary_of_the_page_is_one_of_the_code() -> None:
 
 @pytest.mark.slow
 def test_the_asset_of_dagster_is_materialised_by_a_run_of_its_day(
-    ends: Ends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    set_exit: SetExit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_DISABLE_TELEMETRY", "yes")
     import dagster as dg
@@ -70,17 +70,20 @@ def test_the_asset_of_dagster_is_materialised_by_a_run_of_its_day(
     program = _run(read_blocks(PAGE, "dagster"), "penstock_dagster", monkeypatch)
     asset = program.penstock_tables
 
-    ends(DONE, 0)
+    set_exit(DONE, 0)
     done = dg.materialize([asset], partition_key="2026-01-31")
-    ends(SUMMARY, 1)
+    set_exit(SUMMARY, 1)
     refused = dg.materialize([asset], partition_key="2026-01-31", raise_on_error=False)
+    set_exit(None, 2)
+    invalid = dg.materialize([asset], partition_key="2026-01-31", raise_on_error=False)
 
     [made] = done.asset_materializations_for_node("penstock_tables")
     assert made.metadata["rows"].value == 54
-    assert not refused.success
-    assert "STEP_UP_FOR_RETRY" not in [event.event_type_value for event in refused.all_events]
+    for failed in (refused, invalid):
+        assert not failed.success
+        assert "STEP_UP_FOR_RETRY" not in [event.event_type_value for event in failed.all_events]
     calls = (tmp_path / "calls").read_text().splitlines()
-    assert calls == ["pipeline run --lake /lake --from 2026-01-31 --to 2026-01-31 --summary"] * 2
+    assert calls == ["pipeline run --lake /lake --from 2026-01-31 --to 2026-01-31 --summary"] * 3
     dg.Definitions.validate_loadable(program.defs)
 
 
@@ -93,7 +96,7 @@ class _Failed(Exception):
 
 
 def test_the_task_of_airflow_succeeds_is_skipped_fails_or_is_retried(
-    ends: Ends, monkeypatch: pytest.MonkeyPatch
+    set_exit: SetExit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks: list[Callable[[], Any]] = []
 
@@ -113,16 +116,17 @@ def test_the_task_of_airflow_succeeds_is_skipped_fails_or_is_retried(
     [run_pipeline] = tasks
     failed = SUMMARY | {"status": "failed", "message": "why", "jobs": []}
 
-    ends(DONE, 0)
+    set_exit(DONE, 0)
     assert run_pipeline() == {"quality": 1}
-    for summary, code, expected in (
-        (SUMMARY, 1, _Failed),
-        (failed | {"code": "lake_busy"}, 1, _Skipped),
-        (failed | {"code": "spark_failed"}, 1, RuntimeError),
-        (None, 2, _Failed),
+    for summary, code, expected, text in (
+        (SUMMARY, 1, _Failed, "not loaded"),
+        (failed | {"code": "lake_busy"}, 1, _Skipped, "why"),
+        (failed | {"code": "spark_failed"}, 1, RuntimeError, r"why \(spark_failed\)"),
+        (None, 2, _Failed, "invalid command line"),
+        (None, 137, RuntimeError, r"killed \(code 137\)"),
     ):
-        ends(summary, code)
-        with pytest.raises(expected):
+        set_exit(summary, code)
+        with pytest.raises(expected, match=text):
             run_pipeline()
 
 

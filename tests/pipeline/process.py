@@ -32,23 +32,23 @@ SMALL = (
 )  # fmt: skip
 
 
-def penstock(*words: object) -> list[str]:
-    return [sys.executable, "-m", "penstock", *map(str, words)]
+def penstock(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "penstock", *map(str, arguments)]
 
 
-def spark_submit(*words: object) -> list[str]:
+def spark_submit(*arguments: object) -> list[str]:
     program = Path(sys.executable).with_name("spark-submit")
     assert program.exists(), "pip has put spark-submit elsewhere"
     return [
         str(program), "--master", "local[1]", "--driver-memory", "1g",
         "--driver-java-options", _JAVA, "--conf", "spark.ui.enabled=false",
-        "--conf", "spark.sql.shuffle.partitions=2", submit.__file__, *map(str, words),
+        "--conf", "spark.sql.shuffle.partitions=2", submit.__file__, *map(str, arguments),
     ]  # fmt: skip
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, env=_environ(), capture_output=True, text=True, timeout=PATIENCE_S
+        command, env=environ_of_process(), capture_output=True, text=True, timeout=PATIENCE_S
     )
 
 
@@ -57,7 +57,7 @@ def started(command: list[str], output: TextIO) -> Iterator[subprocess.Popen[byt
     """Killed in the end, with its Java."""
     process = subprocess.Popen(
         command,
-        env=_environ(),
+        env=environ_of_process(),
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
@@ -71,7 +71,7 @@ def started(command: list[str], output: TextIO) -> Iterator[subprocess.Popen[byt
         process.wait(30)
 
 
-def _environ() -> dict[str, str]:
+def environ_of_process() -> dict[str, str]:
     plain = {name: text for name, text in os.environ.items() if name not in _TRACES}
     paths = filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH")))
     return plain | {

@@ -10,7 +10,7 @@ import pytest
 from penstock.domain.datetimes import parse_instant
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline import stream
-from penstock.edge.cli.pipeline.shared import locked
+from penstock.edge.cli.pipeline.shared import lock_tables
 from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import MODULES
 from penstock.settings import load
@@ -86,7 +86,7 @@ def test_a_lake_that_does_not_exist_is_an_error_and_not_an_empty_one(run: Run, t
     ran = run("pipeline", "run", "--lake", tmp_path / "typo")
 
     assert ran.code == 1
-    assert "is empty; see penstock archive run" in ran.err
+    assert "is empty; run penstock archive run first" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_damaged_file_is_one_line_with_its_name_and_a_code(run: Run, bench: La
 
 def test_a_second_run_names_the_one_that_is_at_work(run: Run, bench: LakeDriver):
     bench.archive(HISTORY, {})
-    with locked(bench.lake, waits=False):
+    with lock_tables(bench.lake, waits=False):
         ran = run("pipeline", "run", "quality", "--lake", bench.folder)
 
     assert ran.code == 1

@@ -1,15 +1,21 @@
-"""The same jobs in a remote session: through Spark Connect, and under spark-submit."""
+"""The same jobs elsewhere: Spark Connect, spark-submit, a standalone cluster, a terminal."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
 from penstock.domain.lake.layout import HISTORY
 from penstock.pipeline.progress import is_remote
 from penstock.pipeline.session import open_session
-from tests.pipeline.process import penstock, run, spark_submit
+from tests.pipeline.lake_driver import LakeDriver
+from tests.pipeline.process import SMALL, environ_of_process, penstock, run, spark_submit
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
+from tests.pipeline.standalone import a_cluster
 from tests.support.private_servers import free_port
+from tests.support.terminal import run_on_terminal, screen
 
 
 @pytest.fixture
@@ -53,8 +59,48 @@ def test_jobs_run_under_spark_submit_and_only_our_own_lines_are_shown(bench):
         f"penstock: {DT}: cannot read history/dt={DT}/{damaged.name}: it is damaged; "
         "replace the file and run again (load_refused)",
     ]
-    assert [line for line in lines if " INFO " in line or " ERROR " in line] == []
+    levels = (" INFO ", " WARN ", " ERROR ", "WARNING")
+    assert [line for line in lines if any(level in line for level in levels)] == []
+    assert ran.returncode == 1
     assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
+
+
+@pytest.mark.slow
+def test_jobs_run_on_a_standalone_cluster_and_only_our_own_lines_are_shown(
+    bench: LakeDriver, tmp_path: Path
+):
+    bench.archive(HISTORY, {}, {})
+
+    with a_cluster(tmp_path) as url:
+        ran = run(
+            penstock(
+                "pipeline", "run", "quality", "--lake", bench.folder, "--master", url, "--json",
+                "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m",
+                "--conf", "spark.driver.memory=512m", "--conf", "spark.sql.shuffle.partitions=2",
+            )
+        )  # fmt: skip
+
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.splitlines() == ["penstock: quality: 1 day"]
+    [record] = map(json.loads, ran.stdout.splitlines())
+    assert (record["dt"], record["status"], record["rows_in"]["history"]) == (DT, "done", 2)
+
+
+@pytest.mark.slow
+def test_on_a_terminal_the_bar_disappears_and_does_not_mix_with_other_lines(bench: LakeDriver):
+    bench.archive(HISTORY, {}, {})
+
+    code, written = run_on_terminal(
+        penstock("pipeline", "run", "rollups", "--lake", bench.folder, "--json", *SMALL),
+        env=environ_of_process(),
+    )
+
+    assert code == 0, written
+    assert "Starting Spark" in written
+    assert "Computing" in written
+    notes, records = screen(written)[:3], screen(written)[3:]
+    assert notes == [f"penstock: {job}: 1 day" for job in ("quality", "lifecycle", "rollups")]
+    assert [json.loads(line)["job"] for line in records] == ["quality", "lifecycle", "rollups"]
 
 
 def test_a_local_session_is_not_remote_and_a_wrong_master_is_reported_plainly(spark):

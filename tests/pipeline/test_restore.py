@@ -80,9 +80,12 @@ class Traffic:
         store_driver, chance = self._store_driver, self._chance
         store_driver.clock.advance(ms=chance.randint(1, 500))
         for queue in (self.mail, self.post):
-            store_driver.send_many(queue, chance.randint(0, 3), body='"b"')
+            kind, group = (("letter", "g"), ("card", None))[store_driver.now % 2]
+            labels: dict[str, Any] = {"kind": kind, "tags": ("all", kind)}
+            store_driver.send_many(queue, chance.randint(0, 3), body='"b"', **labels)
             if chance.random() < 0.3:
-                store_driver.send(queue, delay_ms=chance.randint(100, 20_000), body='"later"')
+                delay_ms = chance.randint(100, 20_000)
+                store_driver.send(queue, delay_ms=delay_ms, body='"later"', group=group, **labels)
         for queue in (self.mail, self.post, self.letters):
             for held in store_driver.claim(queue, chance.randint(0, 3)):
                 verb = chance.choice(
@@ -122,11 +125,37 @@ def test_the_restored_state_of_any_instant_is_the_real_one(driver):
         assert all(row["body"] is not None for row in rows)
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"queues": ("post",)},
+        {"queues": ("letters",)},
+        {"queues": ("mail", "letters"), "kinds": ("letter",)},
+        {"groups": ("g",), "states": ("ready", "waiting")},
+        {"tags": ("all", "card"), "queues": ("post",)},
+        {"states": ("dead",)},
+    ],
+)
+def test_a_filter_restores_the_same_rows_as_picking_them_afterwards(driver, wanted):
+    """Messages of `post` move to `letters` when they die."""
+    for instant in busy_days(driver):
+        everything = at(driver, instant)
+
+        assert at(driver, instant, **wanted) == [
+            row for row in everything if RestoreFilter(**wanted).matches(row)
+        ]
+    assert at(driver, instant, **wanted)
+
+
 def test_both_engines_restore_the_same_rows(spark, driver):
     _, instant, _ = busy_days(driver)
 
     through_spark = SparkRestore(SparkLake(spark, str(driver.folder)), at=instant)
     local = LocalRestore(LocalLake(str(driver.folder)), at=instant)
+    only = RestoreFilter(groups=("g",), kinds=("letter",))
+    of_group = LocalRestore(LocalLake(str(driver.folder)), at=instant, wanted=only)
+    spark_of_group = SparkRestore(SparkLake(spark, str(driver.folder)), at=instant, wanted=only)
+    assert by_id(spark_of_group.heads()) == by_id(of_group.heads()) != {}
 
     rows = list(local.rows())
     assert list(through_spark.rows()) == rows
@@ -143,7 +172,7 @@ def test_both_engines_find_the_same_ended_messages(spark, driver):
         "from_at": 0,
         "to_at": driver.store_driver.now,
         "outcomes": ["dead", "done"],
-        "wanted": RestoreFilter(queues=("post",), states=("ready",)),
+        "wanted": RestoreFilter(queues=("post",), states=("ready",), kinds=("letter",)),
     }
 
     through_spark = SparkEnded(SparkLake(spark, str(driver.folder)), **selected)
@@ -200,11 +229,15 @@ def test_waiting_messages_keep_their_dates_and_keys(driver):
     assert (row["attributes"], row["sent_at"]) == ('{"x":"y"}', message.sent_at)
 
 
-def test_a_filter_selects_by_queue_kind_state_and_either_tag():
+def test_a_filter_selects_by_queue_kind_group_state_and_either_tag():
+    names = ("queue", "state", "kind", "group_key", "tag1", "tag2")
     rows = [
-        {"queue": "a", "state": "ready", "kind": "k", "tag1": None, "tag2": "t"},
-        {"queue": "a", "state": "dead", "kind": "k", "tag1": None, "tag2": None},
-        {"queue": "b", "state": "ready", "kind": None, "tag1": "t", "tag2": "u"},
+        dict(zip(names, values, strict=True))
+        for values in (
+            ("a", "ready", "k", "g", None, "t"),
+            ("a", "dead", "k", None, None, None),
+            ("b", "ready", None, "g", "t", "u"),
+        )
     ]
 
     def places(**wanted: Any) -> list[int]:
@@ -213,6 +246,7 @@ def test_a_filter_selects_by_queue_kind_state_and_either_tag():
     assert places() == [0, 1, 2]
     assert places(queues=("a",)) == [0, 1]
     assert places(kinds=("k",), states=("ready",)) == [0]
+    assert places(groups=("g", "h")) == [0, 2]
     assert places(tags=("t",)) == [0, 2]
     assert places(tags=("t", "u")) == [2]
 
@@ -266,6 +300,27 @@ def test_a_lake_that_is_too_large_is_refused_before_the_memory_is_used(driver):
         )
 
     assert stopped.value.code == "lake_too_large"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"queues": ("mail",)}, {"kinds": ("letter",)}, {"groups": ("g",)}, {"tags": ("t",)}],
+)
+def test_a_filter_keeps_only_the_evidence_of_its_messages_in_memory(driver, wanted):
+    store_driver = driver.store_driver
+    bulk, mail = store_driver.queue("bulk"), store_driver.queue("mail")
+    store_driver.send_many(bulk, 500, kind="other", body='"b"')
+    store_driver.send(mail, kind="letter", group="g", tags=("t",), body='"b"')
+    driver.snapshots.take()
+    driver.run()
+    folder, now = LocalLake(str(driver.folder)), store_driver.now
+    chosen = RestoreFilter(**wanted)
+
+    with pytest.raises(PipelineStopped):
+        LocalRestore(folder, at=now, memory=Memory(20_000))
+    restored = LocalRestore(folder, at=now, wanted=chosen, memory=Memory(20_000))
+
+    assert [row["queue"] for row in restored.rows()] == ["mail"]
 
 
 def test_a_damaged_file_is_named(driver):

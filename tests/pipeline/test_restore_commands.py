@@ -66,7 +66,7 @@ def old(tmp_path: Path) -> Path:
         driver.send(mail, body='"dead"', kind="letter", attributes={"a": "b"}, tags=("t",))
         driver.act(Verb.FAIL, driver.claim(mail)[0], text="broken")
         driver.send(mail, body='"ready"')
-        driver.send(mail, body='"later"', delay_ms=3_600_000)
+        driver.send(mail, body='"later"', delay_ms=3_600_000, group="g")
     settings = Settings(data=str(folder))
     archive_commands.run(settings, new_lake=False, progress=lambda done, total: None)
     archive_commands.snapshot(settings, progress=lambda done, total: None)
@@ -116,11 +116,32 @@ def test_a_store_is_restored_and_a_second_run_changes_nothing(run, old, tmp_path
         }
 
 
+def test_people_read_what_was_restored_and_what_was_sent(old, tmp_path, capsys):
+    restore = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake"]
+    resend = [
+        "pipeline", "resend", "again", "--lake", old / "lake", "--from", "2000-01-01",
+        "--to", "2100-01-01", "--target", f"sqlite:///{old}/penstock.db",
+    ]  # fmt: skip
+
+    def last_line(words: list[Any]) -> str:
+        assert main([str(word) for word in words]) == 0
+        return capsys.readouterr().out.splitlines()[-1]
+
+    assert last_line([*restore, "--data", tmp_path / "new"]) == (
+        "3 restored, 0 already present, 0 without a body, 0 refused"
+    )
+    assert last_line([*restore, "--data", old]) == (
+        "0 restored, 3 already present, 0 without a body, 0 refused"
+    )
+    assert last_line(resend) == "1 sent, 0 sent before, 0 without a body, 0 refused"
+
+
 def test_only_matching_messages_are_restored(run, old, tmp_path):
     new = tmp_path / "new"
     words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake", "--data", new]
     assert run(*words, "--state", "ready", "--queue", "mail")[-1]["restored"] == 1
     assert run(*words, "--kind", "nothing-like-it") == []
+    assert [row["state"] for row in run(*words, "--group", "g", "--dry-run")] == ["waiting"]
 
 
 def test_one_tenant_is_restored_into_a_store_in_use(run, old, tmp_path):
@@ -202,7 +223,7 @@ def test_an_empty_lake_is_reported(run, tmp_path, capsys):
     words = ["pipeline", "restore", "--at", "2030-01-01", "--lake", tmp_path, "--engine", "local"]
 
     assert main([str(word) for word in words]) == 1
-    assert "is empty; see penstock archive run (invalid_request)" in capsys.readouterr().err
+    assert "is empty; run penstock archive run first (invalid_request)" in capsys.readouterr().err
 
 
 def test_dead_messages_are_sent_again_under_a_name(run, old):

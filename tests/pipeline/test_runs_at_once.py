@@ -1,14 +1,17 @@
-"""Real `penstock pipeline run` processes at once on one lake, and what they leave on a terminal."""
+"""Real `penstock pipeline run` processes: at once on one lake, and repeated by --every."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from penstock.domain.lake.layout import HISTORY
-from penstock.edge.cli.pipeline.shared import locked
+from penstock.edge.cli.pipeline.shared import lock_tables
 from penstock.pipeline.files.lock_files import NAME
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.process import PATIENCE_S, SMALL, penstock, run, started
@@ -26,7 +29,7 @@ def test_a_run_that_may_wait_waits_and_another_learns_who_is_at_work(
     log = (tmp_path / "first.log").open("w+")
 
     with log, ExitStack() as this_run:
-        this_run.enter_context(locked(bench.lake, waits=False))
+        this_run.enter_context(lock_tables(bench.lake, waits=False))
         with started([*command, "--wait"], log) as first:
             eventually(lambda: "waiting for" in _text(log.name), within_s=PATIENCE_S)
             this_run.close()
@@ -53,6 +56,25 @@ def test_a_run_that_may_wait_waits_and_another_learns_who_is_at_work(
 def _is_held(bench: LakeDriver, pid: int) -> bool:
     path = bench.folder / "derived" / NAME
     return path.exists() and f'"pid":{pid},' in path.read_text()
+
+
+@pytest.mark.slow
+def test_repeated_runs_compute_the_lake_until_sigterm(bench: LakeDriver, tmp_path: Path):
+    bench.archive(HISTORY, {})
+    summary = tmp_path / "summary.json"
+    command = penstock(
+        "pipeline", "run", "quality", "--every", "1h", "--lake", bench.folder,
+        "--summary", summary, *SMALL,
+    )  # fmt: skip
+
+    with (tmp_path / "log").open("w+") as log, started(command, log) as process:
+        eventually(summary.exists, within_s=PATIENCE_S)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0, _text(log.name)
+
+    found = json.loads(summary.read_text())
+    assert (found["status"], found["jobs"][0]["computed"]) == ("done", 1)
+    assert bench.ran("quality") == []
 
 
 def _text(path: str) -> str:

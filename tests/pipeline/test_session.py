@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.errors import InvalidRequest
 from penstock.pipeline import java, session
-from penstock.pipeline.java import MISSING_MODULE, java_home, wrap_java
+from penstock.pipeline.java import MISSING_MODULE, java_home, quiet_java_home, wrap_java
 
 
 def a_java(folder, text="#!/bin/sh\nprintf '%s\\n' \"$@\"\n"):
@@ -58,6 +58,24 @@ def test_a_newer_java_gets_no_option_for_a_package_it_does_not_have(tmp_path):
         kept.append(ran.stdout.strip())
 
     assert kept == [java.GONE_PACKAGE, ""]
+
+
+@pytest.mark.parametrize("is_in_java_home", [True, False])
+def test_another_java_gets_no_options_that_it_warns_about(tmp_path, monkeypatch, is_in_java_home):
+    program = a_java(tmp_path / "mine" / "bin")
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    if is_in_java_home:
+        environ["JAVA_HOME"] = str(tmp_path / "mine")
+    else:
+        monkeypatch.setattr(java, "_in_wheel", lambda: None)
+        environ["PATH"] = str(program.parent)
+
+    home = quiet_java_home(environ)
+    again = quiet_java_home({**environ, "JAVA_HOME": home})
+
+    words = [f"{home}/bin/java", MISSING_MODULE, "-version"]
+    assert subprocess.run(words, capture_output=True, text=True).stdout == "-version\n"
+    assert again == home
 
 
 def test_the_wrapper_is_reused_and_written_again_for_another_java(tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.domain.lake.layout import midnight_of
@@ -14,6 +15,7 @@ from penstock.domain.limits import DAY
 from penstock.edge.cli.kit.sparkline import sparkline
 from penstock.edge.cli.main import main
 from penstock.pipeline.demo.make import make
+from penstock.pipeline.replays import recorded
 
 Run = Callable[..., Any]
 
@@ -65,7 +67,7 @@ def test_worker_counts_are_compared_with_their_waits_and_cost(run):
 def test_people_see_a_table_and_a_picture_of_the_backlog(run):
     text = run("--workers", 2)
 
-    assert text.startswith("reports, 2030-01-02 00:00 to 2030-01-03 00:00: at most ")
+    assert text.startswith("reports, 2030-01-02 00:00 to 2030-01-03 00:00: peak concurrency ")
     assert "recorded" in text
     assert "2 workers" in text
     [line] = [line for line in text.splitlines() if "▁" in line]
@@ -101,7 +103,11 @@ def test_limits_and_retries_take_the_forms_of_queue_settings(run):
         (["--rate", "0x"], 2, "'0x' is not a factor such as 2x or 0.5x"),
         (["--price", "much"], 2, "'much' is not a price such as 0.25"),
         (["--from", "2030-01-02", "--to", "2030-01-01"], 1, "--from 2030-01-02 is after --to"),
-        (["--from", "2031-01-01", "--to", "2031-01-01"], 1, "no messages of queue 'reports'"),
+        (
+            ["--from", "2031-01-01", "--to", "2031-01-01"],
+            1,
+            "no finished messages of queue 'reports'",
+        ),
         (["--backoff", "exponential:1s,0"], 1, "backoff.factor must be from 1 to 100"),
         (["--rate-limit", "0/1s"], 1, "rate-limit.limit must be from 1"),
     ],
@@ -113,11 +119,35 @@ def test_bad_input_is_one_line(run, words, code, text):
     assert error.count("\n") == 1
 
 
+def test_a_queue_with_circuits_gets_a_warning(run, lake, capsys):
+    assert run("--json", queue="reports")["not_simulated"] == []
+    assert run("--json", queue="hooks")["not_simulated"] == ["circuits"]
+
+    assert main(["pipeline", "simulate", "--lake", str(lake), "--queue", "hooks"]) == 0
+
+    assert capsys.readouterr().err == (
+        "penstock: queue 'hooks' uses circuits, which are not simulated: its real waits may be "
+        "longer\n"
+    )
+
+
+def test_an_unexpected_error_is_one_line_and_its_traceback_is_shown_on_request(run, monkeypatch):
+    def fail(*given: object, **named: object) -> None:
+        raise pa.ArrowInvalid("no such type\nnor another")
+
+    monkeypatch.setattr(recorded, "read_queue", fail)
+
+    assert run(code=1) == (
+        "penstock: ArrowInvalid: no such type; --verbose shows the details (internal)\n"
+    )
+    assert "Traceback" in run("--verbose", code=1)
+
+
 def test_an_unknown_queue_is_reported(run):
     error = run(queue="nothing", code=1)
 
     assert error == (
-        "penstock: the lake has no ended messages of queue 'nothing' (invalid_request)\n"
+        "penstock: the lake has no finished messages of queue 'nothing' (invalid_request)\n"
     )
 
 

@@ -25,7 +25,7 @@ def messages(count: int, start: int) -> list[dict[str, object]]:
 def run_killed(lake: SparkLake, *, when: str, log: Path) -> None:
     """A process of its own, killed without a warning as soon as such a file exists."""
     command = penstock(
-        "pipeline", "stream", "--lake", lake.folder, "--derived", lake.tables_folder,
+        "pipeline", "stream", "--lake", lake.folder, "--tables", lake.tables_folder,
         "--every", "1s", *SMALL,
     )  # fmt: skip
     with log.open("w") as output, started(command, output) as process:

@@ -62,7 +62,7 @@ def test_the_statements_create_the_same_views_for_the_tables_that_exist(spark, b
 
 
 def test_views_of_a_lake_elsewhere_are_printed_for_every_table(run: Run):
-    ran = run("pipeline", "views", "--lake", "s3a://bucket/lake", "--derived", "s3a://bucket/gold")
+    ran = run("pipeline", "views", "--lake", "s3a://bucket/lake", "--tables", "s3a://bucket/gold")
 
     assert ran.out.count("CREATE OR REPLACE TEMPORARY VIEW ") == len(EVERY_TABLE)
     assert "OPTIONS (path 's3a://bucket/lake/history');" in ran.out

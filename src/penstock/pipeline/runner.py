@@ -52,7 +52,8 @@ class _Refused(msgspec.Struct, frozen=True):
 
 
 class JobRunner:
-    """`clock`: the time for the records.  `on_job` is called with each job and its stale days.
+    """`clock`: the time for the records.  `on_job` is called with each job and its stale days,
+    `on_done` with their runs.
 
     `may_write` is called before each table is replaced, and raises to stop the run.
     """
@@ -65,6 +66,7 @@ class JobRunner:
         clock: Callable[[], int],
         gates: Mapping[str, Gate],
         on_job: Callable[[PipelineJob, int], None] = lambda job, days: None,
+        on_done: Callable[[list[JobRun]], None] = lambda runs: None,
         may_write: Callable[[], None] = lambda: None,
     ) -> None:
         self._lake = lake
@@ -72,6 +74,7 @@ class JobRunner:
         self._clock = clock
         self._gates = gates
         self._on_job = on_job
+        self._on_done = on_done
         self._may_write = may_write
         self._runs = RunLog(lake.spark, lake)
 
@@ -98,6 +101,7 @@ class JobRunner:
                 runs = self._compute(job, stale, now, _Refused(refused, own))
                 last |= {(run.job, run.dt): run for run in runs}
                 done += runs
+                self._on_done(runs)
             earlier.add(job.name)
         self._lake.vacuum({table for run in done for table in run.rows_out})
         return done

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.optional_parts import not_installed
-from penstock.pipeline.java import java_home
+from penstock.pipeline.java import quiet_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,10 +128,8 @@ def now_ms(spark: SparkSession) -> int:
 
 
 def _point_at_java(environ: Mapping[str, str]) -> None:
-    home = java_home(environ)
-    if home is not None:
-        # Spark's own start script, a child of this process, reads it from the environment.
-        os.environ["JAVA_HOME"] = home
+    # Spark's own start script, a child of this process, reads it from the environment.
+    os.environ["JAVA_HOME"] = quiet_java_home(environ)
 
 
 def _set_logging(environ: Mapping[str, str], master: str, *, is_verbose: bool) -> None:

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from penstock.domain.datetimes import moment_of
-from penstock.pipeline.runs import JobRun, RunStatus
+
+if TYPE_CHECKING:
+    from penstock.pipeline.runs import JobRun  # needs Spark; a summary may say that it is missing
 
 
 class RunOutcome(StrEnum):
     DONE = "done"
-    REFUSED = "refused"  # some days were not loaded; the others are computed
+    REFUSED = "refused"  # some days are not loaded; the others are computed
     FAILED = "failed"  # `code` and `message` say why; days that were computed before stay so
 
 
 class DayStatus(StrEnum):
     COMPUTED = "computed"
-    REFUSED = "refused"
-    SKIPPED = "skipped"  # unchanged since it was last computed, or since it was refused
+    REFUSED = "refused"  # by this run, or by an earlier one and unchanged since
+    SKIPPED = "skipped"  # unchanged since it was last computed
 
 
 class DaySummary(msgspec.Struct, frozen=True):
@@ -51,7 +54,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     jobs: list[JobSummary] = []
 
 
-LastRuns = Mapping[tuple[str, str], JobRun]  # by job and day
+LastRuns = Mapping[tuple[str, str], "JobRun"]  # by job and day
 
 
 def jobs_of(names: Iterable[str], runs: Iterable[JobRun], last: LastRuns) -> list[JobSummary]:
@@ -101,10 +104,9 @@ def _job(name: str, runs: list[tuple[JobRun, bool]]) -> JobSummary:
 
 
 def _day(run: JobRun, is_new: bool) -> DaySummary:
-    if not is_new:
-        status = DayStatus.SKIPPED
+    if run.status == "refused":
+        status = DayStatus.REFUSED
     else:
-        is_refused = run.status is RunStatus.REFUSED
-        status = DayStatus.REFUSED if is_refused else DayStatus.COMPUTED
+        status = DayStatus.COMPUTED if is_new else DayStatus.SKIPPED
     rows_in, rows_out = sum(run.rows_in.values()), sum(run.rows_out.values())
     return DaySummary(run.dt, status, rows_in, rows_out, run.note)

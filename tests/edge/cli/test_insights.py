@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from penstock.edge.cli.main import main
 from tests.edge.api import Api, ok
 from tests.edge.cli.conftest import Run
 from tests.edge.live import LiveServer
@@ -48,6 +50,39 @@ def test_advice_is_applied(cli: Run, api: Api) -> None:
     again = cli("insights", "apply", "breaker", "*")
     assert again.code == 1
     assert "These settings are in force. (advice_outdated)" in again.err
+
+
+class _User(io.StringIO):
+    """Standard input with an answer, from a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "threshold"),
+    [("n\n", (), 90), ("\n", (), 90), ("", (), 90), ("y\n", (), 70), ("n\n", ("--yes",), 70)],
+)
+def test_on_a_terminal_nothing_changes_before_it_is_confirmed(
+    server: LiveServer,
+    api: Api,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    words: tuple[str, ...],
+    threshold: int,
+) -> None:
+    monkeypatch.setattr("sys.stdin", _User(answer))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+
+    code = main(["insights", "apply", "breaker", "*", "--server", server.url, *words])
+
+    shown = capsys.readouterr()
+    assert api.get("/v1/breaker")["error_threshold_percentage"] == threshold
+    assert code == (1 if threshold == 90 else 0)
+    assert "calls that fail" in shown.out
+    assert ("Apply this to *? [y/N] " in shown.err) == (not words)
+    assert ("nothing was changed" in shown.err) == (threshold == 90)
 
 
 def test_a_target_without_advice_is_named_with_those_that_have_some(cli: Run) -> None:

@@ -1,4 +1,4 @@
-"""`penstock pipeline run --every`: beats, runs that fail or take long, and stopping."""
+"""`penstock pipeline run --every`: intervals, runs that fail or take long, and stopping."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.edge.cli.pipeline.repeating import repeat, run_process, words_of_run
+from penstock.edge.cli.pipeline.repeating import repeat, run_arguments, run_process
 from tests.clocks import ManualClock
 from tests.edge.cli.conftest import Run
 from tests.edge.process import ROOT
@@ -33,7 +33,7 @@ class Pauses:
         return len(self.waits) == self._stops_after
 
 
-def test_runs_begin_on_the_beat_however_long_each_takes() -> None:
+def test_runs_begin_at_the_interval_however_long_each_takes() -> None:
     clock = ManualClock()
     start = clock.now()
     pauses = Pauses(clock, stops_after=3)
@@ -50,7 +50,7 @@ def test_runs_begin_on_the_beat_however_long_each_takes() -> None:
     assert pauses.waits == [3_000.0] * 3
 
 
-def test_beats_that_pass_while_a_run_is_at_work_are_skipped_and_reported(
+def test_intervals_that_pass_during_a_run_are_skipped_and_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     clock = ManualClock()
@@ -89,15 +89,15 @@ def test_a_run_that_fails_or_crashes_does_not_end_the_others(
         assert run_process([sys.executable, "-c", program], _Never())
 
     assert capsys.readouterr().err.splitlines() == [
-        "penstock: the run ended with code 1; the next beat tries again",
-        "penstock: the run ended with code -9; the next beat tries again",
+        "penstock: the run ended with code 1; it is repeated at the next interval",
+        "penstock: the run ended with code -9; it is repeated at the next interval",
     ]
 
 
 def test_the_run_gets_the_arguments_of_the_command_except_the_interval() -> None:
-    words = ["slo", "--every", "1h", "--lake", "/lake", "--every=2h", "--json"]
+    argv = ["slo", "--every", "1h", "--lake", "/lake", "--every=2h", "--json"]
 
-    assert words_of_run(words) == ["slo", "--lake", "/lake", "--json"]
+    assert run_arguments(argv) == ["slo", "--lake", "/lake", "--json"]
 
 
 # Prints each line as it comes, and passes SIGTERM on: the run ends first.
@@ -136,7 +136,7 @@ def test_sigterm_stops_the_run_at_work_which_releases_what_it_holds() -> None:
     [
         (("--every", "0s"), "--every must be a duration such as 1h"),
         (("--every", "soon"), "soon"),
-        (("--every", "1h", "--wait"), "leave out --wait"),
+        (("--every", "1h", "--wait"), "--every and --wait exclude each other"),
     ],
 )
 def test_an_interval_that_makes_no_sense_is_rejected(
@@ -147,5 +147,7 @@ def test_an_interval_that_makes_no_sense_is_rejected(
     assert (ran.code, expected in ran.err) == (2, True)
 
 
-def test_an_unknown_job_is_reported_at_once_and_not_on_every_beat(run: Run, tmp_path: Path) -> None:
+def test_an_unknown_job_is_reported_at_once_and_not_at_every_interval(
+    run: Run, tmp_path: Path
+) -> None:
     assert run("pipeline", "run", "rollup", "--every", "1h", "--lake", tmp_path).code == 1

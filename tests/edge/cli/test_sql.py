@@ -39,7 +39,7 @@ def test_the_result_is_a_table_json_or_csv(run: Run, lake: Path) -> None:
 def test_computed_tables_may_be_elsewhere(run: Run, lake: Path, tmp_path: Path) -> None:
     write_day(tmp_path / "gold", "slo", "2031-01-01", [{"bad": 7}])
 
-    ran = run("sql", "FROM slo SELECT bad", "--lake", lake, "--derived", tmp_path / "gold", "--csv")
+    ran = run("sql", "FROM slo SELECT bad", "--lake", lake, "--tables", tmp_path / "gold", "--csv")
 
     assert ran.out == "bad\n7\n"
 

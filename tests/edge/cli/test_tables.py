@@ -30,7 +30,7 @@ def test_tables_are_listed_and_their_rows_are_shown(run, lake):
         {"dt": "2031-01-01", "queue": "mail", "bad": 1},
         {"dt": "2031-01-01", "queue": "sms", "bad": 0},
     ]
-    assert "sms" in run("pipeline", "show", "slo", "--derived", lake / "derived").out
+    assert "sms" in run("pipeline", "show", "slo", "--tables", lake / "derived").out
 
 
 def test_more_rows_than_the_limit_are_mentioned(run, lake):
@@ -91,3 +91,16 @@ def test_without_deltalake_the_error_names_what_to_install(run, tmp_path, monkey
     ran = run("pipeline", "show", "slo", "--lake", tmp_path / "lake")
 
     assert (ran.code, "penstock-queue[delta]" in ran.err) == (1, True)
+
+
+def test_a_damaged_file_is_one_line_and_its_details_are_shown_on_request(run, lake):
+    [damaged] = (lake / "derived" / "slo" / "dt=2031-01-02").glob("*.parquet")
+    damaged.write_bytes(b"junk")
+    words = ("pipeline", "show", "slo", "--lake", lake)
+
+    plain, verbose = run(*words), run(*words, "--verbose")
+
+    assert (plain.code, plain.err.count("\n")) == (1, 1)
+    assert plain.err.startswith("penstock: ArrowInvalid: ")
+    assert plain.err.endswith("; --verbose shows the details (internal)\n")
+    assert "Traceback" in verbose.err

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.lake.layout import dt_of, midnight_of
+from penstock.domain.lake.layout import HISTORY, dt_of, midnight_of
 from penstock.domain.limits import DAY, HOUR, SECOND
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.retry import Fixed
 from penstock.pipeline.files.local_lake import LocalLake
-from penstock.pipeline.replays.recorded import RecordedQueue, read_queue, recorded_days
+from penstock.pipeline.replays.recorded import RecordedQueue, last_day, read_queue
 from penstock.pipeline.replays.what_if import (
     AttemptEnd,
     RecordedAttempt,
@@ -101,7 +101,7 @@ class Workers:
 def read(driver: ArchiverDriver, queue: str = "mail", *, days: int = 1, **more: Any) -> Any:
     driver.run()
     lake = LocalLake(str(driver.folder))
-    from_dt = recorded_days(lake, queue)[0]
+    from_dt = lake.files(HISTORY)[0].dt
     to_dt = dt_of(midnight_of(from_dt) + (days - 1) * DAY)
     return read_queue(lake, queue, from_dt=from_dt, to_dt=to_dt, **more)
 
@@ -170,7 +170,8 @@ def test_messages_that_waited_when_the_period_began_arrive_then(driver):
         store.complete(message)
     driver.run()
     lake = LocalLake(str(driver.folder))
-    today = recorded_days(lake, "mail")[-1]
+    today = last_day(lake, "mail")
+    assert today is not None
 
     found = read_queue(lake, "mail", from_dt=today, to_dt=today)
 
@@ -190,6 +191,56 @@ def test_messages_sent_in_the_period_belong_to_it_whenever_they_ended(driver):
 
     assert len(read(driver).messages) == 2
     assert len(read(driver, days=3).messages) == 3
+
+
+def test_messages_that_ended_more_than_a_week_later_are_left_out(driver):
+    """So that a day of an old lake does not read all days since."""
+    store = driver.store_driver
+    mail = store.queue("mail")
+    store.send_many(mail, 3)
+    store.complete(store.claim(mail)[0])
+    store.clock.advance(days=7)
+    store.complete(store.claim(mail)[0])
+    driver.run()
+    store.clock.advance(days=1)
+    store.complete(store.claim(mail)[0])
+    driver.run()
+    assert len(read(driver).messages) == 2
+
+    sorted(driver.folder.glob("history/*/*.parquet"))[-1].write_bytes(b"damaged")
+
+    assert len(read(driver).messages) == 2
+
+
+def test_a_redriven_message_of_another_day_is_left_out(driver):
+    store = driver.store_driver
+    mail = store.queue("mail", max_attempts=1)
+    store.send(mail)
+    store.act(Verb.FAIL, store.claim(mail)[0])
+    store.clock.advance(days=1)
+    store.write(lambda s: s.messages.redrive(mail.queue_no, to=None, limit=1, now=store.now))
+    store.complete(store.claim(mail)[0])
+    driver.run()
+    today = last_day(LocalLake(str(driver.folder)), "mail")
+    assert today == dt_of(store.now)
+
+    found = read_queue(LocalLake(str(driver.folder)), "mail", from_dt=today, to_dt=today)
+
+    assert found.messages == []
+
+
+def test_what_a_queue_uses_and_the_simulation_leaves_out_is_named(driver):
+    store = driver.store_driver
+    plain = store.queue("plain")
+    fair = store.queue("fair", is_fair=True)
+    store.send(plain)
+    store.send(fair, group="g", route="/shop")
+    for queue in (plain, fair):
+        store.complete(store.claim(queue)[0])
+    driver.snapshots.take()
+
+    assert read(driver, "plain").not_simulated == []
+    assert read(driver, "fair").not_simulated == ["circuits", "fairness", "groups"]
 
 
 def test_a_redriven_message_arrives_again_when_it_is_claimed_again(driver):

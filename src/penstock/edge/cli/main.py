@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except OSError as error:  # a port in use, a folder that cannot be created
-        exits.report(_system_text(error), "system")
+        exits.report(exits.system_text(error), "system")
         return exits.REFUSED
 
 
@@ -87,8 +87,3 @@ def _run(words: list[str]) -> int:
 
 def _names(command: str) -> str:
     return f"{command}, {ALIASES[command]}" if command in ALIASES else command
-
-
-def _system_text(error: OSError) -> str:
-    text = error.strerror or str(error)
-    return text if error.filename is None else f"{error.filename}: {text}"

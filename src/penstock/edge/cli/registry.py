@@ -138,7 +138,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "broker.insights": {
             "insights": "answer questions from the pipeline's tables, in words",
             "insights show": "answer one question, with its advice",
-            "insights apply": "apply advice on a breaker or a fleet, with its back-test",
+            "insights apply": "apply recommended settings to a breaker or a fleet",
         },
     },
     "The lake": {
@@ -156,7 +156,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "pipeline run": "compute the tables of new data in the lake, on Spark",
             "pipeline schema": "show the schemas of all tables, with their versions",
             "pipeline status": "show what is computed and what is pending",
-            "pipeline compact": "put small files of the computed tables together",
+            "pipeline compact": "compact small files of the computed tables",
             "pipeline report": "render the computed tables as one HTML page",
             "pipeline java": "show the JAVA_HOME that Spark uses",
         },
@@ -172,7 +172,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         "pipeline.views": {"pipeline views": "print views of all tables, for Spark or dbt"},
         "pipeline.resend": {"pipeline resend": "send finished messages again"},
         "pipeline.simulate": {
-            "pipeline simulate": "show what other workers, limits or retries would have done",
+            "pipeline simulate": "simulate recorded days with other workers, limits or retries",
         },
         "pipeline.stream": {"pipeline stream": "update the rollups continuously, on Spark"},
     },

@@ -1,1 +1,1 @@
-"""The files of the tables: which there are, and putting small ones together."""
+"""The files of the tables: which there are, and their compaction."""

@@ -1,4 +1,8 @@
-"""Recorded arrivals and service times of one queue, read from the lake without Spark."""
+"""Recorded arrivals and service times of one queue, read from the lake without Spark.
+
+An ending does not record when its message was redriven.  So a redriven message arrives when it was
+claimed again, and one that was first claimed before the period is left out of it.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,8 @@ from penstock.pipeline.replays.what_if import (
 from penstock.pipeline.stopped import PipelineStopped
 
 MAX_MESSAGES = 2_000_000  # about a gigabyte
+MAX_DAYS_LATER = 7  # messages that ended later than that after the period are left out
+GROUPS, FAIRNESS, CIRCUITS = "groups", "fairness", "circuits"
 _ENDINGS = (
     "message_no",
     "lease_no",
@@ -36,6 +42,8 @@ _ENDINGS = (
     "first_leased_at",
     "leased_at",
     "finished_at",
+    "group_key",
+    "route",
 )
 _ATTEMPTS = ("message_no", "lease_no", "outcome", "leased_at", "ended_at")
 
@@ -50,15 +58,16 @@ class RecordedQueue(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[RecordedMessage]  # in the order of arrival
     wait: Waits
     slots: int  # the most attempts that ran at once
+    not_simulated: list[str]  # of GROUPS, FAIRNESS and CIRCUITS: those that the queue uses
 
 
-def recorded_days(lake_: LocalLake, queue: str) -> list[str]:
-    """The days on which messages of the queue ended, oldest first."""
-    days = set()
-    for file, batch in lake_.batches(lake.HISTORY, ("queue",)):
-        if file.dt not in days and pc.any(pc.equal(batch["queue"], queue)).as_py():
-            days.add(file.dt)
-    return sorted(days)
+def last_day(lake_: LocalLake, queue: str) -> str | None:
+    """The last day on which messages of the queue ended."""
+    for file in reversed(lake_.files(lake.HISTORY)):
+        for _, batch in lake_.batches(lake.HISTORY, ("queue",), [file]):
+            if pc.any(pc.equal(batch["queue"], queue)).as_py():
+                return file.dt
+    return None
 
 
 def read_queue(
@@ -69,12 +78,18 @@ def read_queue(
     Raises PipelineStopped if there are too many messages.
     """
     from_at, to_at = lake.midnight_of(from_dt), lake.midnight_of(to_dt) + DAY
+    days = from_dt, lake.dt_of(lake.midnight_of(to_dt) + MAX_DAYS_LATER * DAY)
     endings: list[Row] = []
-    for row in _rows(lake_, lake.HISTORY, _ENDINGS, queue, from_dt):
+    used = {FAIRNESS} if _is_fair(lake_, queue) else set()
+    for row in _rows(lake_, lake.HISTORY, _ENDINGS, queue, days):
         if row["first_leased_at"] is None or row["sent_at"] >= to_at:
             continue  # never claimed: no work; or sent later
         if row["first_leased_at"] < from_at:
             continue  # another day's
+        if row.pop("group_key") is not None:
+            used.add(GROUPS)
+        if row.pop("route") is not None:
+            used.add(CIRCUITS)
         endings.append(row)
         if len(endings) > most:
             raise PipelineStopped(
@@ -82,8 +97,9 @@ def read_queue(
                 "select fewer days with --from and --to",
                 TOO_LARGE,
             )
-    attempts = _attempts(lake_, queue, from_dt, {row["message_no"] for row in endings})
-    return _recorded(endings, attempts, from_at=from_at, to_at=to_at)
+    attempts = _attempts(lake_, queue, days, {row["message_no"] for row in endings})
+    recorded = _recorded(endings, attempts, from_at=from_at, to_at=to_at)
+    return msgspec.structs.replace(recorded, not_simulated=sorted(used))
 
 
 def _recorded(
@@ -113,6 +129,7 @@ def _recorded(
         messages=sorted(messages, key=attrgetter("at")),
         wait=waits_of(waits),
         slots=peak_of(spans),
+        not_simulated=[],
     )
 
 
@@ -139,10 +156,10 @@ def _recorded_attempts(leases: list[Row]) -> tuple[RecordedAttempt, ...]:
 
 
 def _attempts(
-    lake_: LocalLake, queue: str, from_dt: str, numbers: set[int]
+    lake_: LocalLake, queue: str, days: tuple[str, str], numbers: set[int]
 ) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}
-    for row in _rows(lake_, lake.ATTEMPTS, _ATTEMPTS, queue, from_dt):
+    for row in _rows(lake_, lake.ATTEMPTS, _ATTEMPTS, queue, days):
         if row["message_no"] in numbers and row["leased_at"] is not None:
             is_failure = row.pop("outcome") in FAILURES
             row["end"] = AttemptEnd.FAILED if is_failure else AttemptEnd.RETURNED
@@ -151,9 +168,23 @@ def _attempts(
 
 
 def _rows(
-    lake_: LocalLake, table: LakeTable, columns: tuple[str, ...], queue: str, from_dt: str
+    lake_: LocalLake,
+    table: LakeTable,
+    columns: tuple[str, ...],
+    queue: str,
+    days: tuple[str, str],
 ) -> Iterator[Row]:
-    files = [file for file in lake_.files(table) if file.dt >= from_dt]
+    first, last = days
+    files = [file for file in lake_.files(table) if first <= file.dt <= last]
     for _, batch in lake_.batches(table, (*columns, "queue"), files):
         mine = batch.filter(pc.equal(batch["queue"], pa.scalar(queue)))
         yield from mine.select(columns).to_pylist()
+
+
+def _is_fair(lake_: LocalLake, queue: str) -> bool:
+    """True if the queue shared its workers fairly between groups at its latest snapshot."""
+    for file in reversed(lake_.files(lake.QUEUES)):
+        for _, batch in lake_.batches(lake.QUEUES, ("queue", "settings"), [file]):
+            for row in batch.filter(pc.equal(batch["queue"], queue)).to_pylist():
+                return bool(msgspec.json.decode(row["settings"]).get("is_fair"))
+    return False

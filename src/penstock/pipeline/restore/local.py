@@ -1,11 +1,12 @@
 """Restores without Spark: collects the evidence of each message with pyarrow.
 
     1. the numbers of messages that had finally ended by the instant
-    2. endings and snapshot rows of all others, then their attempts, without contents
-    3. the rules, message by message
-    4. the contents of the messages that are restored, and of no others
+    2. of all others, the numbers of those that the filter may select, condition by condition
+    3. their endings and snapshot rows, then their attempts, without contents
+    4. the rules, message by message
+    5. the contents of the messages that are restored, and of no others
 
-What is kept in memory is counted (`Memory`): mostly the rows of 2 and the contents of 4.
+What is kept in memory is counted (`Memory`): mostly the rows of 3 and the contents of 5.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from penstock.pipeline.restore.rules import (
     ENDED_AT,
     FINAL,
     HEAD,
+    Condition,
     Evidence,
     RestoreFilter,
     Row,
@@ -48,7 +50,9 @@ _PAGE_ROWS = 500
 _ID_BYTES = 150  # of an id in a set of Python's
 _HEAD_NAMES = [column.name for column in HEAD]
 _CONTENT_SCHEMA = schema_of(c for c in lake.SNAPSHOTS.columns if c.name in (_NO, *CONTENT))
+_ENDING_NAMES = [column.name for column in lake.HISTORY.columns]
 Mask = Callable[[pa.RecordBatch], pa.Array]
+_Source = tuple[LakeTable, Sequence[LakeFile], Sequence[str]]  # and the columns to keep
 
 
 class LocalRestore:
@@ -120,21 +124,48 @@ class LocalRestore:
         return pa.Table.from_batches(found, schema)
 
     def _live(self) -> tuple[pa.Table, pa.Table, pa.Table]:
-        """Rows of both snapshots and of history, of messages that had not finally ended."""
-        gone = NumberSet(self._memory)
-        ends = ("outcome", "finished_at", _NO)
-        for _, batch in self._lake.batches(lake.HISTORY, ends, self._until(lake.HISTORY)):
-            gone.add(batch.filter(_and(_is_final(batch), self._is_past(batch, "finished_at")))[_NO])
+        """Rows of both snapshots and of history, of messages that may have to be restored."""
+        sources = [
+            (lake.SNAPSHOTS, _of_snapshot(self._lake.files(lake.SNAPSHOTS), number), _HEAD_NAMES)
+            for number in (self.bounds.base_no, self.bounds.next_no)
+        ]
+        sources.append((lake.HISTORY, self._lake.files(lake.HISTORY), _ENDING_NAMES))
+        conditions = self._wanted.stored_conditions()
+        gone = self._gone(conditions[:1])
 
         def is_live(batch: pa.RecordBatch) -> pa.Array:
             return _and(self._is_past(batch, "sent_at"), pc.invert(gone.contains(batch[_NO])))
 
-        def seen(number: int | None) -> pa.Table:
-            files = _of_snapshot(self._lake.files(lake.SNAPSHOTS), number)
-            return self._kept(lake.SNAPSHOTS, files, is_live, _HEAD_NAMES)
+        mask: Mask = is_live
+        for condition in conditions:
+            mask = _and_among(is_live, self._meeting(condition, sources, mask))
+        base, later, endings = (
+            self._kept(table, files, mask, columns) for table, files, columns in sources
+        )
+        return base, later, endings
 
-        endings = self._kept(lake.HISTORY, self._lake.files(lake.HISTORY), is_live)
-        return seen(self.bounds.base_no), seen(self.bounds.next_no), endings
+    def _gone(self, conditions: Sequence[Condition]) -> NumberSet:
+        """Messages that had finally ended by the instant.
+
+        Some that meet the conditions in another row only may be missing: the rules drop them.
+        """
+        gone = NumberSet(self._memory)
+        names = ["outcome", "finished_at", _NO, *(name for c in conditions for name in c[0])]
+        for _, batch in self._lake.batches(lake.HISTORY, names, self._until(lake.HISTORY)):
+            mask = _and(_is_final(batch), self._is_past(batch, "finished_at"))
+            for condition in conditions:
+                mask = _and(mask, _meets(batch, condition))
+            gone.add(batch.filter(mask)[_NO])
+        return gone
+
+    def _meeting(self, condition: Condition, sources: Sequence[_Source], mask: Mask) -> NumberSet:
+        """Messages with a row that meets the condition; their other rows are evidence, too."""
+        found = NumberSet(self._memory)
+        for table, files, _ in sources:
+            names = ["sent_at", _NO, *condition[0]]
+            for _, batch in self._lake.batches(table, names, files):
+                found.add(batch.filter(_and(mask(batch), _meets(batch, condition)))[_NO])
+        return found
 
     def _decided(self, *tables: pa.Table) -> Iterator[dict[str, Any]]:
         """Walks all tables in the order of message numbers, so that one message is in memory."""
@@ -305,13 +336,18 @@ def _ended_within(
 ) -> pa.Array:
     finished_at = batch["finished_at"]
     mask = _and(pc.greater_equal(finished_at, from_at), pc.less(finished_at, to_at))
-    pairs = [pair for pair in wanted.conditions() if pair[0] != ("state",)]
-    for columns, values in [*pairs, *([(("outcome",), tuple(outcomes))] if outcomes else [])]:
-        fits = pa.array([False] * batch.num_rows, pa.bool_())
-        for column in columns:
-            fits = pc.or_(fits, pc.is_in(batch[column], value_set=pa.array(values, pa.string())))
-        mask = _and(mask, fits)
+    of_outcome: list[Condition] = [(("outcome",), tuple(outcomes))] if outcomes else []
+    for condition in [*wanted.stored_conditions(), *of_outcome]:
+        mask = _and(mask, _meets(batch, condition))
     return mask
+
+
+def _meets(batch: pa.RecordBatch, condition: Condition) -> pa.Array:
+    columns, values = condition
+    fits = pa.array([False] * batch.num_rows, pa.bool_())
+    for column in columns:
+        fits = pc.or_(fits, pc.is_in(batch[column], value_set=pa.array(values, pa.string())))
+    return fits
 
 
 def _walk(table: pa.Table, source: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -326,6 +362,10 @@ def _of_snapshot(files: Iterable[LakeFile], number: int | None) -> list[LakeFile
 
 def _is_final(batch: pa.RecordBatch) -> pa.Array:
     return pc.is_in(batch["outcome"], value_set=pa.array(FINAL))
+
+
+def _and_among(mask: Mask, numbers: NumberSet) -> Mask:
+    return lambda batch: _and(mask(batch), numbers.contains(batch[_NO]))
 
 
 def _and(left: pa.Array, right: pa.Array) -> pa.Array:

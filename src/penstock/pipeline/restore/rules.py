@@ -42,6 +42,9 @@ DECIDED = (*HEAD, *CONTENT_PLACE)  # the columns of `restore_message`
 # message keeps its id and gets a new number.
 ENDED_AT = "ended_at"
 
+# Columns and values: one of the columns must have one of the values.
+Condition = tuple[tuple[str, ...], tuple[str, ...]]
+
 _COUNTED = ("failed", "expired", "timed_out", "crashed")
 _FAILED = ("failed", "timed_out")
 _IN_HISTORY = {column.name for column in lake.HISTORY.columns}
@@ -53,15 +56,20 @@ class RestoreFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     queues: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
 
-    def conditions(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Columns and values: in each pair, one of the columns must have one of the values."""
-        pairs = [
+    def conditions(self) -> list[Condition]:
+        pairs: list[Condition] = [*self.stored_conditions(), (("state",), self.states)]
+        return [(columns, values) for columns, values in pairs if values]
+
+    def stored_conditions(self) -> list[Condition]:
+        """Those on columns that rows of the lake have; the state at an instant is computed."""
+        pairs: list[Condition] = [
             (("queue",), self.queues),
             (("kind",), self.kinds),
-            (("state",), self.states),
+            (("group_key",), self.groups),
             *((("tag1", "tag2"), (tag,)) for tag in self.tags),
         ]
         return [(columns, values) for columns, values in pairs if values]

@@ -11,7 +11,6 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -80,7 +79,7 @@ def state_at(
 ) -> DataFrame:
     """One row per message, as a snapshot of that instant would have it, and ENDED_AT."""
     evidence = _evidence(tables, at=at, bounds=bounds)
-    rows = evidence.mapInArrow(_deciding(at, bounds, wanted or RestoreFilter()), _SCHEMA)
+    rows = evidence.mapInArrow(_decider(at, bounds, wanted or RestoreFilter()), _SCHEMA)
     # A message that was restored before may by now be in the lake under another number, too.
     place = F.row_number().over(Window.partitionBy("id").orderBy(_NO))
     once = rows.withColumn("place", place).where("place = 1").drop("place")
@@ -116,13 +115,11 @@ def ended_messages(
     if outcomes:
         history = history.where(F.col("outcome").isin(*outcomes))
     bodies = tables["bodies"].select("history_no", DT, *CONTENT)
-    return pick(history, msgspec.structs.replace(wanted, states=())).join(
-        bodies, ["history_no", DT], "left"
-    )
+    return pick(history, wanted).join(bodies, ["history_no", DT], "left")
 
 
 def pick(rows: DataFrame, wanted: RestoreFilter) -> DataFrame:
-    for columns, values in wanted.conditions():
+    for columns, values in wanted.stored_conditions():
         rows = rows.where(reduce(or_, (F.col(column).isin(*values) for column in columns)))
     return rows
 
@@ -161,7 +158,7 @@ def _collected(rows: DataFrame, name: str, columns: Sequence[str]) -> DataFrame:
     return rows.groupBy(_NO).agg(F.collect_list(F.struct(*columns)).alias(name))
 
 
-def _deciding(
+def _decider(
     at: int, bounds: Bounds, wanted: RestoreFilter
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     schema = to_arrow_schema(_SCHEMA)

@@ -9,7 +9,9 @@ from penstock.domain.errors import AdviceOutdated
 from penstock.domain.insights.answer import Advice, Answer, BacktestFigure
 from penstock.domain.insights.questions import BREAKER, FLEET, QUESTIONS
 from penstock.domain.insights.wording import counted, value_text
+from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag
+from penstock.edge.cli.kit.confirmation import is_confirmed
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.pipeline.shared import day
@@ -40,7 +42,7 @@ def _show(server: Remote, args: Namespace, out: Output) -> None:
     return None
 
 
-def _apply(server: Remote, args: Namespace, out: Output) -> None:
+def _apply(server: Remote, args: Namespace, out: Output) -> int:
     answer = server.answers.get(args.question, **_days(args))
     advice = next((one for one in answer.advice if one.target == args.target), None)
     if advice is None:
@@ -49,9 +51,15 @@ def _apply(server: Remote, args: Namespace, out: Output) -> None:
     if not out.json:
         _print_advice(advice, out)
     if args.dry_run:
-        return out.record(advice) if out.json else None
+        if out.json:
+            out.record(advice)
+        return exits.OK
+    if not (out.json or args.yes or is_confirmed(f"Apply this to {advice.target}?")):
+        exits.note("nothing was changed")
+        return exits.REFUSED
     applied = server.answers.apply(args.question, advice, **_days(args))
-    return out.result(applied, f"\n{applied.target}: the recommended settings are in force")
+    out.result(applied, f"\n{applied.target}: the recommended settings are in force")
+    return exits.OK
 
 
 def _print(answer: Answer, out: Output) -> None:
@@ -117,9 +125,11 @@ COMMANDS = {
         _FROM,
         _TO,
         flag("--dry-run", "only show the back-test"),
+        flag("--yes", "do not ask for confirmation"),
         more="Shows what the settings in force and the recommended ones would have done on the "
-        "recorded days, then changes the settings. Nothing is changed if the settings in force "
-        "have changed since, or were not among those replayed (advice_outdated).",
+        "recorded days, asks for confirmation on a terminal (not with --yes or --json), and "
+        "changes the settings. Nothing is changed if the settings in force have changed since, or "
+        "were not among those replayed (advice_outdated).",
         examples=(
             "penstock insights apply breaker '*' --dry-run",
             "penstock insights apply breaker '/shop/(.*)'",

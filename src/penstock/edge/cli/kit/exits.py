@@ -45,3 +45,9 @@ def exit_code(error: PenstockError | Unreachable | UsageError) -> int:
 def note(text: str) -> None:
     """Print a remark for people to stderr, apart from the output that a program may read."""
     print(f"penstock: {text}", file=sys.stderr)
+
+
+def system_text(error: OSError) -> str:
+    """The operating system's reason, and the file that it is about."""
+    text = error.strerror or str(error)
+    return text if error.filename is None else f"{error.filename}: {text}"

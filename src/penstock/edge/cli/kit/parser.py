@@ -103,13 +103,13 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help")
         self._flags.append(HelpLine("-h, --help", "show this help"))
 
-    def read(self, words: Sequence[str]) -> argparse.Namespace:
+    def read(self, argv: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments; raises UsageError, or SystemExit after --help."""
-        args = self.parse_args(words)
+        args = self.parse_args(argv)
         for name, value in self._list_defaults.items():
             setattr(args, name, getattr(args, name) or value)
         args.setting_keys = self.setting_keys
-        args.words = list(words)
+        args.argv = list(argv)
         return args
 
     def error(self, message: str) -> NoReturn:

@@ -19,11 +19,11 @@ lake_flag = setting_flag(
     value="FOLDER",
     text="folder of the lake; default: lake in the data folder",
 )
-derived_flag = flag(
-    "--derived",
+tables_flag = flag(
+    "--tables",
     "folder of the computed tables; default: derived in the lake",
     value="FOLDER",
-    env="PENSTOCK_PIPELINE_DERIVED",
+    env="PENSTOCK_PIPELINE_TABLES",
 )
 
 

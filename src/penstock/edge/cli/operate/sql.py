@@ -16,7 +16,7 @@ from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import setting_flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag
 from penstock.settings import Settings
 
 STDIN = "-"
@@ -29,7 +29,7 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
 
     statement = sys.stdin.read() if args.sql == STDIN else args.sql
     with progress("Reading"):
-        result = sql_of_command(settings, tables=args.derived).run(statement)
+        result = sql_of_command(settings, tables=args.tables).run(statement)
     if args.csv:
         _print_csv(result)
     elif out.json:
@@ -64,7 +64,7 @@ COMMANDS = {
         argument("SQL", f"a SELECT statement in DuckDB's dialect; {STDIN} reads it from stdin"),
         flag("--csv", "print comma-separated values with a header"),
         lake_flag,
-        derived_flag,
+        tables_flag,
         setting_flag(
             "--limit", "sql.max_rows", value="N", text="maximum number of rows; default 10000"
         ),

@@ -14,11 +14,11 @@ from penstock.edge.cli.kit.command import Command, argument, flag
 from penstock.edge.cli.kit.flags import instant
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
+from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.edge.cli.pipeline.shared import (
     RUN,
     day,
-    locked,
-    plainly,
+    lock_tables,
     runner_of,
     session,
     session_flags,
@@ -43,7 +43,7 @@ def _run(args: Namespace, out: Output) -> int | None:
     from penstock.pipeline.session import check_installed
 
     check_installed()
-    return plainly(args, lambda: _make(args, out))
+    return report_failures(args, lambda: _make(args, out))
 
 
 def _make(args: Namespace, out: Output) -> None:
@@ -79,7 +79,7 @@ def _compute(args: Namespace, folder: Path) -> list[JobRun]:
 
     with session(args) as spark:
         lake = SparkLake(spark, str(folder))
-        with locked(lake, waits=False) as may_write:
+        with lock_tables(lake, waits=False) as may_write:
             return runner_of(lake, _EXAMPLE, may_write).run(jobs(), DaySpan())
 
 

@@ -12,11 +12,12 @@ from penstock.domain.lake.layout import LakeTable
 from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.kit.output import Output
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.edge.cli.pipeline.shared import (
     lake_folder,
     open_lake,
-    plainly,
     session_flags,
 )
 from penstock.settings import Settings
@@ -41,8 +42,11 @@ class LakeCommand(StoreCommand):
 
     def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
         super().__init__(
-            run, *parts, _engine_flag, lake_flag, derived_flag, session_flags, **help_texts
+            run, *parts, _engine_flag, lake_flag, tables_flag, session_flags, **help_texts
         )
+
+    def _call(self, args: Namespace, out: Output) -> int | None:
+        return report_failures(args, lambda: super(LakeCommand, self)._call(args, out))
 
 
 def run_on_lake(
@@ -70,8 +74,7 @@ def run_on_lake(
         if args.engine is None and stopped.code == TOO_LARGE and _has_spark():
             exits.note("the lake is too large for one process: continuing with Spark")
             return _with_spark(args, settings, spark)
-        exits.report(stopped, stopped.code)
-        return exits.REFUSED
+        raise
 
 
 def open_local_lake(settings: Settings) -> LocalLake:
@@ -82,7 +85,7 @@ def open_local_lake(settings: Settings) -> LocalLake:
 
     lake = LocalLake(lake_folder(settings))
     if lake.is_empty():
-        raise InvalidRequest(f"the lake {lake.folder} is empty; see penstock archive run")
+        raise InvalidRequest(f"the lake {lake.folder} is empty; run penstock archive run first")
     return lake
 
 
@@ -92,27 +95,23 @@ def _local_lake(
     """None: this is a lake for Spark."""
     from penstock.pipeline.stopped import PipelineStopped
 
-    is_free = args.engine is None and _has_spark()
+    may_choose = args.engine is None and _has_spark()
     try:
         lake = open_local_lake(settings)
     except PipelineStopped as stopped:
-        if is_free:
+        if may_choose:
             return None
         raise InvalidRequest(str(stopped)) from stopped
     size = sum(file.size for table in tables for file in lake.files(table))
-    return None if is_free and size > MAX_LOCAL_BYTES else lake
+    return None if may_choose and size > MAX_LOCAL_BYTES else lake
 
 
 def _with_spark(args: Namespace, settings: Settings, run: Callable[[SparkLake], int]) -> int:
     from penstock.pipeline.session import check_installed
 
     check_installed()
-
-    def call() -> int:
-        with open_lake(args, settings) as lake:
-            return run(lake)
-
-    return plainly(args, call) or exits.OK
+    with open_lake(args, settings) as lake:
+        return run(lake)
 
 
 def _has_spark() -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from penstock.domain.duration import duration_text
-from penstock.domain.lake.beats import next_beat, skipped_beats
+from penstock.domain.lake.run_times import next_run_at, skipped_runs
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.stop_signal import StopSignal
@@ -38,21 +38,21 @@ def check(args: Namespace) -> None:
     if args.every < 1:
         raise UsageError(f"{EVERY} must be a duration such as 1h")
     if args.wait:
-        raise UsageError(f"{EVERY} skips a beat while another run is at work; leave out --wait")
+        raise UsageError(f"{EVERY} and --wait exclude each other")
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        raise UsageError(f"spark-submit starts one run; use {EVERY} without it")
+        raise UsageError(f"{EVERY} does not work under spark-submit")
 
 
 def repeat(run: Run, *, every_ms: int, clock: Clock, pause: StopWaiter) -> None:
-    """Run on every beat until it is stopped.  A run that is at work keeps later beats from it."""
-    first_at = beat_at = clock.now()
+    """Run at this interval until it is stopped.  Intervals that pass during a run are skipped."""
+    first_at = due_at = clock.now()
     while run():
         now = clock.now()
-        skipped = skipped_beats(beat_at, every_ms, now=now)
+        skipped = skipped_runs(due_at, every_ms, now=now)
         if skipped:
             exits.note(f"the run took longer than {duration_text(every_ms)}: skipped {skipped}")
-        beat_at = next_beat(first_at, every_ms, now=now)
-        if pause.wait((beat_at - now) / 1000):
+        due_at = next_run_at(first_at, every_ms, now=now)
+        if pause.wait((due_at - now) / 1000):
             return
 
 
@@ -60,7 +60,7 @@ def run_every(args: Namespace) -> int:
     from penstock.wiring.broker import own_clock
 
     stop_signal = StopSignal()
-    command = [sys.executable, "-m", "penstock", "pipeline", "run", *words_of_run(args.words)]
+    command = [sys.executable, "-m", "penstock", "pipeline", "run", *run_arguments(args.argv)]
     repeat(
         lambda: run_process(command, stop_signal),
         every_ms=args.every,
@@ -80,19 +80,21 @@ def run_process(command: Sequence[str], pause: StopWaiter) -> bool:
             _stop(process)
             return False
     if process.returncode:
-        exits.note(f"the run ended with code {process.returncode}; the next beat tries again")
+        exits.note(
+            f"the run ended with code {process.returncode}; it is repeated at the next interval"
+        )
     return True
 
 
-def words_of_run(words: Sequence[str]) -> list[str]:
+def run_arguments(argv: Sequence[str]) -> list[str]:
     """The arguments of the command without those that repeat it."""
     found: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == EVERY:
+    rest = iter(argv)
+    for argument in rest:
+        if argument == EVERY:
             next(rest)
-        elif not word.startswith(f"{EVERY}="):
-            found.append(word)
+        elif not argument.startswith(f"{EVERY}="):
+            found.append(argument)
     return found
 
 

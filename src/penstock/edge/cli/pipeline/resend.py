@@ -23,10 +23,10 @@ from penstock.edge.cli.pipeline.restoring import (
     chunks,
     count,
     filter_flags,
+    make_throttle,
     report,
+    restore_filter,
     show_counts,
-    throttle_of,
-    wanted_of,
 )
 from penstock.settings import Settings
 
@@ -45,7 +45,7 @@ def _resend(settings: Settings, args: Namespace, out: Output) -> int:
         "from_at": instant_of(getattr(args, "from")),
         "to_at": instant_of(args.to),
         "outcomes": args.outcome or ["dead"],
-        "wanted": wanted_of(args),
+        "wanted": restore_filter(args),
     }
 
     def local(lake: LocalLake) -> int:
@@ -70,14 +70,14 @@ def _resend_from(source: EndedSource, args: Namespace, out: Output) -> int:
         return exits.OK
     with Penstock(args.target, key=args.key) as app:
         done = _send(app, source.rows(), args, sum(row["messages"] for row in counts))
-    return report(done, out)
+    return report(done, out, what="sent", known="sent before")
 
 
 def _send(app: Any, rows: Iterable[Row], args: Namespace, total: int) -> Restored:
     from penstock.services.lake import Restored
 
     done = Restored()
-    throttle = throttle_of(args)
+    throttle = make_throttle(args)
     with progress("Sending", total) as advance:
         for chunk in chunks(rows, throttle.most):
             by_queue: dict[str, list[Row]] = {}

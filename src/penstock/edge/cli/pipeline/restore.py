@@ -20,10 +20,10 @@ from penstock.edge.cli.pipeline.restoring import (
     chunks,
     count,
     filter_flags,
+    make_throttle,
     report,
+    restore_filter,
     show_counts,
-    throttle_of,
-    wanted_of,
 )
 from penstock.settings import Settings
 
@@ -40,7 +40,7 @@ def _restore(settings: Settings, args: Namespace, out: Output) -> int:
     from penstock.pipeline.restore.rules import RestoreFilter
 
     at = instant_of(args.at)
-    wanted: RestoreFilter = wanted_of(args)
+    wanted: RestoreFilter = restore_filter(args)
 
     def local(lake: LocalLake) -> int:
         from penstock.pipeline.restore.local import LocalRestore
@@ -86,8 +86,8 @@ def _restore_from(
         queues = source.queue_settings()
         service.make_queues({name: text for name, text in queues.items() if name in named})
         total = sum(row["messages"] for row in counts)
-        done = _put(service, source, total, throttle_of(args))
-    return report(done, out)
+        done = _put(service, source, total, make_throttle(args))
+    return report(done, out, what="restored", known="already present")
 
 
 def _known(service: RestoreService | None) -> Callable[[Sequence[Row]], set[str]]:
@@ -107,7 +107,7 @@ def _put(service: Any, source: RestoreSource, total: int, throttle: Throttle) ->
 
 
 def _lake_id(folder: str) -> str | None:
-    """None if it is out of reach from here: then only the store's history is compared."""
+    """None if it cannot be reached from this machine: then only the store's history is compared."""
     from penstock.pipeline.files.local_lake import LocalLake
     from penstock.pipeline.stopped import PipelineStopped
 
@@ -115,8 +115,8 @@ def _lake_id(folder: str) -> str | None:
         return LocalLake(folder).lake_id()
     except (PipelineStopped, OSError):
         exits.note(
-            "the id of the lake is out of reach from here: messages that ended after the instant "
-            "are recognised only as long as the store keeps its history"
+            "the id of the lake cannot be reached from this machine: messages that ended after "
+            "the instant are recognised only while the store keeps its history"
         )
         return None
 

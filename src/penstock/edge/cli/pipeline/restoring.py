@@ -35,7 +35,7 @@ def filter_flags(what: str) -> list[Part]:
             action="append",
             default=[],
         )
-        for name in ("queue", "kind", "tag")
+        for name in ("queue", "kind", "group", "tag")
     ]
     return [
         *only,
@@ -49,12 +49,13 @@ def filter_flags(what: str) -> list[Part]:
     ]
 
 
-def wanted_of(args: Namespace) -> RestoreFilter:
+def restore_filter(args: Namespace) -> RestoreFilter:
     from penstock.pipeline.restore.rules import RestoreFilter
 
     return RestoreFilter(
         queues=tuple(args.queue),
         kinds=tuple(args.kind),
+        groups=tuple(args.group),
         tags=tuple(args.tag),
         states=tuple(getattr(args, "state", ())),
     )
@@ -91,10 +92,11 @@ def show_counts(counts: list[dict[str, Any]], out: Output) -> None:
     out.records(counts, _COUNTS + View("known") if has_known else _COUNTS)
 
 
-def report(done: Restored, out: Output) -> int:
+def report(done: Restored, out: Output, *, what: str, known: str) -> int:
+    """`what` happened to the messages, and why the `known` ones were left out."""
     out.result(
         done,
-        f"{done.restored} sent, {done.known} existed already, {done.without_body} without a body, "
+        f"{done.restored} {what}, {done.known} {known}, {done.without_body} without a body, "
         f"{len(done.refused)} refused",
     )
     for message_id, why in done.refused[:_MAX_REFUSALS]:
@@ -108,7 +110,7 @@ def chunks(rows: Iterable[T], most: int) -> Iterator[list[T]]:
         yield chunk
 
 
-def throttle_of(args: Namespace) -> Throttle:
+def make_throttle(args: Namespace) -> Throttle:
     from penstock.wiring.broker import steady_clock
 
     return Throttle(args.rate, steady_clock())

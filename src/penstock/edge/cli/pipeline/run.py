@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
@@ -12,12 +13,13 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.errors import InvalidRequest, TableNotFound
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Command, argument, flag
-from penstock.edge.cli.kit.flags import duration
+from penstock.edge.cli.kit.flags import duration, load_settings
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.stop_signal import terminated_as_interrupted
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.pipeline import repeating
-from penstock.edge.cli.pipeline.run_summary import summarized
+from penstock.edge.cli.pipeline.failures import report_failures
+from penstock.edge.cli.pipeline.run_summary import RunNotes, write_summary
 from penstock.edge.cli.pipeline.shared import (
     FROM,
     RUN,
@@ -30,8 +32,11 @@ from penstock.edge.cli.pipeline.shared import (
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.pipeline.runner import DaySpan
+    from penstock.pipeline.job import PipelineJob
+    from penstock.pipeline.lake import SparkLake
+    from penstock.pipeline.runner import DaySpan, JobRunner
     from penstock.pipeline.runs import JobRun
+    from penstock.pipeline.summary import LastRuns
 
 _COMPACTED = View("table dt:day files_before files_after")
 _WAIT = flag("--wait", "wait while another run is at work on the same tables")
@@ -45,35 +50,67 @@ def _span(args: Namespace) -> DaySpan:
     return DaySpan(getattr(args, "from") or DaySpan().from_dt, args.to or DaySpan().to_dt)
 
 
-def _run(settings: Settings, args: Namespace, out: Output) -> int | None:
+class _RunCommand(SparkCommand):
+    """Writes its summary however it ends."""
+
+    def _call(self, args: Namespace, out: Output) -> int | None:
+        if args.every is not None:  # each run writes its own
+            return super()._call(args, out)
+        return report_failures(args, lambda: self._call_once(args, out))
+
+    def _call_once(self, args: Namespace, out: Output) -> int | None:
+        from penstock.pipeline.session import check_installed
+
+        with terminated_as_interrupted(), write_summary(args.summary) as notes:
+            check_installed()
+            return _run_once(load_settings(args).settings, args, out, notes)
+
+
+def _run_every(settings: Settings, args: Namespace, out: Output) -> int:
+    from penstock.pipeline.registry import jobs
+
+    jobs(args.job)  # an unknown job is reported now and not by each run
+    repeating.check(args)
+    return repeating.run_every(args)
+
+
+def _run_once(settings: Settings, args: Namespace, out: Output, notes: RunNotes) -> int:
     from penstock.pipeline.registry import jobs
 
     wanted = jobs(args.job)
-    if args.every is not None:
-        repeating.check(args)
-        return repeating.run_every(args)
-    with (
-        terminated_as_interrupted(),
-        summarized(args.summary) as note_runs,
-        open_locked_lake(args, settings) as (lake, may_write),
-    ):
-        runner = runner_of(lake, settings.pipeline, may_write)
+    with open_locked_lake(args, settings) as (lake, may_write):
+        runner = runner_of(lake, settings.pipeline, may_write, notes.add)
         runs = runner.run(wanted, _span(args), is_forced=args.force)
-        note_runs(lake, wanted, runs, _span(args))
-    if out.json or runs:
-        out.records(runs, RUN)
+        last = _last_runs(lake, runner, wanted, _span(args))
+    notes.finish(wanted, last)
+    own = {(run.job, run.dt) for run in runs}
+    standing = [run for key, run in last.items() if run.status == "refused" and key not in own]
+    found = [*standing, *runs]
+    if out.json or found:
+        out.records(found, RUN)
     else:
         out.line("nothing to compute: no day has changed")
-    refused = [run for run in runs if run.status == "refused"]
+    refused = [run for run in found if run.status == "refused"]
     if refused:
         exits.report(_refusal(refused), "load_refused")
     return exits.REFUSED if refused else exits.OK
 
 
+def _last_runs(
+    lake: SparkLake, runner: JobRunner, wanted: Sequence[PipelineJob], span: DaySpan
+) -> LastRuns:
+    """The latest run of each day that the lake has, in the order of the jobs."""
+    from penstock.pipeline.runs import RunLog
+
+    last = RunLog(lake.spark, lake).last()
+    keys = [(job.name, dt) for job in wanted for dt in runner.fingerprints(job) if dt in span]
+    return {key: last[key] for key in keys if key in last}
+
+
 def _refusal(refused: list[JobRun]) -> str:
-    """One line for all days that were not loaded."""
-    files = [f"{run.dt}: {run.note}" for run in refused if run.is_unreadable]
-    others = [run.dt for run in refused if not run.is_unreadable]
+    """One line for all days that are not loaded."""
+    files = list(dict.fromkeys(f"{run.dt}: {run.note}" for run in refused if run.is_unreadable))
+    others = sorted({run.dt for run in refused if not run.is_unreadable})
     parts = []
     if files:
         parts.append(f"{'; '.join(files)}; replace the file and run again")
@@ -187,8 +224,8 @@ def _on_path() -> str:
 
 COMMANDS = {
     "pipeline": Command(_list, examples=("penstock pipeline",)),
-    "pipeline run": SparkCommand(
-        _run,
+    "pipeline run": _RunCommand(
+        _run_every,
         argument("JOB", "jobs to run, with the jobs they depend on; default: all", nargs="*"),
         FROM,
         TO,
@@ -196,14 +233,13 @@ COMMANDS = {
         _WAIT,
         flag(
             "--summary",
-            "write what happened to each job and day into this file, as one JSON document, also "
-            "if the run fails",
+            "write a JSON summary of each job and day to FILE, even if the run fails",
             value="FILE",
         ),
         flag(
             repeating.EVERY,
-            "run again and again, at this interval, until SIGTERM; a run that fails is reported, "
-            "and a beat is skipped while a run is at work",
+            "repeat the run at this interval until SIGTERM; failed runs are reported, and "
+            "intervals during a run are skipped",
             type=duration,
         ),
         more="A day is computed again when its files have changed: by late rows, or by a new run "

@@ -3,76 +3,101 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from penstock.domain.errors import PenstockError
+from penstock.domain.errors import InvalidRequest
+from penstock.edge.cli.kit import exits
+from penstock.edge.cli.pipeline.failures import Failure, explain_failure
 
 if TYPE_CHECKING:
     from penstock.pipeline.job import PipelineJob
-    from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.runner import DaySpan
     from penstock.pipeline.runs import JobRun
-    from penstock.pipeline.summary import JobSummary
+    from penstock.pipeline.summary import JobSummary, LastRuns
 
-NoteRuns = Callable[["SparkLake", "Sequence[PipelineJob]", "Sequence[JobRun]", "DaySpan"], None]
+
+class RunNotes:
+    """What a run has done so far: all that is known if it fails."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._runs: list[JobRun] = []
+        self._last: LastRuns = {}
+
+    def add(self, runs: Sequence[JobRun]) -> None:
+        """Note the days that a job has computed or refused."""
+        self._names += dict.fromkeys(run.job for run in runs)
+        self._runs += runs
+
+    def finish(self, jobs: Sequence[PipelineJob], last: LastRuns) -> None:
+        """Note the latest run of each day, also of days that this run skipped."""
+        self._names, self._last = [job.name for job in jobs], last
+
+    def summarize(self) -> list[JobSummary]:
+        from penstock.pipeline.summary import jobs_of
+
+        return jobs_of(self._names, self._runs, self._last)
 
 
 @contextmanager
-def summarized(file: str | None) -> Iterator[NoteRuns]:
-    """Yields a function to call with the runs; the file is written at the end of the block."""
+def write_summary(file: str | None) -> Iterator[RunNotes]:
+    """Write the file at the end of the block, also if it raises.
+
+    Raises InvalidRequest at once if the file cannot be written.
+    """
+    notes = RunNotes()
     if file is None:
-        yield lambda lake, jobs, runs, span: None
+        yield notes
         return
-    from penstock.pipeline.runs import RunLog
-    from penstock.pipeline.summary import jobs_of, summary_of
+    from penstock.pipeline.summary import summary_of
     from penstock.wiring.broker import wall_clock
 
+    path = Path(file)
+    _check_writable(path)
     clock = wall_clock()
     started_at = clock.now()
-    found: list[JobSummary] = []
 
-    def note_runs(
-        lake: SparkLake, jobs: Sequence[PipelineJob], runs: Sequence[JobRun], span: DaySpan
-    ) -> None:
-        last = {key: run for key, run in RunLog(lake.spark, lake).last().items() if run.dt in span}
-        found.extend(jobs_of([job.name for job in jobs], runs, last))
-
-    def write(code: str | None = None, message: str | None = None) -> None:
+    def write(failure: Failure | None = None) -> None:
         summary = summary_of(
-            found, started_at=started_at, ended_at=clock.now(), code=code, message=message
+            notes.summarize(),
+            started_at=started_at,
+            ended_at=clock.now(),
+            code=None if failure is None else failure.code,
+            message=None if failure is None else failure.text,
         )
-        _replace(Path(file), msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
+        _replace(path, msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
 
     try:
-        yield note_runs
+        yield notes
     except BaseException as error:
-        write(*_explain(error))
+        try:
+            write(explain_failure(error))
+        except OSError as problem:  # the error of the run matters more
+            exits.note(f"the summary was not written: {exits.system_text(problem)}")
         raise
     write()
 
 
-def _explain(error: BaseException) -> tuple[str, str]:
-    """A stable code, and one line."""
-    from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
-    from penstock.pipeline.stopped import PipelineStopped
-
-    if isinstance(error, PipelineStopped | PenstockError):
-        return error.code, str(error)
-    if isinstance(error, SPARK_ERRORS):
-        found = explain(error)
-        return found.code, found.text
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted", "the run was interrupted"
-    return "system", str(error)
+def _check_writable(path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(None, "Is a directory", str(path))
+        _fresh(path).touch()
+    except OSError as error:
+        raise InvalidRequest(f"cannot write the summary {path}: {error.strerror}") from None
+    with suppress(OSError):
+        _fresh(path).unlink()
 
 
 def _replace(path: Path, text: bytes) -> None:
     """A reader finds the old file or the whole new one."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(text)
-    os.replace(fresh, path)
+    _fresh(path).write_bytes(text)
+    os.replace(_fresh(path), path)
+
+
+def _fresh(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-import traceback
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,8 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.runner import JobRunner
+    from penstock.pipeline.runs import JobRun
 
 MayWrite = Callable[[], None]
 RUN = View(
@@ -48,31 +49,13 @@ class SparkCommand(StoreCommand):
     """Needs Spark and a lake."""
 
     def __init__(self, run: Callable[..., int | None], *parts: Part, **help_texts: Any) -> None:
-        super().__init__(run, *parts, lake_flag, derived_flag, session_flags, **help_texts)
+        super().__init__(run, *parts, lake_flag, tables_flag, session_flags, **help_texts)
 
     def _call(self, args: Namespace, out: Output) -> int | None:
         from penstock.pipeline.session import check_installed
 
         check_installed()
-        return plainly(args, lambda: super(SparkCommand, self)._call(args, out))
-
-
-def plainly(args: Namespace, run: Callable[[], int | None]) -> int | None:
-    """Run a command; report an error of Spark's as one line, with its detail if requested."""
-    from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
-    from penstock.pipeline.stopped import PipelineStopped
-
-    try:
-        return run()
-    except PipelineStopped as stopped:
-        exits.report(stopped, stopped.code)
-    except SPARK_ERRORS as error:
-        found = explain(error)
-        if args.verbose:
-            traceback.print_exception(error)
-        hint = "" if args.verbose else "; --verbose shows the details"
-        exits.report(f"{found.text}{hint}", found.code)
-    return exits.REFUSED
+        return report_failures(args, lambda: super(SparkCommand, self)._call(args, out))
 
 
 def session_flags(parser: Parser) -> None:
@@ -139,9 +122,9 @@ def open_lake(
     folder = lake_folder(settings)
     with session(args) as spark:
         is_delta = settings.pipeline.format == DELTA
-        lake = SparkLake(spark, folder, tables_folder=args.derived, is_delta=is_delta)
+        lake = SparkLake(spark, folder, tables_folder=args.tables, is_delta=is_delta)
         if not may_be_empty and lake.is_empty():
-            raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
+            raise InvalidRequest(f"the lake {folder} is empty; run penstock archive run first")
         yield lake
 
 
@@ -153,10 +136,10 @@ def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[Spar
     from penstock.pipeline.lake import TABLES_FOLDER
 
     # Starting Spark takes seconds, and its memory is not needed while this run waits.
-    file = lock_file_here(args.derived or f"{lake_folder(settings)}/{TABLES_FOLDER}")
+    file = lock_file_here(args.tables or f"{lake_folder(settings)}/{TABLES_FOLDER}")
     if file is not None:
         wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
-    with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:
+    with open_lake(args, settings) as lake, lock_tables(lake, waits=args.wait) as may_write:
         yield lake, may_write
 
 
@@ -164,6 +147,7 @@ def runner_of(
     lake: SparkLake,
     settings: PipelineSettings,
     may_write: MayWrite = lambda: None,
+    on_done: Callable[[list[JobRun]], None] = lambda runs: None,
 ) -> JobRunner:
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.runner import JobRunner
@@ -175,19 +159,22 @@ def runner_of(
         clock=lambda: now_ms(lake.spark),
         gates=GATES,
         on_job=note_job,
+        on_done=on_done,
         may_write=may_write,
     )
 
 
 @contextmanager
-def locked(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
+def lock_tables(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
     """Hold the lock of the lake's tables; yields a function that raises if it was lost."""
     from penstock.pipeline.files.lake_lock import hold
     from penstock.pipeline.files.lock_files import lock_file
 
     file = lock_file(lake)
     if file is None:
-        exits.note("the tables are out of reach from here: make sure that no other run is at work")
+        exits.note(
+            "the tables cannot be reached from this machine: make sure that no other run is at work"
+        )
         yield lambda: None
         return
     with hold(this_lock(file), waits=waits, on_wait=_note_wait) as lock:

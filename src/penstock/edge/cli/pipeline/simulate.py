@@ -16,7 +16,7 @@ from penstock.domain.message import retry
 from penstock.domain.queue.rate import MAX_LIMIT, Rate, check_rate
 from penstock.edge.cli.broker.queues import BACKOFF_FORM, RATE_FORM, parse_backoff, parse_rate
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import StoreCommand, flag
+from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.flags import number
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
@@ -24,6 +24,7 @@ from penstock.edge.cli.kit.sparkline import sparkline
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import lake_flag
 from penstock.edge.cli.pipeline.engines import open_local_lake
+from penstock.edge.cli.pipeline.failures import LocalCommand
 from penstock.edge.cli.pipeline.shared import day
 from penstock.settings import Settings
 
@@ -39,15 +40,14 @@ _TABLE = View("scenario messages p50 p95 p99 max backlog dead utilisation worker
 
 
 def _simulate(settings: Settings, args: Namespace, out: Output) -> int:
-    from penstock.pipeline.stopped import PipelineStopped
-
-    try:
-        with progress("Simulating"):
-            recorded, simulations = _run(open_local_lake(settings), args)
-    except PipelineStopped as stopped:
-        exits.report(stopped, stopped.code)
-        return exits.REFUSED
+    with progress("Simulating"):
+        recorded, simulations = _run(open_local_lake(settings), args)
     _show(recorded, simulations, args, out)
+    if recorded.not_simulated:
+        exits.note(
+            f"queue {args.queue!r} uses {' and '.join(recorded.not_simulated)}, which are not "
+            "simulated: its real waits may be longer"
+        )
     return exits.OK
 
 
@@ -59,8 +59,8 @@ def _run(lake: LocalLake, args: Namespace) -> tuple[RecordedQueue, list[tuple[in
     recorded = read_queue(lake, args.queue, from_dt=from_dt, to_dt=to_dt)
     if not recorded.messages:
         raise InvalidRequest(
-            f"the lake has no messages of queue {args.queue!r} that arrived from {from_dt} to "
-            f"{to_dt} and have ended"
+            f"the lake has no finished messages of queue {args.queue!r} that arrived from "
+            f"{from_dt} to {to_dt}"
         )
     messages = scale(recorded.messages, args.rate, chances(args.seed))
     found = []
@@ -89,15 +89,15 @@ def _run(lake: LocalLake, args: Namespace) -> tuple[RecordedQueue, list[tuple[in
 
 
 def _days(lake: LocalLake, args: Namespace) -> tuple[str, str]:
-    """By default the last day on which messages of the queue ended."""
-    from penstock.pipeline.replays.recorded import recorded_days
+    """By default the latest day with finished messages of the queue."""
+    from penstock.pipeline.replays.recorded import last_day
 
     from_dt, to_dt = getattr(args, "from"), args.to
     if from_dt is None or to_dt is None:
-        days = recorded_days(lake, args.queue)
-        if not days:
-            raise InvalidRequest(f"the lake has no ended messages of queue {args.queue!r}")
-        to_dt = to_dt or max(days[-1], from_dt or "")
+        last = last_day(lake, args.queue)
+        if last is None:
+            raise InvalidRequest(f"the lake has no finished messages of queue {args.queue!r}")
+        to_dt = to_dt or max(last, from_dt or "")
         from_dt = from_dt or to_dt
     if from_dt > to_dt:
         raise InvalidRequest(f"--from {from_dt} is after --to {to_dt}")
@@ -114,9 +114,7 @@ def _show(
         out.record(_document(recorded, simulations, args))
         return
     from_at, to_at = moment_of(recorded.from_at), moment_of(recorded.to_at)
-    out.line(
-        f"{args.queue}, {from_at:%F %R} to {to_at:%F %R}: at most {recorded.slots} ran at once"
-    )
+    out.line(f"{args.queue}, {from_at:%F %R} to {to_at:%F %R}: peak concurrency {recorded.slots}")
     out.line()
     rows: list[dict[str, object]] = [
         {"scenario": "recorded", "messages": len(recorded.messages), **_wait_columns(recorded.wait)}
@@ -156,6 +154,7 @@ def _document(
             "slots": recorded.slots,
             "wait": recorded.wait,
         },
+        "not_simulated": recorded.not_simulated,
         "simulated": [
             {"workers": workers, "slots": args.slots}
             | msgspec.to_builtins(found)
@@ -219,12 +218,12 @@ def _converted(given: dict[str, Any], kind: Any) -> Any:
 
 
 COMMANDS = {
-    "pipeline simulate": StoreCommand(
+    "pipeline simulate": LocalCommand(
         _simulate,
         flag("--queue", "the queue whose messages are replayed", value="QUEUE", required=True),
         flag(
             "--workers",
-            "number of workers; may be repeated, to compare; default: as many as were busy at once",
+            "number of workers; may be repeated, to compare; default: the recorded peak",
             value="N",
             action="append",
             type=number(1, MAX_WORKERS),
@@ -253,7 +252,7 @@ COMMANDS = {
         ),
         flag(
             "--max-attempts",
-            "failures after which a message dies; default: as recorded",
+            "maximum number of failed attempts; default: as recorded",
             value="N",
             type=number(1, 1_000_000),
         ),
@@ -262,11 +261,11 @@ COMMANDS = {
         ),
         flag(
             "--from",
-            "first day, such as 2030-01-31; default: the last day of the queue",
+            "first day, such as 2030-01-31; default: the latest day with finished messages",
             type=day,
         ),
-        flag("--to", "last day, inclusive; default: the last day of the queue", type=day),
-        flag("--seed", "number that decides what is left to chance", type=int, default=1),
+        flag("--to", "last day, inclusive; default: the latest with finished messages", type=day),
+        flag("--seed", "random seed", type=int, default=1),
         lake_flag,
         more="Replays the recorded arrivals and service times of a queue against other numbers of "
         "workers, limits or retries, and shows waits, backlog, utilisation and cost. It reads the "

@@ -11,11 +11,12 @@ from penstock.domain.lake.places import join
 from penstock.domain.lake.tables import MAX_ROWS, TableReadiness
 from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
-from penstock.edge.cli.kit.command import StoreCommand, argument, flag, limit_flag
+from penstock.edge.cli.kit.command import argument, flag, limit_flag
 from penstock.edge.cli.kit.flags import instant, number
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.pipeline.failures import LocalCommand
 from penstock.edge.cli.pipeline.shared import FROM, TO
 from penstock.settings import Settings
 
@@ -59,40 +60,40 @@ def _as_of(text: str) -> int | datetime:
 def _tables(settings: Settings, args: Namespace) -> Tables:
     from penstock.wiring.tables import open_tables
 
-    place = args.derived
+    place = args.tables
     if place is None:
         # A flag that names the lake means the tables in it, wherever the console's are.
         place = settings.insights_folder if args.lake is None else join(args.lake, "derived")
     tables = open_tables(place)
     match tables.readiness():
         case TableReadiness.NO_READER:
-            raise InvalidRequest(not_installed("a reader of Parquet files", "archive"))
+            raise InvalidRequest(not_installed("Parquet support", "archive"))
         case TableReadiness.NO_TABLES:
-            raise InvalidRequest(f"there are no tables in {place}; see penstock pipeline run")
+            raise InvalidRequest(f"{place} is empty; run penstock pipeline run first")
     return tables
 
 
 COMMANDS = {
-    "pipeline tables": StoreCommand(
+    "pipeline tables": LocalCommand(
         _list,
         lake_flag,
-        derived_flag,
+        tables_flag,
         more="Needs no Spark.",
         examples=(
             "penstock pipeline tables --data ./data",
             "penstock pipeline tables --lake s3://company-lake/penstock",
         ),
     ),
-    "pipeline versions": StoreCommand(
+    "pipeline versions": LocalCommand(
         _versions,
         argument("TABLE", "name of a Delta table"),
         limit_flag(20),
         lake_flag,
-        derived_flag,
+        tables_flag,
         more="Newest first; `penstock pipeline show --as-of` reads one of them. Needs no Spark.",
         examples=("penstock pipeline versions slo --data ./data",),
     ),
-    "pipeline show": StoreCommand(
+    "pipeline show": LocalCommand(
         _show,
         argument("TABLE", "name of a table"),
         FROM,
@@ -111,7 +112,7 @@ COMMANDS = {
             type=_as_of,
         ),
         lake_flag,
-        derived_flag,
+        tables_flag,
         more="The newest days come first. Needs no Spark.",
         examples=(
             "penstock pipeline show slo --data ./data",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from penstock.edge.cli.kit.command import StoreCommand, flag
+from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.pipeline.failures import LocalCommand
 from penstock.edge.cli.pipeline.shared import lake_folder
 from penstock.settings import Settings
 
@@ -20,11 +21,11 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.views import dbt_sources, spark_sql
 
     render = dbt_sources if args.format == DBT else spark_sql
-    out.text(args.format, render(lake_folder(settings), tables_folder=args.derived))
+    out.text(args.format, render(lake_folder(settings), tables_folder=args.tables))
 
 
 COMMANDS = {
-    "pipeline views": StoreCommand(
+    "pipeline views": LocalCommand(
         _run,
         flag(
             "--format",
@@ -33,7 +34,7 @@ COMMANDS = {
             default=SPARK,
         ),
         lake_flag,
-        derived_flag,
+        tables_flag,
         more="Prints views of the lake and of the computed tables, under the same names as in "
         "`penstock sql`. No Spark session is opened. A table of this machine that has no files yet "
         "has no view.",
