@@ -12,8 +12,8 @@ import pytest
 from penstock.settings import Settings
 from penstock.wiring import archive_commands
 from tests.edge.api import Api
-from tests.edge.cli.worker import application
-from tests.edge.cli.worker.driver import WorkerProcess
+from tests.edge.cli.workers import application
+from tests.edge.cli.workers.driver import WorkerProcess
 from tests.edge.process import ServerProcess
 from tests.pipeline.test_restore_commands import now_of, run
 from tests.support.waiting import eventually
