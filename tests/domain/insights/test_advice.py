@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock.domain.insights.answer import Answer, InForce
 from penstock.domain.insights.questions import QUESTIONS, answer
 from penstock.domain.limits import HOUR, MINUTE
-from tests.domain.insights.rows import DAY_1, DAY_2, Row, backtest, tuned
+from tests.domain.insights.rows import DAY_1, DAY_2, Row, RowsAsTable, backtest, tuned
 
 
 def ask(name: str, rows: list[Row], in_force: list[InForce] | None = None) -> Answer:
-    return answer(QUESTIONS[name], {QUESTIONS[name].tables[0]: rows}, in_force)
+    return answer(QUESTIONS[name], {QUESTIONS[name].tables[0]: RowsAsTable(rows)}, in_force)
 
 
 def settings_of(row: Row, *names: str) -> dict[str, int]:
@@ -160,5 +160,5 @@ def test_a_queue_without_arrivals_or_other_candidates_needs_no_change() -> None:
 
     assert lonely.sentences == ["The profile in force is the best of those replayed for mail."]
     assert ask("fleet", [backtest("60s", dt=DAY_1)]).sentences == [
-        "No queue was worked on in these days."
+        "No messages were processed in this period."
     ]

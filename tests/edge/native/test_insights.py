@@ -95,7 +95,7 @@ def test_without_pyarrow_it_says_so(
 
     assert api.get("/v1/insights")["readiness"] == "no_reader"
     refused = api.call("GET", "/v1/insights/slo")
-    assert "pyarrow" in assert_refused(refused, 400, "invalid_request")
+    assert "penstock-queue[archive]" in assert_refused(refused, 400, "invalid_request")
 
 
 def test_a_key_for_some_queues_does_not_see_what_concerns_all(let_in: LetIn) -> None:
