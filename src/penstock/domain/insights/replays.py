@@ -7,6 +7,7 @@ times, so that memory holds sums by candidate and never the rows of all days.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -38,10 +39,6 @@ class ReplayRules(msgspec.Struct, frozen=True, kw_only=True):
     newest: tuple[str, ...] = ()  # columns whose value on the newest day counts
     ranking: Callable[[Row], Key]
     tie_breaker: Callable[[Row], Key] = lambda total: ()
-
-    @property
-    def exact(self) -> list[str]:
-        return [name for name in self.settings if name != self.capacity_setting]
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -81,22 +78,25 @@ def compare(
     A baseline as good as any wins.
     """
     newest = _newest_baselines(table, rules)
+    read = _RowReader(rules)
     bits: dict[str, int] = {}  # days, the newest first
     found: dict[str, list[_Subject | None]] = {}
     for row in table.rows(rules.subject, "candidate", *rules.settings):
         name = row[rules.subject]
         if name not in found:
             given = (newest.get(name) if one is None else one for one in baselines(name))
-            found[name] = [None if one is None else _Subject(rules, one) for one in given]
+            found[name] = [None if one is None else _Subject(rules, read, one) for one in given]
         bit = bits.setdefault(row["dt"], 1 << len(bits))
-        for one in filter(None, found[name]):
-            one.see(row, bit)
+        for one in found[name]:
+            if one is not None:
+                one.see(row, bit)
     for one in _known(found.values()):
         one.choose_days()
     columns = dict.fromkeys((*rules.settings, *rules.sums, *rules.maxima, *rules.newest))
     for row in table.rows(rules.subject, "candidate", *columns):
-        for one in filter(None, found[row[rules.subject]]):
-            one.add(row, bits[row["dt"]])
+        for one in found[row[rules.subject]]:
+            if one is not None:
+                one.add(row, bits[row["dt"]])
     return {
         name: [None if one is None else one.comparison() for one in subjects]
         for name, subjects in found.items()
@@ -115,14 +115,43 @@ def _known(subjects: Iterable[Sequence[_Subject | None]]) -> Iterable[_Subject]:
     return (one for them in subjects for one in them if one is not None)
 
 
+class _RowReader:
+    """Takes what counts from a row: there may be millions of them."""
+
+    def __init__(self, rules: ReplayRules) -> None:
+        self._room = rules.capacity_setting
+        self.exact = _values(name for name in rules.settings if name != self._room)
+        self.newest = _values(rules.newest)
+        self.sums = _values(rules.sums)
+        self.maxima = _values((*rules.maxima, *rules.settings))
+
+    def key(self, row: Row) -> Key:
+        """The capacity of the pipeline's baseline is its own, and not just enough."""
+        if self._room is None or row["candidate"] != NOW:
+            return self.exact(row), None
+        return self.exact(row), row[self._room]
+
+
+def _values(names: Iterable[str]) -> Callable[[Row], tuple[Any, ...]]:
+    wanted = list(names)
+    if len(wanted) > 1:
+        return itemgetter(*wanted)
+    return lambda row: tuple(row[name] for name in wanted)
+
+
 class _Subject:
     """A route or queue with one baseline.  Sets of days are integers with a bit per day."""
 
-    __slots__ = ("_baseline", "_candidates", "_days", "_fits", "_last", "_own", "_rules", "_seen")
+    __slots__ = (
+        "_baseline", "_candidates", "_days", "_exact", "_fits", "_last", "_own", "_read", "_rules",
+        "_seen",
+    )  # fmt: skip
 
-    def __init__(self, rules: ReplayRules, baseline: Settings) -> None:
+    def __init__(self, rules: ReplayRules, read: _RowReader, baseline: Settings) -> None:
         self._rules = rules
+        self._read = read
         self._baseline = {name: baseline[name] for name in rules.settings}
+        self._exact = read.exact(baseline)
         self._seen = 0  # the days with rows
         # The candidates that may behave as the baseline does, with their days: the replay of the
         # pipeline's baseline, and others with just enough capacity.
@@ -132,9 +161,9 @@ class _Subject:
 
     def see(self, row: Row, bit: int) -> None:
         self._seen |= bit
-        if any(row[name] != self._baseline[name] for name in self._rules.exact):
+        if self._read.exact(row) != self._exact:
             return
-        key, room = self._key(row), self._rules.capacity_setting
+        key, room = self._read.key(row), self._rules.capacity_setting
         if room is not None:
             if key[-1] is None:
                 self._fits &= row[room] <= self._baseline[room]
@@ -155,12 +184,12 @@ class _Subject:
         """Rows come newest day first: a candidate without the last day cannot have all days."""
         if not bit & self._days:
             return
-        key = self._key(row)
+        key = self._read.key(row)
         candidate = self._candidates.get(key)
         if candidate is not None:
-            candidate.add(self._rules, row, bit)
+            candidate.add(self._read, row, bit)
         elif bit == self._last:
-            self._candidates[key] = _Candidate(self._rules, row, bit)
+            self._candidates[key] = _Candidate(self._read, row, bit)
 
     def comparison(self) -> Comparison:
         rules, own = self._rules, next(iter(self._own), None)
@@ -191,37 +220,31 @@ class _Subject:
             after=totals[best],
         )
 
-    def _key(self, row: Row) -> Key:
-        """The capacity of the pipeline's baseline is its own, and not just enough."""
-        room = self._rules.capacity_setting
-        capacity = row[room] if room is not None and row["candidate"] == NOW else None
-        return (*(row[name] for name in self._rules.exact), capacity)
-
 
 class _Candidate:
     __slots__ = ("_bit", "_last", "_maxima", "_newest", "_sums", "days")
 
-    def __init__(self, rules: ReplayRules, row: Row, bit: int) -> None:
+    def __init__(self, read: _RowReader, row: Row, bit: int) -> None:
         self.days = 1
         self._bit = bit
         self._last: tuple[list[Any], list[Any]] | None = None  # of the last day, if there are more
-        self._newest = [row[name] for name in rules.newest]
-        self._sums = [row[name] or 0 for name in rules.sums]
-        self._maxima = [row[name] for name in (*rules.maxima, *rules.settings)]
+        self._newest = read.newest(row)
+        self._sums = [value or 0 for value in read.sums(row)]
+        self._maxima = list(read.maxima(row))
 
-    def add(self, rules: ReplayRules, row: Row, bit: int) -> None:
+    def add(self, read: _RowReader, row: Row, bit: int) -> None:
         if bit != self._bit:
             self.days += 1
             self._bit = bit
             if self._last is None:
-                self._last = self._sums, self._maxima
-        self._sums = [
-            before + (row[name] or 0) for before, name in zip(self._sums, rules.sums, strict=True)
-        ]
-        self._maxima = [
-            before if row[name] is None else row[name] if before is None else max(before, row[name])
-            for before, name in zip(self._maxima, (*rules.maxima, *rules.settings), strict=True)
-        ]
+                self._last = self._sums[:], self._maxima[:]
+        for place, value in enumerate(read.sums(row)):
+            if value:
+                self._sums[place] += value
+        maxima = self._maxima
+        for place, value in enumerate(read.maxima(row)):
+            if value is not None and (maxima[place] is None or value > maxima[place]):
+                maxima[place] = value
 
     def total(self, rules: ReplayRules) -> Row:
         return self._row(rules, self._sums, self._maxima)
