@@ -10,7 +10,7 @@ from penstock.api import answers as api
 from penstock.api.answers import AdviceToApply, AnsweredDays, Answers, AppliedAdvice
 from penstock.domain.errors import QuestionNotFound
 from penstock.domain.insights.answer import Answer
-from penstock.domain.insights.questions import QUESTIONS, Question, answer
+from penstock.domain.insights.questions import QUESTIONS, Question
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, ThreadedStep
 from penstock.services.answers import AnswerService, current_advice
@@ -46,12 +46,12 @@ class AnswerOperations:
     def _answer(self, questions: Sequence[Question], days: AnsweredDays) -> Steps[Sequence[Answer]]:
         read = partial(self._answers.tables, questions, from_day=days.from_day, to_day=days.to_day)
         tables = yield from ThreadedStep(read)
-        found = []
+        found, reply = [], self._answers.answer
         for question in questions:
             in_force = None
             if question.has_advice:
                 in_force = yield from self._answers.in_force(question)
-            found.append((yield from ThreadedStep(partial(answer, question, tables, in_force))))
+            found.append((yield from ThreadedStep(partial(reply, question, tables, in_force))))
         return found
 
 

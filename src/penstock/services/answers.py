@@ -6,7 +6,7 @@ are still in force; each change is recorded as a fact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,15 @@ from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.domain.errors import AdviceOutdated
 from penstock.domain.insights import breaker as breaker_question
 from penstock.domain.insights import fleet as fleet_question
-from penstock.domain.insights.answer import Advice, InForce, SourceTables
-from penstock.domain.insights.questions import FLEET, Question
+from penstock.domain.insights.answer import (
+    Advice,
+    Answer,
+    Disk,
+    InForce,
+    Present,
+    SourceTables,
+)
+from penstock.domain.insights.questions import FLEET, Question, answer
 from penstock.domain.lake.layout import dt_of, midnight_of
 from penstock.domain.lake.tables import check_day
 from penstock.domain.limits import DAY
@@ -32,20 +39,25 @@ DAYS = 28  # answered from by default: the newest
 
 class AnswerService:
     def __init__(
-        self, store: Store, tables: Tables, breaker: Breaker, scaling: ScalingService
+        self,
+        store: Store,
+        tables: Tables,
+        breaker: Breaker,
+        scaling: ScalingService,
+        *,
+        disk: Callable[[], Disk | None],
     ) -> None:
+        """`disk`: that of the store; None: not known."""
         self._store = store
         self._tables = tables
         self._breaker = breaker
         self._scaling = scaling
+        self._disk = disk
 
     def tables(
         self, questions: Sequence[Question], *, from_day: str | None, to_day: str | None
     ) -> SourceTables:
-        """The tables that the questions need.  Blocks; do not call from an event loop.
-
-        So does reading their rows.
-        """
+        """The tables that the questions need.  Blocks; do not call from an event loop."""
         if from_day is not None:
             check_day("from_day", from_day)
         if to_day is not None:
@@ -63,6 +75,12 @@ class AnswerService:
         if question.name == FLEET:
             return self._scaling.profiles().map(_of_fleets)
         return read(self._store, self._of_routes)
+
+    def answer(
+        self, question: Question, tables: SourceTables, in_force: Sequence[InForce] | None
+    ) -> Answer:
+        """Blocks; do not call from an event loop: it reads the rows."""
+        return answer(question, tables, Present(in_force=in_force, disk=self._disk()))
 
     def apply(self, question: str, advice: Advice) -> Work[dict[str, int]]:
         """Apply the advice; returns the settings, which are in force then.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from penstock.domain.insights.answer import Answer, InForce
+from penstock.domain.insights.answer import Answer, InForce, Present
 from penstock.domain.insights.questions import QUESTIONS, answer
 from penstock.domain.limits import HOUR, MINUTE
 from tests.domain.insights.rows import DAY_1, DAY_2, Row, RowsAsTable, backtest, tuned
 
 
 def ask(name: str, rows: list[Row], in_force: list[InForce] | None = None) -> Answer:
-    return answer(QUESTIONS[name], {QUESTIONS[name].tables[0]: RowsAsTable(rows)}, in_force)
+    return answer(
+        QUESTIONS[name], {QUESTIONS[name].tables[0]: RowsAsTable(rows)}, Present(in_force=in_force)
+    )
 
 
 def settings_of(row: Row, *names: str) -> dict[str, int]:

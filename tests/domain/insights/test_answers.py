@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.insights.answer import Answer, ChartKind, Unit
-from penstock.domain.insights.questions import QUESTIONS, answer
+from penstock.domain.insights.answer import Answer, ChartKind, Disk, Present, Unit
+from penstock.domain.insights.questions import QUESTIONS, UNKNOWN, answer
 from penstock.domain.insights.wording import (
     count_phrase,
     duration,
@@ -31,9 +31,10 @@ from tests.domain.insights.rows import (
 )
 
 
-def ask(name: str, *tables: list[Row]) -> Answer:
+def ask(name: str, *tables: list[Row], now: Present = UNKNOWN) -> Answer:
     question = QUESTIONS[name]
-    return answer(question, dict(zip(question.tables, map(RowsAsTable, tables), strict=True)))
+    given = dict(zip(question.tables, map(RowsAsTable, tables), strict=True))
+    return answer(question, given, now)
 
 
 def words(found: Answer) -> str:
@@ -144,6 +145,7 @@ def test_the_day_on_which_the_storage_is_full_is_named_and_the_growth_drawn() ->
         "Live messages took 2 MiB of 1 GiB at the end of 2030-01-02.",
         "The queue mail grows most, by 1 MiB a day.",
         "If all workers stopped, it would be full after 36 hours.",
+        "This counts the bodies of live messages; history, indexes and logs come on top.",
     ]
     assert found.picture is not None
     assert (found.picture.kind, found.picture.unit) == (ChartKind.LINES, Unit.BYTES)
@@ -173,6 +175,30 @@ def test_the_storage_may_be_unknown_full_or_not_grow(given: Row, sentence: str) 
     found = ask("storage", [load(**given)])
 
     assert sentence in words(found)
+
+
+def test_a_queue_that_finished_nothing_grows_by_the_mean_payload_of_all() -> None:
+    found = ask(
+        "storage",
+        [
+            load(payload=1000.0, backlog_growth=30),
+            load("stuck", payload=None, backlog_growth=20),
+            load("mail", payload=100.0, backlog_growth=50),
+            load("empty", payload=0.0, backlog_growth=90),
+        ],
+    )
+
+    assert "The queue stuck grows most, by 19.5 KiB a day." in found.sentences
+
+
+def test_a_server_says_what_its_store_takes_and_what_is_free() -> None:
+    disk = Disk(used_bytes=3 * 1024**3, free_bytes=40 * 1024**3)
+    said = "All files of the store take 3 GiB now; 40 GiB are free on its disk."
+
+    for rows in ([], [load()]):
+        found = ask("storage", rows, now=Present(disk=disk))
+
+        assert found.sentences[-1] == said
 
 
 # ---- poison

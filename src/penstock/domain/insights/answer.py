@@ -94,12 +94,26 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     tables: Annotated[list[str], about("The tables that the figures come from.")]
 
 
+class Disk(msgspec.Struct, frozen=True, kw_only=True):
+    """The disk of a store in a file, now."""
+
+    used_bytes: int  # by the store's files: messages, history, indexes and logs
+    free_bytes: int
+
+
 class InForce(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that are in force now, of a route or a fleet."""
 
     target: str
     key: str  # the route or queue whose replays apply to it
     settings: dict[str, int] | None  # None: they have not been replayed, whatever they are
+
+
+class Present(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server knows about now; a report knows nothing of it."""
+
+    in_force: Sequence[InForce] | None = None
+    disk: Disk | None = None
 
 
 def total(rows: Iterable[Row], name: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -10,7 +10,7 @@ from penstock.domain.insights.answer import (
     Advice,
     Answer,
     Chart,
-    InForce,
+    Present,
     SourceTable,
     SourceTables,
 )
@@ -22,7 +22,7 @@ from penstock.domain.insights.starvation import starvation
 from penstock.domain.insights.storage import storage
 
 Reply = tuple[list[str], Chart | None, list[Advice]]
-InForceNow = Sequence[InForce] | None  # None: not known, as in a report
+UNKNOWN = Present()
 BREAKER, FLEET = "breaker", "fleet"  # the questions whose answers have advice
 
 
@@ -30,7 +30,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     text: str
     tables: tuple[str, ...]
-    compute: Callable[[list[SourceTable], InForceNow], Reply]
+    compute: Callable[[list[SourceTable], Present], Reply]
     has_advice: bool = False
 
 
@@ -47,21 +47,21 @@ QUESTIONS = {
             name=BREAKER,
             text="Which breaker settings would have been better, and by how much?",
             tables=("breaker_tuning",),
-            compute=lambda tables, in_force: breaker(tables[0], in_force),
+            compute=lambda tables, now: breaker(tables[0], now.in_force),
             has_advice=True,
         ),
         Question(
             name=FLEET,
             text="Which profile should each fleet use?",
             tables=("scaling_backtest",),
-            compute=lambda tables, in_force: fleet(tables[0], in_force),
+            compute=lambda tables, now: fleet(tables[0], now.in_force),
             has_advice=True,
         ),
         Question(
             name="storage",
             text="When will storage be full?",
             tables=("capacity",),
-            compute=lambda tables, _: (*storage(tables[0]), []),
+            compute=lambda tables, now: (*storage(tables[0], now.disk), []),
         ),
         Question(
             name="poison",
@@ -79,15 +79,15 @@ QUESTIONS = {
 }
 
 
-def answer(question: Question, tables: SourceTables, in_force: InForceNow = None) -> Answer:
-    """Answer from the rows of some days; `in_force`: the settings that advice is compared with."""
+def answer(question: Question, tables: SourceTables, now: Present = UNKNOWN) -> Answer:
+    """Answer from the rows of some days."""
     given = {name: tables.get(name) for name in question.tables}
     known = [table for table in given.values() if table is not None]
     if len(known) < len(given):
         missing = [name for name, table in given.items() if table is None]
         sentences, chart, advice = [_not_computed(missing)], None, list[Advice]()
     else:
-        sentences, chart, advice = question.compute(known, in_force)
+        sentences, chart, advice = question.compute(known, now)
     return Answer(
         name=question.name,
         question=question.text,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from penstock.domain.insights.answer import Chart, Row, Rows, SourceTable, Unit, lines
+from penstock.domain.insights.answer import Chart, Disk, Row, Rows, SourceTable, Unit, lines
 from penstock.domain.insights.wording import count_phrase, number, size
 from penstock.domain.lake.layout import dt_of, midnight_of
 from penstock.domain.limits import DAY
@@ -16,20 +16,22 @@ from penstock.domain.limits import DAY
 ALL = "*"  # the row for all queues together
 MAX_AHEAD = 28  # days of the forecast that are drawn
 NONE = "No messages in this period."
+ESTIMATE = "This counts the bodies of live messages; history, indexes and logs come on top."
 _COLUMNS = (
     "queue", "payload", "stored_end", "storage_bytes", "backlog_growth", "days_until_full",
     "days_offline", "days_offline_at_peak",
 )  # fmt: skip
 
 
-def storage(table: SourceTable) -> tuple[list[str], Chart | None]:
+def storage(table: SourceTable, disk: Disk | None = None) -> tuple[list[str], Chart | None]:
+    """`disk`: that of the store now; None: not known."""
     together = sorted(table.rows(*_COLUMNS, queue=[ALL]), key=lambda row: str(row["dt"]))
     if not together:
-        return [NONE], None
+        return [NONE, *_now(disk)], None
     last = together[-1]
     sentences = [*_full(last), *_growing(table, last)]
     sentences += [_offline(last)] if last["days_offline"] is not None else []
-    return sentences, _chart(together, last)
+    return [*sentences, ESTIMATE, *_now(disk)], _chart(together, last)
 
 
 def _full(last: Row) -> list[str]:
@@ -47,6 +49,13 @@ def _when(day: str, room: int | None, left: float | None) -> str:
     if left == 0:
         return "It is full."
     return f"In {_days(left)}, on {_day_after(day, left)}, at the growth of the last four weeks."
+
+
+def _now(disk: Disk | None) -> list[str]:
+    if disk is None:
+        return []
+    used, free = size(disk.used_bytes), size(disk.free_bytes)
+    return [f"All files of the store take {used} now; {free} are free on its disk."]
 
 
 def _growing(table: SourceTable, last: Row) -> list[str]:
