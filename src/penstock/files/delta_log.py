@@ -210,7 +210,7 @@ def log_of(place: str) -> DeltaLog | None:
     return DeltaLog(place)
 
 
-def check_installed() -> None:
+def check_deltalake() -> None:
     """Raises InvalidRequest."""
     _delta()
 

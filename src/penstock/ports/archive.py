@@ -144,7 +144,7 @@ class LakeSnapshot(Protocol):
 
 
 class TableReader(Protocol):
-    """Not for an event loop: it reads files."""
+    """Blocks; do not call from an event loop."""
 
     def has_reader(self) -> bool:
         """Whether rows can be read: pyarrow is installed."""

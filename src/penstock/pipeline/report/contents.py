@@ -236,7 +236,7 @@ def _frontiers(rows: Rows, top: list[str]) -> Section:
             drawn = plots.frontier(
                 spots,
                 x_label="worker hours a day",
-                y_label="age of 99 of 100 when claimed",
+                y_label="p99 age at claim",
                 label=f"profiles of the autoscaler for {name}",
             )
             figures.append(figure(name, drawn))
