@@ -8,6 +8,7 @@ from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING
 from penstock.pipeline.jobs.capacity import CAPACITY
 from penstock.pipeline.jobs.outage_cost import OUTAGE_COST
+from penstock.pipeline.jobs.poison import KINDS
 from penstock.pipeline.jobs.rollups import ROLLUPS
 from penstock.pipeline.jobs.scaling_backtest import SCALING_BACKTEST
 from penstock.pipeline.jobs.slo import SLO
@@ -23,7 +24,7 @@ from penstock.pipeline.report.plots import (
     lines,
 )
 from penstock.pipeline.report.svg import Box, Scale
-from penstock.pipeline.report.tables import percentile_of
+from penstock.pipeline.report.tables import MOST, TOP, Readings, SparkTable, percentile_of
 from penstock.pipeline.runner import DaySpan
 from tests.pipeline.rows import DT, NOON, at, computed
 
@@ -132,6 +133,74 @@ def kept(bench, table, *given):
     """As if its job had computed it."""
     rows = [{"dt": DT, **one} for one in given]
     bench.lake.replace(table, computed(bench.spark, table, *rows), [DT])
+
+
+def test_totals_are_those_of_all_queues_and_details_those_of_the_worst(bench):
+    names = [f"queue-{n:02}" for n in range(40)]
+    day = {"dimension": "queue", "grain": "day", "at": NOON, "dead": 1, "attempts": 2}
+    kept(
+        bench,
+        ROLLUPS,
+        *(
+            day | {"name": name, "finished": n, "failures": 1, "wait_histogram": {n % 4: 1}}
+            for n, name in enumerate(names)
+        ),
+    )
+    load = {"messages": 5, "per_second_peak": 0.5}
+    kept(bench, CAPACITY, *({"queue": name, **load} for name in ("*", *names)))
+    kept(
+        bench,
+        SLO,
+        *({"queue": name, "objective": "wait", "burn": float(n)} for n, name in enumerate(names)),
+    )
+    replay = {"candidate": "now", "is_recommended": True, "rank": 1}
+    kept(
+        bench,
+        BREAKER_TUNING,
+        *(replay | {"route": f"/{n:02}", "outages": n} for n in range(40)),
+        replay | {"route": "*", "outages": 0},
+        replay | {"route": "*", "candidate": "other", "is_recommended": False, "rank": 2},
+    )
+    readings = Readings(bench.lake, DaySpan())
+
+    total = readings.totals()
+    assert (total.queues, total.finished, total.dead, total.failures) == (40, 780, 40, 40)
+    assert total.waits == {0: 10, 1: 10, 2: 10, 3: 10}
+    assert readings.busiest() == names[:-7:-1]
+    assert [row["queue"] for row in readings.load()] == ["*"]
+    assert [row["queue"] for row in readings.last_loads()] == ["*", *names[:TOP]]
+    assert [row["queue"] for row in readings.targets()] == names[-MOST:]
+    routes = [(row["route"], row["candidate"]) for row in readings.tuning()]
+    assert routes == [("*", "now"), *((f"/{n:02}", "now") for n in range(11, 40))]
+
+
+def test_answers_stream_rows_newest_day_first(bench):
+    days = [("2030-01-01", "a"), ("2030-01-03", None), ("2030-01-02", "b")]
+    rows = [{"dt": day, "queue": "mail", "kind": kind} for day, kind in days]
+    table = SparkTable(computed(bench.spark, KINDS, *rows))
+
+    assert [(row["dt"], row["kind"]) for row in table.rows("kind")] == [
+        ("2030-01-03", None),
+        ("2030-01-02", "b"),
+        ("2030-01-01", "a"),
+    ]
+    assert [row["kind"] for row in table.rows("kind", kind=["a", None])] == [None, "a"]
+    assert [row["kind"] for row in table.rows("kind", kind=["b"])] == ["b"]
+
+
+def test_only_the_newest_changes_of_circuits_are_shown(bench, monkeypatch):
+    monkeypatch.setattr("penstock.pipeline.report.tables.MAX_CHANGES", 2)
+    circuit = {"subject": "abc", "data": '{"pattern": "/orders/(.*)"}'}
+    bench.archive(
+        FACTS,
+        {"kind": "circuit_opened", "at": at("12:00:00"), **circuit},
+        {"kind": "circuit_closed", "at": at("12:30:00"), **circuit},
+        {"kind": "circuit_opened", "at": at("13:00:00"), **circuit},
+    )
+
+    found = Readings(bench.lake, DaySpan()).circuits()
+
+    assert [row["at"] for row in found] == [at("12:30:00"), at("13:00:00")]
 
 
 def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
