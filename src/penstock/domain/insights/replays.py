@@ -119,17 +119,17 @@ class _RowReader:
     """Takes what counts from a row: there may be millions of them."""
 
     def __init__(self, rules: ReplayRules) -> None:
-        self._room = rules.capacity_setting
-        self.exact = _values(name for name in rules.settings if name != self._room)
+        self._capacity = rules.capacity_setting
+        self.exact = _values(name for name in rules.settings if name != self._capacity)
         self.newest = _values(rules.newest)
         self.sums = _values(rules.sums)
         self.maxima = _values((*rules.maxima, *rules.settings))
 
     def key(self, row: Row) -> Key:
         """The capacity of the pipeline's baseline is its own, and not just enough."""
-        if self._room is None or row["candidate"] != NOW:
+        if self._capacity is None or row["candidate"] != NOW:
             return self.exact(row), None
-        return self.exact(row), row[self._room]
+        return self.exact(row), row[self._capacity]
 
 
 def _values(names: Iterable[str]) -> Callable[[Row], tuple[Any, ...]]:
@@ -143,8 +143,8 @@ class _Subject:
     """A route or queue with one baseline.  Sets of days are integers with a bit per day."""
 
     __slots__ = (
-        "_baseline", "_candidates", "_days", "_exact", "_fits", "_last", "_own", "_read", "_rules",
-        "_seen",
+        "_baseline", "_baseline_keys", "_candidates", "_days", "_exact", "_fits", "_last", "_read",
+        "_rules", "_seen",
     )  # fmt: skip
 
     def __init__(self, rules: ReplayRules, read: _RowReader, baseline: Settings) -> None:
@@ -155,7 +155,7 @@ class _Subject:
         self._seen = 0  # the days with rows
         # The candidates that may behave as the baseline does, with their days: the replay of the
         # pipeline's baseline, and others with just enough capacity.
-        self._own: dict[Key, int] = {}
+        self._baseline_keys: dict[Key, int] = {}
         self._fits = True  # the baseline has enough capacity for the others on every day
         self._candidates: dict[Key, _Candidate] = {}
 
@@ -163,21 +163,24 @@ class _Subject:
         self._seen |= bit
         if self._read.exact(row) != self._exact:
             return
-        key, room = self._read.key(row), self._rules.capacity_setting
-        if room is not None:
+        key, setting = self._read.key(row), self._rules.capacity_setting
+        if setting is not None:
             if key[-1] is None:
-                self._fits &= row[room] <= self._baseline[room]
-            elif key[-1] != self._baseline[room]:
+                self._fits &= row[setting] <= self._baseline[setting]
+            elif key[-1] != self._baseline[setting]:
                 return
-        self._own[key] = self._own.get(key, 0) | bit
+        self._baseline_keys[key] = self._baseline_keys.get(key, 0) | bit
 
     def choose_days(self) -> None:
-        own = {k: days for k, days in self._own.items() if k[-1] is not None or self._fits}
-        self._own = {}
-        if own:  # that of the most days
-            key = max(own, key=lambda key: (own[key].bit_count(), str(key)))
-            self._own = {key: own[key]}
-        self._days = next(iter(self._own.values()), self._seen)
+        """Those on which the baseline was replayed, by the candidate that has most of them."""
+        own = {
+            key: days
+            for key, days in self._baseline_keys.items()
+            if key[-1] is not None or self._fits
+        }
+        best = max(own, key=lambda key: (own[key].bit_count(), str(key)), default=None)
+        self._baseline_keys = {} if best is None else {best: own[best]}
+        self._days = self._seen if best is None else own[best]
         self._last = self._days & -self._days
 
     def add(self, row: Row, bit: int) -> None:
@@ -192,7 +195,7 @@ class _Subject:
             self._candidates[key] = _Candidate(self._read, row, bit)
 
     def comparison(self) -> Comparison:
-        rules, own = self._rules, next(iter(self._own), None)
+        rules, own = self._rules, next(iter(self._baseline_keys), None)
         days = self._days.bit_count()
         totals = {
             key: one.total(rules) for key, one in self._candidates.items() if one.days == days
