@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.domain.errors import FilesChanged
 from penstock.domain.insights.answer import SourceTable
 from penstock.domain.lake.tables import TableReadiness
+from penstock.files.delta_log import DeltaLog, DeltaSchema
 from penstock.files.folder import FileEntry
 from penstock.files.local_folder import LocalFolder
 from penstock.outbound import table_stream
@@ -100,6 +102,25 @@ def test_a_table_without_rows_on_these_days_is_empty_and_one_never_computed_is_m
     assert found["slo"] is not None
     assert rows(found["slo"], "bad") == []
     assert found["starvation"] is None
+
+
+def test_of_a_delta_table_only_the_files_of_its_log_are_read(
+    tmp_path: Path, reader: TableFiles
+) -> None:
+    schema = pa.schema([pa.field("bad", pa.int64()), pa.field("dt", pa.string())])
+    log = DeltaLog(str(tmp_path / "slo"))
+    of = DeltaSchema("slo", "targets", schema, ("dt",))
+    log.create(of, [])
+    for day in DAYS[:2]:
+        path = write_day(tmp_path, "slo", day, [{"bad": 1}])
+        log.add(of, [FileEntry(f"dt={day}/{path.name}", path.stat().st_size, 0)])
+    write_day(tmp_path, "slo", DAYS[2], [{"bad": 9}])  # not committed yet
+
+    assert reader.newest_day() == DAYS[1]
+    assert [row["dt"] for row in rows(stream(reader), "bad")] == [DAYS[1], DAYS[0]]
+    older = reader.rows("slo", from_day=DAYS[0], to_day=DAYS[-1], limit=10, as_of=1)
+    assert older is not None
+    assert older.rows == [[DAYS[0], 1]]
 
 
 def test_only_the_days_that_are_asked_for_are_listed(
