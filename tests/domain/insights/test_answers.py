@@ -115,7 +115,12 @@ def test_an_outage_over_midnight_is_one_and_the_longest_is_named_first() -> None
         [
             cost("a", to_at=cost("a")["from_at"] + MINUTE, route="/short"),
             cost("a", late=1, late_ms=1, late_max_ms=1),
-            cost("a", dt=DAY_2, to_at=cost("a")["from_at"] + DAY),
+            cost(
+                "a",
+                dt=DAY_2,
+                from_at=cost("a")["to_at"] + MINUTE - 1,
+                to_at=cost("a")["from_at"] + DAY,
+            ),
         ],
     )
 
@@ -225,6 +230,13 @@ def test_a_kind_is_poison_since_the_first_release_that_fails() -> None:
     ]
     assert found.picture is not None
     assert [p.values for p in found.picture.points] == [[2.0], [85.0], [85.0]]
+
+
+def test_a_kind_of_another_queue_with_the_same_name_is_another_one() -> None:
+    found = ask("poison", [kind(DAY_1), kind(DAY_1, queue="shop", failing=1, is_poison=False)], [])
+
+    assert found.sentences[0].startswith("refund (queue billing): poison since 2030-01-01.")
+    assert not any("shop" in sentence for sentence in found.sentences)
 
 
 def test_without_releases_the_day_is_named_and_how_to_get_releases() -> None:
