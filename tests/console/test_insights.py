@@ -80,7 +80,7 @@ def test_a_server_without_pyarrow_reports_it(
 
     console.open("/console/insights/slo")
 
-    expect(console.page.locator(".notice")).to_contain_text("install pyarrow")
+    expect(console.page.locator(".notice")).to_contain_text("penstock-queue[archive]")
 
 
 @pytest.fixture
@@ -94,9 +94,7 @@ def tuning(gold: Path, api: Api) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("slo")
-def test_every_question_is_answered_in_words_and_with_a_picture(
-    console: Console, gold: Path
-) -> None:
+def test_every_question_is_answered_in_words_and_with_a_chart(console: Console, gold: Path) -> None:
     write_day(
         gold, "outage_cost", "2031-01-02", [without_day(cost("orders", tenant=HOSTILE, late=7))]
     )
@@ -198,7 +196,7 @@ def test_advice_on_a_fleet_is_applied_and_can_be_reset(
     profile = console.page.locator(".card", has=console.page.get_by_role("heading", name="Profile"))
     expect(profile.locator("dd", has_text="override").first).to_contain_text("3")
     console.ask("Reset profile").confirm()
-    console.expect_toast("The fleets file counts again.")
+    console.expect_toast("Overrides removed.")
     expect(profile.locator("dd", has_text="override")).to_have_count(0)
     aside(lambda: scaling.keep([], gone=["mail"], now=now).result())
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from penstock.domain.errors import InvalidRequest, LakeUnreachable, TableChanged
+from penstock.domain.errors import FilesChanged, InvalidRequest, LakeUnreachable
 from penstock.domain.lake.places import join
 from penstock.files.delta_log import DeltaLog, DeltaSchema, log_of
 from penstock.files.folder import FileEntry, open_folder
@@ -130,7 +130,7 @@ def test_of_two_that_replace_a_day_at_once_one_gets_an_error(log, place, monkeyp
     monkeypatch.setattr(other_log, "_open", lambda as_of=None: opened)
     log.replace(TABLE, [mine], ["2030-01-01"])
 
-    with pytest.raises(TableChanged):
+    with pytest.raises(FilesChanged):
         other_log.replace(TABLE, [other], ["2030-01-01"])
 
     assert log.files() == [mine]

@@ -70,3 +70,17 @@ def test_a_folder_that_does_not_exist_is_not_created(tmp_path):
 
     assert found["data folder"].grade is Grade.WARN
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_files_of_a_store_are_measured_with_their_log(tmp_path):
+    database = tmp_path / "penstock.db"
+    assert machine.disk_of(database) is None
+    assert machine.disk_of(None) is None
+
+    for name, size in (("penstock.db", 1000), ("penstock.db-wal", 200), ("penstock.db.copy", 7)):
+        (tmp_path / name).write_bytes(b"x" * size)
+    disk = machine.disk_of(database)
+
+    assert disk is not None
+    assert disk.used_bytes == 1200
+    assert 0 < disk.free_bytes <= os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize

@@ -8,6 +8,7 @@ from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING
 from penstock.pipeline.jobs.capacity import CAPACITY
 from penstock.pipeline.jobs.outage_cost import OUTAGE_COST
+from penstock.pipeline.jobs.poison import KINDS
 from penstock.pipeline.jobs.rollups import ROLLUPS
 from penstock.pipeline.jobs.scaling_backtest import SCALING_BACKTEST
 from penstock.pipeline.jobs.slo import SLO
@@ -23,7 +24,7 @@ from penstock.pipeline.report.plots import (
     lines,
 )
 from penstock.pipeline.report.svg import Box, Scale
-from penstock.pipeline.report.tables import percentile_of
+from penstock.pipeline.report.tables import MOST, TOP, Readings, SparkTable, percentile_of
 from penstock.pipeline.runner import DaySpan
 from tests.pipeline.rows import DT, NOON, at, computed
 
@@ -87,7 +88,7 @@ def test_the_frontier_is_joined_and_the_recommended_one_is_ringed():
 def test_names_cannot_break_out_of_the_page():
     script = "<script>alert(1)</script>&"
 
-    drawn = svg.picture(
+    drawn = svg.drawing(
         Box(), [svg.text(0, 0, script), svg.dot(0, 0, 1, "spot", label=script)], label=script
     )
 
@@ -116,10 +117,10 @@ def test_a_circuit_is_open_until_it_is_half_open_or_closed():
     ]
 
 
-def test_a_percentile_over_days_is_that_of_all_their_messages():
-    assert percentile_of([{0: 98}, None, {0: 1, 40: 1}], 0.99) == 0
-    assert (percentile_of([{0: 50}, {40: 50}], 0.99) or 0) > 800
-    assert percentile_of([], 0.99) is None
+def test_a_percentile_is_that_of_all_messages_of_the_histogram():
+    assert percentile_of({40: 1, 0: 99}, 0.99) == 0
+    assert (percentile_of({0: 50, 40: 50}, 0.99) or 0) > 800
+    assert percentile_of({}, 0.99) is None
 
 
 def test_an_empty_lake_has_a_page_that_says_so(bench):
@@ -132,6 +133,74 @@ def kept(bench, table, *given):
     """As if its job had computed it."""
     rows = [{"dt": DT, **one} for one in given]
     bench.lake.replace(table, computed(bench.spark, table, *rows), [DT])
+
+
+def test_totals_are_those_of_all_queues_and_details_those_of_the_worst(bench):
+    names = [f"queue-{n:02}" for n in range(40)]
+    day = {"dimension": "queue", "grain": "day", "at": NOON, "dead": 1, "attempts": 2}
+    kept(
+        bench,
+        ROLLUPS,
+        *(
+            day | {"name": name, "finished": n, "failures": 1, "wait_histogram": {n % 4: 1}}
+            for n, name in enumerate(names)
+        ),
+    )
+    load = {"messages": 5, "per_second_peak": 0.5}
+    kept(bench, CAPACITY, *({"queue": name, **load} for name in ("*", *names)))
+    kept(
+        bench,
+        SLO,
+        *({"queue": name, "objective": "wait", "burn": float(n)} for n, name in enumerate(names)),
+    )
+    replay = {"candidate": "now", "is_recommended": True, "rank": 1}
+    kept(
+        bench,
+        BREAKER_TUNING,
+        *(replay | {"route": f"/{n:02}", "outages": n} for n in range(40)),
+        replay | {"route": "*", "outages": 0},
+        replay | {"route": "*", "candidate": "other", "is_recommended": False, "rank": 2},
+    )
+    readings = Readings(bench.lake, DaySpan())
+
+    total = readings.totals()
+    assert (total.queues, total.finished, total.dead, total.failures) == (40, 780, 40, 40)
+    assert total.waits == {0: 10, 1: 10, 2: 10, 3: 10}
+    assert readings.busiest() == names[:-7:-1]
+    assert [row["queue"] for row in readings.load()] == ["*"]
+    assert [row["queue"] for row in readings.last_loads()] == ["*", *names[:TOP]]
+    assert [row["queue"] for row in readings.targets()] == names[-MOST:]
+    routes = [(row["route"], row["candidate"]) for row in readings.tuning()]
+    assert routes == [("*", "now"), *((f"/{n:02}", "now") for n in range(11, 40))]
+
+
+def test_answers_stream_rows_newest_day_first(bench):
+    days = [("2030-01-01", "a"), ("2030-01-03", None), ("2030-01-02", "b")]
+    rows = [{"dt": day, "queue": "mail", "kind": kind} for day, kind in days]
+    table = SparkTable(computed(bench.spark, KINDS, *rows))
+
+    assert [(row["dt"], row["kind"]) for row in table.rows("kind")] == [
+        ("2030-01-03", None),
+        ("2030-01-02", "b"),
+        ("2030-01-01", "a"),
+    ]
+    assert [row["kind"] for row in table.rows("kind", kind=["a", None])] == [None, "a"]
+    assert [row["kind"] for row in table.rows("kind", kind=["b"])] == ["b"]
+
+
+def test_only_the_newest_changes_of_circuits_are_shown(bench, monkeypatch):
+    monkeypatch.setattr("penstock.pipeline.report.tables.MAX_CHANGES", 2)
+    circuit = {"subject": "abc", "data": '{"pattern": "/orders/(.*)"}'}
+    bench.archive(
+        FACTS,
+        {"kind": "circuit_opened", "at": at("12:00:00"), **circuit},
+        {"kind": "circuit_closed", "at": at("12:30:00"), **circuit},
+        {"kind": "circuit_opened", "at": at("13:00:00"), **circuit},
+    )
+
+    found = Readings(bench.lake, DaySpan()).circuits()
+
+    assert [row["at"] for row in found] == [at("12:30:00"), at("13:00:00")]
 
 
 def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
@@ -170,7 +239,7 @@ def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
     for question in QUESTIONS.values():
         assert f"<h2>{question.text}</h2>" in page
     assert "3 messages died. By queue: mail&lt;1&gt; (3 dead)." in page
-    assert "mail&lt;1&gt;, dead: 3" in page  # the picture
+    assert "mail&lt;1&gt;, dead: 3" in page  # the chart
     assert "Not computed yet: run penstock pipeline run, which makes starvation." in page
     for heading in ("Latency", "Backlog", "Targets", "Circuits", "Capacity"):
         assert f"<h2>{heading}</h2>" in page

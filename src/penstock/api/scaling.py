@@ -169,7 +169,7 @@ CHANGE_PROFILE = named.patch(
 RESET_PROFILE = named.delete(
     "resetFleetProfile",
     "/v1/scaling/{fleet}/profile",
-    "Delete all overrides of a fleet's profile: the fleets file counts again.",
+    "Delete all overrides of a fleet's profile: the fleets file applies again.",
     FleetProfile,
     is_idempotent=True,
 )

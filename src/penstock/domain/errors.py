@@ -292,8 +292,8 @@ class LakeRefused(PenstockError):
     code = "lake_refused"
 
 
-class TableChanged(Conflict):
-    """Another program has changed the table meanwhile; repeat the command."""
+class FilesChanged(Conflict):
+    """Another program has changed the files of a table meanwhile; repeat the command."""
 
     code = "files_changed"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from penstock.domain.datetimes import moment_of
-from penstock.domain.errors import InvalidRequest, LakeUnreachable, TableChanged
+from penstock.domain.errors import FilesChanged, InvalidRequest, LakeUnreachable
 from penstock.domain.lake.places import is_object_store, join, local_path, object_url
 from penstock.domain.lake.tables import AsOf, TableVersion
 from penstock.domain.optional_parts import not_installed
@@ -194,7 +194,7 @@ class DeltaLog:
         try:
             yield
         except delta.exceptions.CommitFailedError as error:
-            raise TableChanged(
+            raise FilesChanged(
                 f"another program changed {self.place} at the same time; run again"
             ) from error
         except (OSError, delta.exceptions.DeltaError) as error:
@@ -210,7 +210,7 @@ def log_of(place: str) -> DeltaLog | None:
     return DeltaLog(place)
 
 
-def check_installed() -> None:
+def check_deltalake() -> None:
     """Raises InvalidRequest."""
     _delta()
 

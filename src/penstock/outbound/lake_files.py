@@ -14,7 +14,7 @@ from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import MARKER, LakeTable, Range
 from penstock.domain.lake.places import join
 from penstock.files.arrow_types import field_of
-from penstock.files.delta_log import check_installed
+from penstock.files.delta_log import check_deltalake
 from penstock.files.folder import FileEntry, Folder, NewFile, StagedFolder
 from penstock.outbound.lake_log import LakeTableLog, open_table_log
 from penstock.ports.archive import LakeFileWriter, LakeRow, LakeSnapshot
@@ -40,7 +40,7 @@ class LakeFiles:
 
     def __init__(self, folder: Folder, *, is_delta: bool = False) -> None:
         if is_delta:
-            check_installed()
+            check_deltalake()
         self._folder = folder
         self._is_delta = is_delta
         self._logs: dict[str, LakeTableLog | None] = {}

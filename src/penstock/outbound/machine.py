@@ -6,8 +6,10 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from penstock.domain.insights.answer import Disk
 from penstock.domain.store.finding import Finding, fail, ok, warn
 
 OLDEST_PYTHON = (3, 11)
@@ -19,6 +21,7 @@ SLOW_MS, SUSPICIOUS_MS = 20.0, 0.02
 # Files in memory are lost when the power fails; over a network, locks and syncs are unreliable.
 VOLATILE = frozenset({"tmpfs", "ramfs"})
 REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs"})
+_STORE_FILES = ("", "-wal", "-shm")  # what SQLite appends to the name of the database
 
 
 def examine(folder: Path, *, clock: Callable[[], int]) -> Iterator[Finding]:
@@ -67,8 +70,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
         yield warn("file system", f"{kind}: SQLite needs a local disk")
     else:
         yield ok("file system", kind or "unknown")
-    facts = os.statvfs(folder)
-    free = facts.f_bavail * facts.f_frsize
+    free = _free_bytes(folder)
     text = f"{free / GIB:.1f} GiB free"
     if free < TOO_LITTLE_BYTES:
         yield fail("disk space", text)
@@ -76,6 +78,22 @@ def _disk(folder: Path) -> Iterator[Finding]:
         yield warn("disk space", text)
     else:
         yield ok("disk space", text)
+
+
+def disk_of(database: Path | None) -> Disk | None:
+    """The disk of a store in a file; None: it is elsewhere, or does not exist yet."""
+    if database is None or not database.is_file():
+        return None
+    used = 0
+    for suffix in _STORE_FILES:
+        with suppress(FileNotFoundError):
+            used += os.stat(f"{database}{suffix}").st_size
+    return Disk(used_bytes=used, free_bytes=_free_bytes(database.parent))
+
+
+def _free_bytes(folder: Path) -> int:
+    facts = os.statvfs(folder)
+    return facts.f_bavail * facts.f_frsize
 
 
 def filesystem(folder: Path) -> str:

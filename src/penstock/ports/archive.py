@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from penstock.domain.insights.answer import SourceTable
 from penstock.domain.lake.layout import LakeTable, Range
 from penstock.domain.lake.progress import ArchiveSource, Cut, Mark, Place
 from penstock.domain.lake.tables import (
@@ -143,15 +144,28 @@ class LakeSnapshot(Protocol):
 
 
 class TableReader(Protocol):
-    """Not for an event loop: it reads files."""
+    """Blocks; do not call from an event loop."""
+
+    def has_reader(self) -> bool:
+        """Whether rows can be read: pyarrow is installed."""
+        ...
 
     def readiness(self) -> TableReadiness: ...
     def tables(self) -> list[TableSummary]:
         """By name."""
         ...
 
-    def is_computed(self, table: str) -> bool:
-        """Whether a job has written the table, even if it had no rows."""
+    def newest_day(self) -> str | None:
+        """The newest day of any table; None: there are none."""
+        ...
+
+    def streams(
+        self, tables: Collection[str], *, from_day: str, to_day: str
+    ) -> Mapping[str, SourceTable | None]:
+        """`from_day <= day <= to_day`.
+
+        None: no job has written the table; without rows on these days it is there, and empty.
+        """
         ...
 
     def rows(

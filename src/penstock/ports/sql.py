@@ -8,7 +8,7 @@ from penstock.domain.lake.sql import SqlLimits, SqlResult
 
 
 class SqlRunner(Protocol):
-    """Not for an event loop: it waits for the result."""
+    """Blocks; do not call from an event loop."""
 
     def is_installed(self) -> bool: ...
     def run(self, statement: str, limits: SqlLimits) -> SqlResult:

@@ -6,7 +6,7 @@ are still in force; each change is recorded as a fact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,17 @@ from penstock.domain.circuit.settings import BreakerSettings, change
 from penstock.domain.errors import AdviceOutdated
 from penstock.domain.insights import breaker as breaker_question
 from penstock.domain.insights import fleet as fleet_question
-from penstock.domain.insights.answer import Advice, InForce, TableRowsByName
-from penstock.domain.insights.questions import FLEET, Question
+from penstock.domain.insights.answer import (
+    Advice,
+    Answer,
+    Disk,
+    InForce,
+    Present,
+    SourceTables,
+)
+from penstock.domain.insights.questions import FLEET, Question, answer
 from penstock.domain.lake.layout import dt_of, midnight_of
-from penstock.domain.lake.tables import TableReadiness, check_day
+from penstock.domain.lake.tables import check_day
 from penstock.domain.limits import DAY
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Work, read, write
@@ -28,42 +35,52 @@ from penstock.services.lake import Tables
 from penstock.services.scaling import FleetProfile, ScalingService
 
 DAYS = 28  # answered from by default: the newest
-MAX_ROWS = 50_000  # of one table
 
 
 class AnswerService:
     def __init__(
-        self, store: Store, tables: Tables, breaker: Breaker, scaling: ScalingService
+        self,
+        store: Store,
+        tables: Tables,
+        breaker: Breaker,
+        scaling: ScalingService,
+        *,
+        disk: Callable[[], Disk | None],
     ) -> None:
+        """`disk`: that of the store; None: not known."""
         self._store = store
         self._tables = tables
         self._breaker = breaker
         self._scaling = scaling
+        self._disk = disk
 
-    def rows(
+    def tables(
         self, questions: Sequence[Question], *, from_day: str | None, to_day: str | None
-    ) -> TableRowsByName:
-        """The rows that the questions need.  Not for an event loop: it reads files."""
+    ) -> SourceTables:
+        """The tables that the questions need.  Blocks; do not call from an event loop."""
         if from_day is not None:
             check_day("from_day", from_day)
         if to_day is not None:
             check_day("to_day", to_day)
-        if self._tables.readiness() is TableReadiness.NO_TABLES:
+        newest = self._tables.newest_day()
+        if newest is None:
             return {}
-        last = to_day or max((one.last_day for one in self._tables.tables()), default="")
+        last = to_day or newest
         first = from_day or dt_of(midnight_of(last) - (DAYS - 1) * DAY)
         names = {name for question in questions for name in question.tables}
-        return {
-            name: self._tables.computed(name, from_day=first, to_day=last, limit=MAX_ROWS)
-            for name in names
-        }
+        return self._tables.streams(names, from_day=first, to_day=last)
 
-    def in_force(self, question: Question, rows: TableRowsByName) -> Work[list[InForce]]:
+    def in_force(self, question: Question) -> Work[list[InForce]]:
         """The settings that the advice on this question would change."""
         if question.name == FLEET:
             return self._scaling.profiles().map(_of_fleets)
-        routes = {row["route"] for row in rows.get(question.tables[0]) or ()}
-        return read(self._store, lambda session: self._of_routes(session, routes))
+        return read(self._store, self._of_routes)
+
+    def answer(
+        self, question: Question, tables: SourceTables, in_force: Sequence[InForce] | None
+    ) -> Answer:
+        """Blocks; do not call from an event loop: it reads the rows."""
+        return answer(question, tables, Present(in_force=in_force, disk=self._disk()))
 
     def apply(self, question: str, advice: Advice) -> Work[dict[str, int]]:
         """Apply the advice; returns the settings, which are in force then.
@@ -88,15 +105,13 @@ class AnswerService:
         own.change(session, advice.target, partial(_changed_overrides, advice))
         return advice.settings
 
-    def _of_routes(self, session: Session, routes: set[str]) -> list[InForce]:
+    def _of_routes(self, session: Session) -> list[InForce]:
+        """Those of routes with overrides, and those of all others."""
         defaults, own = self._breaker.read(session), self._breaker.overrides.read(session)
+        by_route = {breaker_question.ANY_ROUTE: NONE} | dict(own)
         return [
-            InForce(
-                target=route,
-                key=route,
-                settings=_breaker_values(merge(defaults, own.get(route, NONE))),
-            )
-            for route in sorted(routes)
+            InForce(target=route, key=route, settings=_breaker_values(merge(defaults, one)))
+            for route, one in by_route.items()
         ]
 
 
@@ -137,7 +152,7 @@ def _check(advice: Advice, in_force: Mapping[str, int]) -> None:
     if in_force != advice.before:
         raise AdviceOutdated(
             f"the settings of {advice.target!r} have changed since the advice was computed; "
-            "look at the new advice"
+            "fetch the advice again"
         )
 
 
@@ -155,6 +170,6 @@ def current_advice(
     if (found.settings, found.before) != (settings, before):
         raise AdviceOutdated(
             f"the advice on {target!r} or the settings in force have changed since; "
-            "look at the new advice"
+            "fetch the advice again"
         )
     return found

@@ -7,12 +7,13 @@ time, also after a kill and into a running store, and never duplicates a message
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, PenstockError, TableNotFound
+from penstock.domain.insights.answer import SourceTables
 from penstock.domain.lake.layout import SNAPSHOTS
 from penstock.domain.lake.tables import (
     MAX_ROWS,
@@ -28,6 +29,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.message import lifecycle
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Content, Message, State
+from penstock.domain.optional_parts import not_installed
 from penstock.domain.queue.queue import Queue, QueueSettings, check_settings
 from penstock.ports.archive import TableReader
 from penstock.ports.clock import Clock
@@ -171,7 +173,7 @@ def _settings(name: str, text: str) -> QueueSettings:
 
 
 class Tables:
-    """Not for an event loop: it reads files."""
+    """Blocks; do not call from an event loop."""
 
     def __init__(self, tables: TableReader, *, folder: str) -> None:
         self._tables = tables
@@ -183,22 +185,16 @@ class Tables:
     def tables(self) -> list[TableSummary]:
         return self._tables.tables()
 
-    def computed(
-        self, table: str, *, from_day: str, to_day: str, limit: int
-    ) -> list[dict[str, Any]] | None:
-        """The rows as records; None: the table was never computed.
+    def newest_day(self) -> str | None:
+        """The newest day of any table; None: there are none."""
+        if not self._tables.has_reader() and self.readiness() is TableReadiness.NO_READER:
+            self._check_reader()
+        return self._tables.newest_day()
 
-        Of more than `limit` rows the newest days are returned, and only whole ones.
-        """
+    def streams(self, tables: Collection[str], *, from_day: str, to_day: str) -> SourceTables:
+        """None: the table was never computed."""
         self._check_reader()
-        if not self._tables.is_computed(table):
-            return None
-        found = self._tables.rows(table, from_day=from_day, to_day=to_day, limit=limit)
-        if found is None:
-            return []
-        records = [dict(zip(found.columns, row, strict=False)) for row in found.rows]
-        cut_day = records[-1]["dt"] if found.is_cut else None
-        return [record for record in records if record["dt"] != cut_day]
+        return self._tables.streams(tables, from_day=from_day, to_day=to_day)
 
     def versions(self, table: str, *, limit: int) -> list[TableVersion]:
         """Newest first; a plain table has none."""
@@ -220,5 +216,5 @@ class Tables:
         return found
 
     def _check_reader(self) -> None:
-        if self.readiness() is TableReadiness.NO_READER:
-            raise InvalidRequest("reading the pipeline's tables needs pyarrow: install it")
+        if not self._tables.has_reader():
+            raise InvalidRequest(not_installed("Parquet support", "archive"))

@@ -13,7 +13,7 @@ from penstock.ports.sql import SqlRunner
 
 
 class SqlService:
-    """Not for an event loop: it waits for results."""
+    """Blocks; do not call from an event loop."""
 
     def __init__(self, runner: SqlRunner, limits: SqlLimits, *, max_running: int) -> None:
         self._runner = runner
@@ -22,13 +22,13 @@ class SqlService:
         self._running = BoundedSemaphore(max(1, max_running))
 
     def run(self, statement: str, *, rows: int | None = None) -> SqlResult:
-        """`rows`: the maximum number of rows; None: the largest allowed number."""
+        """`rows`: the most rows to return; None: as many as the server allows."""
         limits = self._limited(rows)
         check_statement(statement)
         if not self._runner.is_installed():
             raise InvalidRequest(not_installed("SQL support", "sql"))
         if self._max_running == 0:
-            raise InvalidRequest("this server runs no SQL statements: sql.max_running is 0")
+            raise InvalidRequest("SQL is turned off on this server (sql.max_running = 0)")
         if not self._running.acquire(blocking=False):
             raise TooManyWaiting(
                 f"{self._max_running} SQL statements are running (sql.max_running); try again later"

@@ -44,7 +44,10 @@ class InsightsSettings:
 class SqlSettings:
     max_rows: int = setting(10_000, "maximum number of rows in a result", 1, 100_000_000)
     max_memory_bytes: int = setting(
-        512 * MIB, "memory of a SQL statement, besides up to 1 GiB to read ahead", 16 * MIB, 2**40
+        512 * MIB,
+        "memory limit of a SQL statement, plus up to 1 GiB for read-ahead",
+        16 * MIB,
+        2**40,
     )
     timeout_ms: int = setting(30 * SECOND, "how long a SQL statement may take", 100, DAY)
     max_running: int = setting(

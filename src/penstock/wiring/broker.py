@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import Lock
 from typing import Protocol
 
 from penstock.domain.errors import InvalidRequest, StoreRefused
 from penstock.domain.optional_parts import not_installed
 from penstock.domain.store.store_time import plan_start
+from penstock.outbound import machine
 from penstock.outbound.clock import ServerClock, SteadyClock, SystemClock, WallClock, wall_ms
 from penstock.outbound.dice import SystemDice
 from penstock.outbound.secret_file import read_secret_file
@@ -134,7 +136,13 @@ class Broker:
         self.job_routes = JobRoutes(store)
         self.pushed = PushTally()
         self.scaling = ScalingService(store, clock)
-        self.answers = AnswerService(store, self.tables, self.circuits.breaker, self.scaling)
+        self.answers = AnswerService(
+            store,
+            self.tables,
+            self.circuits.breaker,
+            self.scaling,
+            disk=partial(machine.disk_of, settings.sqlite_path),
+        )
         self.keys = KeyService(store, clock, dice, file_secret=file_secret)
         self.keyring = Keyring(self.keys, required=settings.auth.required)
         self.logins = LoginService(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
+from penstock.operations.answers import AnswerOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
@@ -17,7 +18,7 @@ from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.sql import SqlOperations
-from penstock.operations.tables import AnswerOperations, TableOperations
+from penstock.operations.tables import TableOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
 from penstock.version import __version__

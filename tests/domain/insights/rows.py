@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from penstock.domain.lake.layout import midnight_of
@@ -11,6 +12,18 @@ DAY_1, DAY_2, DAY_3 = "2030-01-01", "2030-01-02", "2030-01-03"
 TEN = midnight_of(DAY_1) + 10 * HOUR
 
 Row = dict[str, Any]
+
+
+class RowsAsTable:
+    """Rows as a table of the lake: the newest day first, and only the columns asked for."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = sorted(rows, key=lambda row: str(row["dt"]), reverse=True)
+
+    def rows(self, *columns: str, **only: Collection[Any]) -> Iterator[Row]:
+        for row in self._rows:
+            if all(row.get(name) in values for name, values in only.items()):
+                yield {name: row.get(name) for name in ("dt", *columns)}
 
 
 def cost(queue: str | None, **given: Any) -> Row:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from penstock.domain.insights.answer import Answer, InForce
+from penstock.domain.insights.answer import Answer, InForce, Present
 from penstock.domain.insights.questions import QUESTIONS, answer
 from penstock.domain.limits import HOUR, MINUTE
-from tests.domain.insights.rows import DAY_1, DAY_2, Row, backtest, tuned
+from tests.domain.insights.rows import DAY_1, DAY_2, DAY_3, Row, RowsAsTable, backtest, tuned
 
 
 def ask(name: str, rows: list[Row], in_force: list[InForce] | None = None) -> Answer:
-    return answer(QUESTIONS[name], {QUESTIONS[name].tables[0]: rows}, in_force)
+    return answer(
+        QUESTIONS[name], {QUESTIONS[name].tables[0]: RowsAsTable(rows)}, Present(in_force=in_force)
+    )
 
 
 def settings_of(row: Row, *names: str) -> dict[str, int]:
@@ -114,6 +116,51 @@ def test_candidates_that_change_with_the_load_are_compared_on_the_newest_day() -
     assert (advice.days, advice.settings["entries_max_age_ms"]) == (1, 5 * MINUTE)
 
 
+def test_before_and_after_are_of_that_day_alone() -> None:
+    rows = [
+        tuned("now", failed=7),
+        tuned("now", dt=DAY_2, missed=1, failed=5),
+        tuned("300s", dt=DAY_2, failed=2),
+    ]
+
+    [advice] = ask("breaker", rows).advice
+
+    assert advice.days == 1
+    assert (advice.backtest[4].before, advice.backtest[4].after) == (5, 2)
+
+
+def test_days_on_which_the_settings_in_force_were_not_replayed_do_not_count() -> None:
+    rows = [
+        tuned("now", dt=DAY_2, failed=10, missed=1),
+        tuned("now", dt=DAY_3, failed=10),
+        *(tuned("300s", dt=day, failed=1) for day in (DAY_1, DAY_2, DAY_3)),
+    ]
+
+    [advice] = ask("breaker", rows).advice
+
+    assert advice.days == 2
+    assert (advice.backtest[4].before, advice.backtest[4].after) == (20, 2)
+
+
+def test_the_newest_replayed_settings_are_compared_if_nothing_else_is_known() -> None:
+    old = backtest("now", backlog_goal_s=900, worker_hours=9.0)
+    new = backtest("now", dt=DAY_2, worker_hours=8.0)
+    better = [backtest("60s", dt=day, worker_hours=1.0) for day in (DAY_1, DAY_2)]
+
+    found = ask("fleet", [old, new, *better])
+
+    assert "used 1 worker hours instead of 8" in found.sentences[0]
+
+
+def test_a_replay_with_other_room_for_samples_is_not_that_of_the_settings_in_force() -> None:
+    rows = [tuned("now", missed=1), tuned("300s")]
+    scarce = settings_of(rows[0], *BREAKER) | {"max_queue_sample_count": 1_000}
+
+    [advice] = ask("breaker", rows, [InForce(target="*", key="*", settings=scarce)]).advice
+
+    assert (advice.refusal or "").startswith("The settings in force were not replayed")
+
+
 def test_the_cheapest_profile_that_is_fast_enough_on_every_day_is_recommended() -> None:
     found = ask(
         "fleet",
@@ -160,5 +207,5 @@ def test_a_queue_without_arrivals_or_other_candidates_needs_no_change() -> None:
 
     assert lonely.sentences == ["The profile in force is the best of those replayed for mail."]
     assert ask("fleet", [backtest("60s", dt=DAY_1)]).sentences == [
-        "No queue was worked on in these days."
+        "No messages were processed in this period."
     ]

@@ -6,15 +6,23 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.insights.answer import Answer, PictureKind, Unit
-from penstock.domain.insights.questions import QUESTIONS, answer
-from penstock.domain.insights.wording import counted, duration, listed, percent, size, value_text
+from penstock.domain.insights.answer import Answer, ChartKind, Disk, Present, Unit
+from penstock.domain.insights.questions import QUESTIONS, UNKNOWN, answer
+from penstock.domain.insights.wording import (
+    count_phrase,
+    duration,
+    join_names,
+    percent,
+    size,
+    value_text,
+)
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from tests.domain.insights.rows import (
     DAY_1,
     DAY_2,
     DAY_3,
     Row,
+    RowsAsTable,
     cost,
     kind,
     load,
@@ -23,9 +31,10 @@ from tests.domain.insights.rows import (
 )
 
 
-def ask(name: str, *tables: list[Row]) -> Answer:
+def ask(name: str, *tables: list[Row], now: Present = UNKNOWN) -> Answer:
     question = QUESTIONS[name]
-    return answer(question, dict(zip(question.tables, tables, strict=True)))
+    given = dict(zip(question.tables, map(RowsAsTable, tables), strict=True))
+    return answer(question, given, now)
 
 
 def words(found: Answer) -> str:
@@ -44,11 +53,11 @@ def test_a_table_that_was_never_computed_is_named(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("outage", "No outage in these days."),
-        ("breaker", "No calls of routes in these days."),
-        ("fleet", "No queue was worked on in these days."),
-        ("storage", "No messages in these days."),
-        ("poison", "No kind is poison in these days."),
+        ("outage", "No outages in this period."),
+        ("breaker", "No calls to any route in this period."),
+        ("fleet", "No messages were processed in this period."),
+        ("storage", "No messages in this period."),
+        ("poison", "No poison kinds in this period."),
         (
             "starvation",
             "No queue starves another: no message that a registered worker claimed",
@@ -106,7 +115,12 @@ def test_an_outage_over_midnight_is_one_and_the_longest_is_named_first() -> None
         [
             cost("a", to_at=cost("a")["from_at"] + MINUTE, route="/short"),
             cost("a", late=1, late_ms=1, late_max_ms=1),
-            cost("a", dt=DAY_2, to_at=cost("a")["from_at"] + DAY),
+            cost(
+                "a",
+                dt=DAY_2,
+                from_at=cost("a")["to_at"] + MINUTE - 1,
+                to_at=cost("a")["from_at"] + DAY,
+            ),
         ],
     )
 
@@ -136,9 +150,10 @@ def test_the_day_on_which_the_storage_is_full_is_named_and_the_growth_drawn() ->
         "Live messages took 2 MiB of 1 GiB at the end of 2030-01-02.",
         "The queue mail grows most, by 1 MiB a day.",
         "If all workers stopped, it would be full after 36 hours.",
+        "This counts the bodies of live messages; history, indexes and logs come on top.",
     ]
     assert found.picture is not None
-    assert (found.picture.kind, found.picture.unit) == (PictureKind.LINES, Unit.BYTES)
+    assert (found.picture.kind, found.picture.unit) == (ChartKind.LINES, Unit.BYTES)
     assert [p.name for p in found.picture.points] == [
         DAY_1,
         DAY_2,
@@ -155,7 +170,7 @@ def test_the_day_on_which_the_storage_is_full_is_named_and_the_growth_drawn() ->
             {"storage_bytes": None},
             "The size of the storage is not known: set pipeline.storage_bytes.",
         ),
-        ({}, "Not in sight: the backlog of all queues together does not grow."),
+        ({}, "Never at the current rate: the total backlog is not growing."),
         ({"days_until_full": 0.0, "stored_end": None}, "It is full."),
         ({"days_until_full": 0.1}, "In 2 hours, on 2030-01-01, at the growth"),
         ({"days_until_full": 1e300}, "on 3029-"),
@@ -165,6 +180,30 @@ def test_the_storage_may_be_unknown_full_or_not_grow(given: Row, sentence: str) 
     found = ask("storage", [load(**given)])
 
     assert sentence in words(found)
+
+
+def test_a_queue_that_finished_nothing_grows_by_the_mean_payload_of_all() -> None:
+    found = ask(
+        "storage",
+        [
+            load(payload=1000.0, backlog_growth=30),
+            load("stuck", payload=None, backlog_growth=20),
+            load("mail", payload=100.0, backlog_growth=50),
+            load("empty", payload=0.0, backlog_growth=90),
+        ],
+    )
+
+    assert "The queue stuck grows most, by 19.5 KiB a day." in found.sentences
+
+
+def test_a_server_says_what_its_store_takes_and_what_is_free() -> None:
+    disk = Disk(used_bytes=3 * 1024**3, free_bytes=40 * 1024**3)
+    said = "All files of the store take 3 GiB now; 40 GiB are free on its disk."
+
+    for rows in ([], [load()]):
+        found = ask("storage", rows, now=Present(disk=disk))
+
+        assert found.sentences[-1] == said
 
 
 # ---- poison
@@ -187,10 +226,17 @@ def test_a_kind_is_poison_since_the_first_release_that_fails() -> None:
 
     assert found.sentences == [
         "refund (queue billing): poison since release 2.4 (2030-01-02; with release 2.3, 2 % "
-        "failed). 85 % of 400 messages failed; the usual error: ValueError: no such currency."
+        "failed). 85 % of 400 messages failed; most common error: ValueError: no such currency."
     ]
     assert found.picture is not None
     assert [p.values for p in found.picture.points] == [[2.0], [85.0], [85.0]]
+
+
+def test_a_kind_of_another_queue_with_the_same_name_is_another_one() -> None:
+    found = ask("poison", [kind(DAY_1), kind(DAY_1, queue="shop", failing=1, is_poison=False)], [])
+
+    assert found.sentences[0].startswith("refund (queue billing): poison since 2030-01-01.")
+    assert not any("shop" in sentence for sentence in found.sentences)
 
 
 def test_without_releases_the_day_is_named_and_how_to_get_releases() -> None:
@@ -222,8 +268,8 @@ def test_the_queue_that_takes_the_workers_time_starves_the_one_that_waits() -> N
     )
 
     assert found.sentences == [
-        "acme in reports starves mail: it took 98 % of the workers' time while 120 messages of "
-        "mail waited longer than 1 min (up to 9 min), which got 2 %."
+        "acme in reports took 98 % of the workers' time and mail 2 %, while 120 messages of mail "
+        "waited longer than 1 min (up to 9 min)."
     ]
     assert found.picture is not None
     assert [(p.name, p.values) for p in found.picture.points] == [
@@ -235,7 +281,7 @@ def test_the_queue_that_takes_the_workers_time_starves_the_one_that_waits() -> N
     ("given", "sentence"),
     [
         ({"share": 0.3, "own_share": 0.7}, "itself for 70 % of the time: it needs more workers."),
-        ({"share": 0.3, "own_share": 0.1}, "the workers are too few for all."),
+        ({"share": 0.3, "own_share": 0.1}, "there are not enough workers."),
     ],
 )
 def test_long_waits_may_have_other_causes_than_another_queue(given: Row, sentence: str) -> None:
@@ -263,7 +309,7 @@ def test_durations_have_two_units_at_most(ms: int, text: str) -> None:
 
 
 def test_counts_shares_sizes_and_lists_read_naturally() -> None:
-    assert [counted(n, "message") for n in (0, 1, 1_234)] == [
+    assert [count_phrase(n, "message") for n in (0, 1, 1_234)] == [
         "0 messages",
         "1 message",
         "1,234 messages",
@@ -281,8 +327,8 @@ def test_counts_shares_sizes_and_lists_read_naturally() -> None:
         "2 KiB",
         "3 GiB",
     ]
-    assert [listed([]), listed(["a"]), listed(["a", "b"])] == ["", "a", "a and b"]
-    assert listed(["a", "b", "c"], most=2) == "a, b and 1 more"
+    assert [join_names([]), join_names(["a"]), join_names(["a", "b"])] == ["", "a", "a and b"]
+    assert join_names(["a", "b", "c"], most=2) == "a, b and 1 more"
     units: list[tuple[Any, Unit, str]] = [
         (None, Unit.COUNT, "unknown"),
         (2.5, Unit.HOURS, "2.5 h"),

@@ -95,7 +95,7 @@ def test_without_pyarrow_it_says_so(
 
     assert api.get("/v1/insights")["readiness"] == "no_reader"
     refused = api.call("GET", "/v1/insights/slo")
-    assert "pyarrow" in assert_refused(refused, 400, "invalid_request")
+    assert "penstock-queue[archive]" in assert_refused(refused, 400, "invalid_request")
 
 
 def test_a_key_for_some_queues_does_not_see_what_concerns_all(let_in: LetIn) -> None:
@@ -106,9 +106,14 @@ def test_a_key_for_some_queues_does_not_see_what_concerns_all(let_in: LetIn) -> 
 
 
 def test_tables_in_an_object_store_are_served_like_any_other(s3_place: str, tmp_path: Path) -> None:
-    path = write_day(tmp_path, "slo", "2031-01-01", [{"queue": "mail", "bad": 2}])
     there = open_folder(s3_place, lambda: "1")
-    there.write(str(path.relative_to(tmp_path)), path.read_bytes())
+    load = {"queue": "*", "stored_end": 1024}
+    for path in (
+        write_day(tmp_path, "slo", "2031-01-01", [{"queue": "mail", "bad": 2}]),
+        write_day(tmp_path, "capacity", "2031-01-01", [load]),
+        write_day(tmp_path, "capacity", "2031-01-02", [load | {"stored_end": 2048}]),
+    ):
+        there.write(str(path.relative_to(tmp_path)), path.read_bytes())
     insights = {"folder": s3_place}
     with LiveServer(some_settings(tmp_path / "data", insights=insights), has_duties=False) as own:
         api = Api(own.url)
@@ -116,3 +121,5 @@ def test_tables_in_an_object_store_are_served_like_any_other(s3_place: str, tmp_
         listed = api.get("/v1/insights")
         assert (listed["readiness"], listed["folder"]) == ("ready", s3_place)
         assert api.get("/v1/insights/slo")["rows"] == [["2031-01-01", "mail", 2]]
+        said = "Live messages took 2 KiB at the end of 2031-01-02."
+        assert said in api.get("/v1/answers/storage")["sentences"]

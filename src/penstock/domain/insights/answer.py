@@ -1,13 +1,14 @@
-"""An answer: the question, sentences with the figures, one picture, and advice.
+"""An answer: the question, sentences with the figures, one chart, and advice.
 
-Pure: rows of tables in, an answer out.  The report and the server render the same answers.
+Pure: rows of tables in, an answer out.  The report and the server render the same answers.  Tables
+are read as streams and reduced on the way, so that memory does not grow with the number of days.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -15,10 +16,23 @@ from penstock.domain.described import about
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
-TableRowsByName = Mapping[str, Rows | None]  # None: the table was never computed
 
 MAX_NAMED = 5  # queues, routes and kinds that sentences name
-MAX_DRAWN = 8  # in a picture
+MAX_DRAWN = 8  # in a chart
+
+
+class SourceTable(Protocol):
+    """A computed table, on the days that are asked about."""
+
+    def rows(self, *columns: str, **only: Collection[Any]) -> Iterable[Row]:
+        """The rows with `dt` and these columns, the newest day first; may be called again.
+
+        `only`: the values that a column may have.
+        """
+        ...
+
+
+SourceTables = Mapping[str, SourceTable | None]  # None: the table was never computed
 
 
 class Unit(StrEnum):
@@ -29,22 +43,22 @@ class Unit(StrEnum):
     BYTES = "bytes"
 
 
-class PictureKind(StrEnum):
+class ChartKind(StrEnum):
     BARS = "bars"  # one group of bars per name
     LINES = "lines"  # one line per series; the names are days
 
 
-class PicturePoint(msgspec.Struct, frozen=True):
-    name: Annotated[str, about("What the values are of; in a picture of lines, a day.")]
+class ChartPoint(msgspec.Struct, frozen=True):
+    name: Annotated[str, about("What the values describe; in a line chart, the day.")]
     values: Annotated[list[float | None], about("One value per series; null: none.")]
 
 
-class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    kind: Annotated[PictureKind, about("bars: by name; lines: by day.")]
-    title: Annotated[str, about("What is drawn.")]
+class Chart(msgspec.Struct, frozen=True, kw_only=True):
+    kind: Annotated[ChartKind, about("bars: by name; lines: by day.")]
+    title: Annotated[str, about("What the chart shows.")]
     unit: Annotated[Unit, about("The unit of all values.")]
     series: Annotated[list[str], about("The names of the series.")]
-    points: Annotated[list[PicturePoint], about("The values.")]
+    points: Annotated[list[ChartPoint], about("The values.")]
 
 
 class BacktestFigure(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,9 +89,16 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, about("A stable name of the question.")]
     question: Annotated[str, about("The question.")]
     sentences: Annotated[list[str], about("The answer, in plain English.")]
-    picture: Annotated[Picture | None, about("The answer as a picture; null: nothing to draw.")]
+    picture: Annotated[Chart | None, about("The answer as a chart; null: nothing to draw.")]
     advice: Annotated[list[Advice], about("Recommended changes of settings.")]
     tables: Annotated[list[str], about("The tables that the figures come from.")]
+
+
+class Disk(msgspec.Struct, frozen=True, kw_only=True):
+    """The disk of a store in a file, now."""
+
+    used_bytes: int  # by the store's files: messages, history, indexes and logs
+    free_bytes: int
 
 
 class InForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +109,14 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, int] | None  # None: they have not been replayed, whatever they are
 
 
-def days_of(rows: Rows) -> list[str]:
-    return sorted({row["dt"] for row in rows})
+class Present(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server knows about now; a report knows nothing of it."""
+
+    in_force: Sequence[InForce] | None = None
+    disk: Disk | None = None
 
 
-def added(rows: Iterable[Row], name: str) -> int:
+def total(rows: Iterable[Row], name: str) -> int:
     return sum(row.get(name) or 0 for row in rows)
 
 
@@ -101,7 +125,7 @@ def largest(rows: Iterable[Row], name: str) -> Any:
     return max((row[name] for row in rows if row.get(name) is not None), default=None)
 
 
-def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+def group_by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row.get(name) for name in names), []).append(row)
@@ -110,23 +134,23 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]
 
 def bars(
     title: str, unit: Unit, series: Sequence[str], values: Iterable[tuple[str, Sequence[Any]]]
-) -> Picture | None:
+) -> Chart | None:
     """The first ones; None: nothing to draw."""
-    points = [PicturePoint(name, list(them)) for name, them in values][:MAX_DRAWN]
-    return _picture(PictureKind.BARS, title, unit, series, points)
+    points = [ChartPoint(name, list(them)) for name, them in values][:MAX_DRAWN]
+    return _chart(ChartKind.BARS, title, unit, series, points)
 
 
 def lines(
     title: str, unit: Unit, series: Sequence[str], values: Iterable[tuple[str, Sequence[Any]]]
-) -> Picture | None:
+) -> Chart | None:
     """None if there are fewer than two days: a line needs two points."""
-    points = [PicturePoint(day, list(them)) for day, them in values]
-    return _picture(PictureKind.LINES, title, unit, series, points) if len(points) > 1 else None
+    points = [ChartPoint(day, list(them)) for day, them in values]
+    return _chart(ChartKind.LINES, title, unit, series, points) if len(points) > 1 else None
 
 
-def _picture(
-    kind: PictureKind, title: str, unit: Unit, series: Sequence[str], points: list[PicturePoint]
-) -> Picture | None:
+def _chart(
+    kind: ChartKind, title: str, unit: Unit, series: Sequence[str], points: list[ChartPoint]
+) -> Chart | None:
     if not any(value is not None for point in points for value in point.values):
         return None
-    return Picture(kind=kind, title=title, unit=unit, series=list(series), points=points)
+    return Chart(kind=kind, title=title, unit=unit, series=list(series), points=points)

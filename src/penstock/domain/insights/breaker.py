@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.domain.insights.answer import (
     MAX_NAMED,
     Advice,
     BacktestFigure,
+    Chart,
     InForce,
-    Picture,
     Row,
-    Rows,
+    SourceTable,
     Unit,
-    added,
     bars,
-    grouped,
-    largest,
 )
-from penstock.domain.insights.replays import NOT_REPLAYED, Comparison, compare
-from penstock.domain.insights.wording import counted, duration, listed, number, value_text
+from penstock.domain.insights.replays import UNKNOWN_GAIN, Comparison, ReplayRules, compare
+from penstock.domain.insights.wording import (
+    count_phrase,
+    duration,
+    join_names,
+    number,
+    value_text,
+)
 
 ALL_ROUTES = "*"
+ANY_ROUTE = ""  # as the key of settings in force: those of routes that have none of their own
 SETTINGS = (
     "entries_max_age_ms",
     "max_queue_sample_count",
@@ -31,43 +35,49 @@ SETTINGS = (
 )
 # What makes settings better, most important first: the server survives; no outage is missed; no
 # false openings; fast detection.
-BETTER = ("unsafe", "missed", "false_opens", "detection_ms")
+RANKING = ("unsafe", "missed", "false_opens", "detection_ms")
 USUAL_THRESHOLD = 80  # gateleen's recommendation if there is no history: not too aggressive
-NONE = "No calls of routes in these days."
+NONE = "No calls to any route in this period."
 HOW = "set pipeline.breaker_max_age_ms and its neighbours to them, and run the pipeline again"
 
 
+def _ranking(total: Row) -> tuple[Any, ...]:
+    return tuple(total[name] for name in RANKING)
+
+
+def _tie_breaker(total: Row) -> tuple[Any, ...]:
+    """Where history does not decide: near the formula's age, and near the usual threshold."""
+    threshold = total["error_threshold_percentage"]
+    return total["off_by"] or 0, abs(threshold - USUAL_THRESHOLD), threshold
+
+
+RULES = ReplayRules(
+    subject="route",
+    settings=SETTINGS,
+    capacity_setting="max_queue_sample_count",
+    sums=(*RANKING, "outages", "failed", "open_ms"),
+    maxima=("detection_max_ms",),
+    newest=("off_by",),
+    ranking=_ranking,
+    tie_breaker=_tie_breaker,
+)
+
+
 def breaker(
-    rows: Rows, in_force: Sequence[InForce] | None = None
-) -> tuple[list[str], Picture | None, list[Advice]]:
+    table: SourceTable, in_force: Sequence[InForce] | None = None
+) -> tuple[list[str], Chart | None, list[Advice]]:
     """`in_force`: the settings in force by route; None: those that the replays began with."""
-    known = {one.key: one.settings for one in in_force or ()}
-    routes = sorted(
-        grouped(rows, "route").items(), key=lambda one: (one[0] != (ALL_ROUTES,), one[0])
-    )
+    known: Mapping[str, dict[str, int] | None] = {one.key: one.settings for one in in_force or ()}
+    others = known.get(ANY_ROUTE)
+    compared = compare(table, RULES, lambda route: [known.get(route, others)])
     found = [
-        (route, compared)
-        for (route,), them in routes
-        if (compared := _compared(them, known.get(route))) is not None
+        (route, one)
+        for route, [one] in sorted(compared.items(), key=lambda one: (one[0] != ALL_ROUTES, one[0]))
+        if one is not None
     ]
     if not found:
         return [NONE], None, []
-    return _sentences(found), _picture(found), [_advice(route, one) for route, one in found]
-
-
-def _compared(rows: Rows, in_force: dict[str, int] | None) -> Comparison | None:
-    # A larger window than the calls need changes nothing.
-    return compare(rows, SETTINGS, in_force, _order, _usual, room="max_queue_sample_count")
-
-
-def _order(rows: list[Row]) -> tuple[Any, ...]:
-    return tuple(added(rows, name) for name in BETTER)
-
-
-def _usual(row: Row) -> tuple[Any, ...]:
-    """Where history does not decide: near the formula's age, and near the usual threshold."""
-    threshold = row["error_threshold_percentage"]
-    return row["off_by"] or 0, abs(threshold - USUAL_THRESHOLD), threshold
+    return _sentences(found), _chart(found), [_advice(route, one) for route, one in found]
 
 
 def _sentences(found: list[tuple[str, Comparison]]) -> list[str]:
@@ -78,8 +88,8 @@ def _sentences(found: list[tuple[str, Comparison]]) -> list[str]:
     same = [_name(route) for route, one in found if not one.is_change]
     if same:
         sentences.append(
-            f"For {listed(same)} the settings in force did as well as any that were replayed"
-            f" ({counted(found[0][1].days, 'day')})."
+            f"For {join_names(same)} the settings in force did as well as any that were replayed"
+            f" ({count_phrase(found[0][1].days, 'day')})."
         )
     return sentences
 
@@ -92,21 +102,18 @@ def _sentence(route: str, one: Comparison) -> str:
         f"{number(settings['max_queue_sample_count'])}), and open at "
         f"{settings['error_threshold_percentage']} % failures."
     )
-    days = counted(one.days, "recorded day")
-    if not one.before:
-        return f"{advice} How much better that is, is not known: {NOT_REPLAYED}."
+    days = count_phrase(one.days, "recorded day")
+    if one.before is None:
+        return f"{advice} {UNKNOWN_GAIN}"
     gains = [text for text in map(_gain, figures(one)) if text] or ["sooner detection, in total"]
-    outages = counted(added(one.after, "outages"), "outage")
-    return f"{advice} On {days} with {outages}: {listed(gains, most=10)}."
+    outages = count_phrase(one.after["outages"], "outage")
+    return f"{advice} On {days} with {outages}: {join_names(gains, most=10)}."
 
 
 def figures(one: Comparison) -> list[BacktestFigure]:
     def figure(name: str, column: str, unit: Unit = Unit.COUNT) -> BacktestFigure:
-        before, after = (
-            (largest if column == "detection_max_ms" else added)(rows, column) if rows else None
-            for rows in (one.before, one.after)
-        )
-        return BacktestFigure(name=name, unit=unit, before=before, after=after)
+        before = None if one.before is None else one.before[column]
+        return BacktestFigure(name=name, unit=unit, before=before, after=one.after[column])
 
     return [
         figure("outages that the server does not survive", "unsafe"),
@@ -132,11 +139,11 @@ def _advice(route: str, one: Comparison) -> Advice:
     return one.advice(route, figures(one), same="These settings are in force.", how=HOW)
 
 
-def _picture(found: list[tuple[str, Comparison]]) -> Picture | None:
+def _chart(found: list[tuple[str, Comparison]]) -> Chart | None:
     values = [
-        (_name(route), (added(one.before, "failed"), added(one.after, "failed")))
+        (_name(route), (one.before["failed"], one.after["failed"]))
         for route, one in found
-        if one.before
+        if one.before is not None
     ]
     return bars("Calls that fail", Unit.COUNT, ("in force", "recommended"), values)
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
-from penstock.domain.insights.answer import Advice, Answer, InForce, Picture, Rows, TableRowsByName
+from penstock.domain.insights.answer import (
+    Advice,
+    Answer,
+    Chart,
+    Present,
+    SourceTable,
+    SourceTables,
+)
 from penstock.domain.insights.breaker import breaker
 from penstock.domain.insights.fleet import fleet
 from penstock.domain.insights.outage import outage
@@ -14,8 +21,8 @@ from penstock.domain.insights.poison import poison
 from penstock.domain.insights.starvation import starvation
 from penstock.domain.insights.storage import storage
 
-Found = tuple[list[str], Picture | None, list[Advice]]
-InForceNow = Sequence[InForce] | None  # None: not known, as in a report
+Reply = tuple[list[str], Chart | None, list[Advice]]
+UNKNOWN = Present()
 BREAKER, FLEET = "breaker", "fleet"  # the questions whose answers have advice
 
 
@@ -23,7 +30,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     text: str
     tables: tuple[str, ...]
-    reply: Callable[[list[Rows], InForceNow], Found]
+    compute: Callable[[list[SourceTable], Present], Reply]
     has_advice: bool = False
 
 
@@ -34,57 +41,58 @@ QUESTIONS = {
             name="outage",
             text="What did the outage cost?",
             tables=("outage_cost",),
-            reply=lambda rows, _: (*outage(rows[0]), []),
+            compute=lambda tables, _: (*outage(tables[0]), []),
         ),
         Question(
             name=BREAKER,
             text="Which breaker settings would have been better, and by how much?",
             tables=("breaker_tuning",),
-            reply=lambda rows, in_force: breaker(rows[0], in_force),
+            compute=lambda tables, now: breaker(tables[0], now.in_force),
             has_advice=True,
         ),
         Question(
             name=FLEET,
-            text="Which fleet profile?",
+            text="Which profile should each fleet use?",
             tables=("scaling_backtest",),
-            reply=lambda rows, in_force: fleet(rows[0], in_force),
+            compute=lambda tables, now: fleet(tables[0], now.in_force),
             has_advice=True,
         ),
         Question(
             name="storage",
-            text="When is the disk full?",
+            text="When will storage be full?",
             tables=("capacity",),
-            reply=lambda rows, _: (*storage(rows[0]), []),
+            compute=lambda tables, now: (*storage(tables[0], now.disk), []),
         ),
         Question(
             name="poison",
-            text="Which kinds are poison, since which release?",
+            text="Which kinds are poison, and since which release?",
             tables=("poison_kinds", "poison_releases"),
-            reply=lambda rows, _: (*poison(rows[0], rows[1]), []),
+            compute=lambda tables, _: (*poison(tables[0], tables[1]), []),
         ),
         Question(
             name="starvation",
-            text="Who is starving whom?",
+            text="Which queues starve others?",
             tables=("starvation",),
-            reply=lambda rows, _: (*starvation(rows[0]), []),
+            compute=lambda tables, _: (*starvation(tables[0]), []),
         ),
     )
 }
 
 
-def answer(question: Question, tables: TableRowsByName, in_force: InForceNow = None) -> Answer:
-    """Answer from the rows of some days; `in_force`: the settings that advice is compared with."""
-    missing = [name for name in question.tables if tables.get(name) is None]
-    if missing:
-        sentences, picture, advice = [_not_computed(missing)], None, list[Advice]()
+def answer(question: Question, tables: SourceTables, now: Present = UNKNOWN) -> Answer:
+    """Answer from the rows of some days."""
+    given = {name: tables.get(name) for name in question.tables}
+    known = [table for table in given.values() if table is not None]
+    if len(known) < len(given):
+        missing = [name for name, table in given.items() if table is None]
+        sentences, chart, advice = [_not_computed(missing)], None, list[Advice]()
     else:
-        rows = [tables[name] or [] for name in question.tables]
-        sentences, picture, advice = question.reply(rows, in_force)
+        sentences, chart, advice = question.compute(known, now)
     return Answer(
         name=question.name,
         question=question.text,
         sentences=sentences,
-        picture=picture,
+        picture=chart,
         advice=advice,
         tables=list(question.tables),
     )

@@ -5,90 +5,108 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.domain.insights.answer import (
+    MAX_DRAWN,
     MAX_NAMED,
-    Picture,
+    Chart,
     Row,
-    Rows,
+    SourceTable,
     Unit,
-    added,
     bars,
-    grouped,
-    largest,
 )
-from penstock.domain.insights.wording import counted, duration, number, percent
+from penstock.domain.insights.wording import count_phrase, duration, number, percent
 
 NONE = (
     "No queue starves another: no message that a registered worker claimed waited longer than its "
-    "target in these days."
+    "target in this period."
 )
-MUCH = 0.5  # a share of the working time that starves others
+DOMINANT_SHARE = 0.5  # of the working time: it starves others
 
 
-def starvation(rows: Rows) -> tuple[list[str], Picture | None]:
-    victims = [
-        (key, them, _by(them)) for key, them in grouped(rows, "pool", "queue", "tenant").items()
-    ]
-    if not victims:
+_COLUMNS = (
+    "pool", "queue", "tenant", "late", "limit_ms", "wait_max_ms", "own_share",
+    "by_queue", "by_tenant", "share", "rank",
+)  # fmt: skip
+
+_Who = tuple[Any, Any]  # queue, tenant
+
+
+class _Victim:
+    """One that waited.  Days count by how many messages were late on them."""
+
+    __slots__ = ("_by", "_own", "late", "limit_ms", "wait_max_ms", "who")
+
+    def __init__(self, who: _Who) -> None:
+        self.who = who
+        self.late = self.limit_ms = self.wait_max_ms = 0
+        self._own = 0.0
+        self._by: dict[_Who, float] = {}
+
+    def add(self, row: Row) -> None:
+        if row["rank"] == 1:  # every day has a row for each of those with the largest shares
+            self.late += row["late"] or 0
+            self._own += row["late"] * row["own_share"]
+        other = row["by_queue"], row["by_tenant"]
+        self._by[other] = self._by.get(other, 0.0) + row["late"] * row["share"]
+        self.limit_ms = max(self.limit_ms, row["limit_ms"] or 0)
+        self.wait_max_ms = max(self.wait_max_ms, row["wait_max_ms"] or 0)
+
+    @property
+    def by(self) -> _Who:
+        """Who had the largest share of the working time."""
+        return max(self._by, key=lambda who: (self._by[who], str(who)))
+
+    @property
+    def share(self) -> float:
+        return self._by[self.by] / (self.late or 1)
+
+    @property
+    def own_share(self) -> float:
+        return self._own / (self.late or 1)
+
+
+def starvation(table: SourceTable) -> tuple[list[str], Chart | None]:
+    found: dict[tuple[Any, ...], _Victim] = {}
+    for row in table.rows(*_COLUMNS):
+        who = row["queue"], row["tenant"]
+        found.setdefault((row["pool"], *who), _Victim(who)).add(row)
+    if not found:
         return [NONE], None
-    victims.sort(key=lambda one: (-_late(one[1]), str(one[0])))
-    sentences = [_sentence(key[1], key[2], them, by) for key, them, by in victims]
-    if len(sentences) > MAX_NAMED:
-        more = f"{number(len(sentences) - MAX_NAMED)} more queues or tenants waited too long."
-        sentences = [*sentences[:MAX_NAMED], more]
+    victims = [found[key] for key in sorted(found, key=lambda key: (-found[key].late, str(key)))]
+    sentences = [_sentence(one) for one in victims[:MAX_NAMED]]
+    if len(victims) > MAX_NAMED:
+        more = f"{number(len(victims) - MAX_NAMED)} more queues or tenants waited too long."
+        sentences.append(more)
     values = [
         (
-            f"{_named(key[1], key[2])} ← {_named(*by[0])}",
-            (round(100 * by[1], 1), round(100 * by[2], 1)),
+            f"{_named(*one.who)} ← {_named(*one.by)}",
+            (round(100 * one.share, 1), round(100 * one.own_share, 1)),
         )
-        for key, _, by in victims
+        for one in victims[:MAX_DRAWN]
     ]
     series = ("working time of the other", "own working time")
     return sentences, bars("Working time while messages waited", Unit.PERCENT, series, values)
 
 
-def _by(rows: list[Row]) -> tuple[tuple[str, str | None], float, float]:
-    """Who had the largest share of the working time, that share, and the own one.
-
-    Days count by how many messages were late on them.
-    """
-    total = _late(rows)
-    shares = {
-        who: sum(row["late"] * row["share"] for row in them) / total
-        for who, them in grouped(rows, "by_queue", "by_tenant").items()
-    }
-    queue, tenant = max(shares, key=lambda who: (shares[who], str(who)))
-    own = sum(row["late"] * row["own_share"] for row in rows if row["rank"] == 1) / total
-    return (queue, tenant), shares[queue, tenant], own
-
-
-def _late(rows: list[Row]) -> int:
-    """Of each day once: every day has a row for each of those with the largest shares."""
-    return added([row for row in rows if row["rank"] == 1], "late") or 1
-
-
-def _sentence(
-    queue: str, tenant: str | None, rows: list[Row], by: tuple[tuple[Any, ...], float, float]
-) -> str:
-    other, share, own = by
-    limit, worst = largest(rows, "limit_ms") or 0, largest(rows, "wait_max_ms") or 0
-    late = added([row for row in rows if row["rank"] == 1], "late")
+def _sentence(one: _Victim) -> str:
+    victim, other = _named(*one.who), _named(*one.by)
+    share, own = one.share, one.own_share
     waited = (
-        f"{counted(late, 'message')} of {_named(queue, tenant)} waited longer than "
-        f"{duration(limit)} (up to {duration(worst)})"
+        f"{count_phrase(one.late, 'message')} of {victim} waited longer than "
+        f"{duration(one.limit_ms)} (up to {duration(one.wait_max_ms)})"
     )
-    if share >= MUCH and share > own:
+    if share >= DOMINANT_SHARE and share > own:
         return (
-            f"{_named(*other)} starves {_named(queue, tenant)}: it took {percent(share)} of the "
-            f"workers' time while {waited}, which got {percent(own)}."
+            f"{other} took {percent(share)} of the workers' time and {victim} {percent(own)}, "
+            f"while {waited}."
         )
-    if own >= MUCH:
+    if own >= DOMINANT_SHARE:
         return (
-            f"{waited}, but the workers were busy with {_named(queue, tenant)} itself for "
+            f"{waited}, but the workers were busy with {victim} itself for "
             f"{percent(own)} of the time: it needs more workers."
         )
     return (
         f"{waited}, but no other queue or tenant took most of the workers' time meanwhile "
-        f"({_named(*other)}: {percent(share)}): the workers are too few for all."
+        f"({other}: {percent(share)}): there are not enough workers."
     )
 
 

@@ -19,7 +19,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
+def count_phrase(count: int, noun: str, plural: str | None = None) -> str:
     """1 message, 2 messages"""
     return f"{number(count)} {noun if count == 1 else plural or noun + 's'}"
 
@@ -55,7 +55,7 @@ def size(count: float) -> str:
     for unit, name in _BYTES:
         if abs(count) >= unit:
             return f"{count / unit:.3g} {name}"
-    return counted(round(count), "byte")
+    return count_phrase(round(count), "byte")
 
 
 def instant(at: int) -> str:
@@ -77,7 +77,7 @@ def value_text(value: float | None, unit: Unit) -> str:
     return number(value)
 
 
-def listed(names: Sequence[str], *, most: int = MAX_NAMED) -> str:
+def join_names(names: Sequence[str], *, most: int = MAX_NAMED) -> str:
     """a; a and b; a, b and 3 more; nothing for nothing"""
     shown = list(names[:most])
     if len(names) > most:
@@ -85,7 +85,7 @@ def listed(names: Sequence[str], *, most: int = MAX_NAMED) -> str:
     return " and ".join([*([", ".join(shown[:-1])] if shown[1:] else []), *shown[-1:]])
 
 
-def shortened(text: str, *, most: int = 80) -> str:
+def shorten(text: str, *, most: int = 80) -> str:
     """The first line of a text, cut."""
     first = (text.strip().splitlines() or [""])[0]
     return first if len(first) <= most else f"{first[: most - 1]}…"

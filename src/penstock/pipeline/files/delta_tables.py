@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from penstock.domain.lake.places import is_object_store, scheme_of, spark_url
-from penstock.files.delta_log import DeltaLog, DeltaSchema, check_installed, log_of
+from penstock.files.delta_log import DeltaLog, DeltaSchema, check_deltalake, log_of
 from penstock.files.folder import FileEntry, open_folder
 from penstock.pipeline.schemas import DT, ComputedTable
 
@@ -55,7 +55,7 @@ class DeltaTables:
     ) -> Iterator[None]:
         """The files that appear inside the block replace those of the days, in one commit."""
         path = self._path_of(table.name)
-        check_installed()
+        check_deltalake()
         folder = open_folder(path, str)
         of = DeltaSchema(table.name, table.meaning, schema, (DT,))
         if not self.is_one(table.name):

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.domain.insights.breaker import ALL_ROUTES, BETTER, SETTINGS, USUAL_THRESHOLD
+from penstock.domain.insights.breaker import ALL_ROUTES, RANKING, SETTINGS, USUAL_THRESHOLD
 from penstock.domain.lake.layout import BACKLOG, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
 from penstock.domain.limits import DAY, MINUTE
@@ -229,7 +229,7 @@ def _ranked(found: DataFrame) -> DataFrame:
 def _better() -> list[Column]:
     """The server survives; no outage is missed; no false openings; then gateleen's guidelines."""
     return [
-        *(F.col(name) for name in (*BETTER, "off_by")),
+        *(F.col(name) for name in (*RANKING, "off_by")),
         F.abs(F.col("error_threshold_percentage") - USUAL_THRESHOLD),
         F.col("error_threshold_percentage"),
         F.col("entries_max_age_ms"),

@@ -8,16 +8,18 @@ from penstock.domain.insights.answer import Answer
 from penstock.domain.lake.layout import midnight_of
 from penstock.domain.limits import DAY
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.report import plots, svg
+from penstock.pipeline.report import answer_charts, plots, svg
 from penstock.pipeline.report.page import Section, figure, page, table
-from penstock.pipeline.report.pictures import drawn, keys
 from penstock.pipeline.report.plots import Band, PlotPoint, TimelineBar, ValueAt
 from penstock.pipeline.report.tables import (
     CIRCUIT_STATES,
     GRAINS,
+    MAX_CHANGES,
+    MOST,
     TOP,
     Readings,
     Rows,
+    Totals,
     percentile_of,
 )
 from penstock.pipeline.runner import DaySpan
@@ -29,8 +31,7 @@ _NONE = "–"
 def report(lake: SparkLake, span: DaySpan) -> str:
     """The whole page."""
     readings = Readings(lake, span)
-    queues = readings.queues()
-    top = [row["name"] for row in queues[:TOP]]
+    top = readings.busiest()
     times = _times(readings.days)
     rolled = readings.rollups(top)
     step_ms = GRAINS[readings.grain]
@@ -38,7 +39,7 @@ def report(lake: SparkLake, span: DaySpan) -> str:
     return page(
         title="Penstock: what the queues did",
         text=f"{days[0]} to {days[-1]}" if days else "No data for these days.",
-        tiles=_tiles(queues, days),
+        tiles=_tiles(readings.totals(), days),
         sections=[
             *map(_answer, readings.answers()),
             _latency(rolled, top, times, step_ms, readings.grain),
@@ -47,20 +48,20 @@ def report(lake: SparkLake, span: DaySpan) -> str:
             _circuits(readings.circuits(), times),
             _tuning(readings.tuning()),
             _frontiers(readings.backtests(top), top),
-            _capacity(readings.capacity()),
+            _capacity(readings.load(), readings.last_loads()),
         ],
     )
 
 
 def _answer(found: Answer) -> Section:
-    """A question, the answer in words, and its picture."""
-    picture = found.picture
-    figures = [] if picture is None else [figure(picture.title, drawn(picture))]
+    """A question, the answer in words, and its chart."""
+    chart = found.picture
+    figures = [] if chart is None else [figure(chart.title, answer_charts.draw(chart))]
     return Section(
         title=found.question,
         text=" ".join(found.sentences),
         figures=figures,
-        keys=[] if picture is None else keys(picture),
+        keys=[] if chart is None else answer_charts.keys(chart),
         is_wide=True,
         is_answer=True,
     )
@@ -72,18 +73,15 @@ def _times(days: list[str]) -> tuple[int, int]:
     return midnight_of(days[0]), midnight_of(days[-1]) + DAY
 
 
-def _tiles(queues: Rows, days: list[str]) -> list[tuple[str, str]]:
-    ended = sum(row["finished"] for row in queues)
-    attempts = sum(row["attempts"] for row in queues)
-    failures = sum(row["failures"] for row in queues)
-    waits = percentile_of([one for row in queues for one in row["wait_histograms"]], 0.99)
+def _tiles(total: Totals, days: list[str]) -> list[tuple[str, str]]:
+    failed = f"{100 * total.failures / total.attempts:.2g} %" if total.attempts else _NONE
     return [
         ("days", str(len(days))),
-        ("queues", str(len(queues))),
-        ("messages ended", svg.count_label(ended)),
-        ("of them dead", svg.count_label(sum(row["dead"] for row in queues))),
-        ("attempts that failed", f"{100 * failures / attempts:.2g} %" if attempts else _NONE),
-        ("99th percentile of the wait", _ms(waits)),
+        ("queues", str(total.queues)),
+        ("messages ended", svg.count_label(total.finished)),
+        ("of them dead", svg.count_label(total.dead)),
+        ("attempts that failed", failed),
+        ("99th percentile of the wait", _ms(percentile_of(total.waits, 0.99))),
     ]
 
 
@@ -149,7 +147,8 @@ def _targets(rows: Rows) -> Section:
     ]
     return Section(
         title="Targets",
-        text="On the last day. A burn of 1 uses the budget up exactly; more is too much.",
+        text="On the last day. A burn of 1 uses the budget up exactly; more is too much. "
+        f"The {MOST} that burn most.",
         figures=[figure("Service-level targets", table(heads, cells))] if cells else [],
         is_wide=True,
     )
@@ -158,9 +157,15 @@ def _targets(rows: Rows) -> Section:
 def _circuits(facts: Rows, span: tuple[int, int]) -> Section:
     lanes = circuit_stretches(facts, span)
     drawn = plots.timeline(lanes, span, label="when circuits were open")
+    shown = f"The {MOST} circuits that changed most often."
+    if len(facts) == MAX_CHANGES:
+        shown = (
+            f"The newest {MAX_CHANGES:,} changes of the {MOST} circuits that changed most often."
+        )
     return Section(
         title="Circuits",
-        text="When requests of a route were held, and when single probes were let through.",
+        text="When requests of a route were held, and when single probes were let through. "
+        f"{shown}",
         figures=[figure("Open and half-open times", drawn)] if lanes else [],
         keys=[("closed", "closed"), ("open", "open"), ("half_open", "half-open")],
         is_wide=True,
@@ -214,7 +219,8 @@ def _tuning(rows: Rows) -> Section:
     best = [n for n, row in enumerate(chosen) if row["is_recommended"]]
     return Section(
         title="Circuit breaker settings",
-        text="The last day, replayed under the settings in force and under the recommended ones.",
+        text="The last day, replayed under the settings in force and under the recommended ones. "
+        f"All routes together, and the {MOST - 1} with most outages.",
         figures=[figure("Replays", table(heads, cells, best=best))] if cells else [],
         is_wide=True,
     )
@@ -230,7 +236,7 @@ def _frontiers(rows: Rows, top: list[str]) -> Section:
             drawn = plots.frontier(
                 spots,
                 x_label="worker hours a day",
-                y_label="age of 99 of 100 when claimed",
+                y_label="p99 age at claim",
                 label=f"profiles of the autoscaler for {name}",
             )
             figures.append(figure(name, drawn))
@@ -260,10 +266,7 @@ def _spot(row: dict[str, Any]) -> PlotPoint:
     )
 
 
-def _capacity(rows: Rows) -> Section:
-    together = [row for row in rows if row["queue"] == "*"]
-    last = [row for row in rows if row["dt"] == rows[-1]["dt"]] if rows else []
-    last.sort(key=lambda row: (row["queue"] != "*", -row["messages"]))
+def _capacity(together: Rows, last: Rows) -> Section:
     figures = []
     if together:
         loads = [(row["dt"], float(row["messages"])) for row in together]
@@ -275,8 +278,8 @@ def _capacity(rows: Rows) -> Section:
         )
         figures.append(figure("Messages a second, in the busiest minute", drawn))
     if last:
-        inner = _capacity_table(last[: TOP + 1])
-        figures.append(figure(f"Queues on {rows[-1]['dt']}", inner, is_wide=True))
+        inner = _capacity_table(last)
+        figures.append(figure(f"Queues on {last[0]['dt']}", inner, is_wide=True))
     return Section(
         title="Capacity",
         text="Load and peak, bytes moved, and how long the storage lasts.",

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from penstock.domain.insights.wording import shorten
 from penstock.pipeline.report import svg
 from penstock.pipeline.report.svg import Box, Scale
 
@@ -59,7 +60,7 @@ def bands(rows: Sequence[Band], span: tuple[int, int], *, step_ms: int, label: s
             base = [(x(r.at), y(r.values[upper - 1])) for r in reversed(part)]
             parts.append(svg.path([*top, *base], kind, is_closed=True))
         parts.append(svg.path([(x(r.at), y(r.values[0])) for r in part], "line s1"))
-    return svg.picture(box, parts, label=label)
+    return svg.drawing(box, parts, label=label)
 
 
 def lines(
@@ -78,7 +79,7 @@ def lines(
     for number, points in enumerate(series.values(), start=1):
         for part in _unbroken(points, step_ms):
             parts.append(svg.path([(x(p.at), y(p.value)) for p in part], f"line s{number}"))
-    return svg.picture(box, parts, label=label)
+    return svg.drawing(box, parts, label=label)
 
 
 def timeline(
@@ -93,13 +94,13 @@ def timeline(
     parts = _time_axis(box, x)
     for number, (name, stretches) in enumerate(rows.items()):
         top = box.top + lane * number + 6
-        parts.append(svg.text(left - 10, top + 11, shortened(name, 34), "lane", anchor="end"))
+        parts.append(svg.text(left - 10, top + 11, shorten(name, most=34), "lane", anchor="end"))
         parts.append(svg.rect(left, top, box.right - left, lane - 12, "closed", round_px=3))
         for one in stretches:
             from_x, to_x = x(one.from_at), x(one.to_at)
             width = max(to_x - from_x, 1.5)  # so that a short one is visible
             parts.append(svg.rect(from_x, top, width, lane - 12, one.kind, label=one.label))
-    return svg.picture(box, parts, label=label)
+    return svg.drawing(box, parts, label=label)
 
 
 def frontier(spots: Sequence[PlotPoint], *, x_label: str, y_label: str, label: str) -> str:
@@ -125,7 +126,7 @@ def frontier(spots: Sequence[PlotPoint], *, x_label: str, y_label: str, label: s
     parts.append(svg.path([(x(s.x), y(s.y)) for s in ahead], "frontier"))
     for spot in sorted(spots, key=lambda s: (s.is_recommended, s.is_now)):
         parts += _spot(spot, x(spot.x), y(max(spot.y, 1)), box)
-    return svg.picture(box, parts, label=label)
+    return svg.drawing(box, parts, label=label)
 
 
 def bars(days: Sequence[tuple[str, float]], *, format_value: FormatValue, label: str) -> str:
@@ -152,7 +153,7 @@ def bars(days: Sequence[tuple[str, float]], *, format_value: FormatValue, label:
         )
         if number % every == 0:
             parts.append(svg.text(left + room / 2, box.bottom + 16, day[5:], anchor="middle"))
-    return svg.picture(box, parts, label=label)
+    return svg.drawing(box, parts, label=label)
 
 
 def _spot(spot: PlotPoint, x: float, y: float, box: Box) -> list[str]:
@@ -205,7 +206,3 @@ def _unbroken(rows: Sequence[Row], step_ms: int) -> list[list[Row]]:
         else:
             parts.append([row])
     return [part if len(part) > 1 else part * 2 for part in parts]
-
-
-def shortened(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"

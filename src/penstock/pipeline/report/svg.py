@@ -43,7 +43,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
-    """The area of a chart within its picture."""
+    """The area of a chart within its drawing."""
 
     left: float = 58
     top: float = 12
@@ -130,7 +130,7 @@ def path(points: Iterable[tuple[float, float]], kind: str, *, is_closed: bool = 
     return f'<path d="{steps}{" Z" if is_closed else ""}" class="{kind}"/>' if steps else ""
 
 
-def picture(box: Box, parts: Sequence[str], *, label: str) -> str:
+def drawing(box: Box, parts: Sequence[str], *, label: str) -> str:
     return (
         f'<svg viewBox="0 0 {box.width:g} {box.height:g}" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"

@@ -1,24 +1,35 @@
-"""Reads the rows that the report shows, which are few, however many messages there were."""
+"""Reads the rows that the report shows, which are few, however many messages and queues there were.
+
+Spark adds up, and picks the busiest queues and the worst routes; tables that answers are computed
+from are streamed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.domain.insights.answer import Answer
+from penstock.domain.insights.answer import Answer, Row
+from penstock.domain.insights.breaker import ALL_ROUTES
 from penstock.domain.insights.questions import QUESTIONS, answer
+from penstock.domain.insights.replays import NOW
+from penstock.domain.insights.storage import ALL as ALL_QUEUES
 from penstock.domain.limits import DAY, HOUR, MINUTE
-from penstock.pipeline.histogram import Histograms, merge, percentile
+from penstock.pipeline.histogram import Histograms, percentile
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.registry import job_of
 from penstock.pipeline.runner import DaySpan
 from penstock.pipeline.runs import RunLog
+from penstock.pipeline.schemas import DT
 
-TOP = 6  # the number of queues and routes shown: the busiest
+TOP = 6  # queues whose graphs are shown: the busiest
+MOST = 30  # circuits, routes and targets that are shown
+MAX_CHANGES = 20_000  # of circuits
 _MAX_HOURLY = 21  # days; more are shown by day
 _SUMS = ("finished", "dead", "attempts", "failures")
 GRAINS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
@@ -31,6 +42,15 @@ CIRCUIT_STATES = {
 }
 
 Rows = Sequence[dict[str, Any]]
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    queues: int
+    finished: int
+    dead: int
+    attempts: int
+    failures: int
+    waits: dict[int, int]  # histogram of the waits for the first claim
 
 
 class Readings:
@@ -49,10 +69,23 @@ class Readings:
             return "minute"
         return "hour" if len(self.days) <= _MAX_HOURLY else "day"
 
-    def queues(self) -> Rows:
-        """Totals of the whole span, the busiest first."""
-        days = self._read("rollups").where("grain = 'day' AND dimension = 'queue'")
-        return _added(_rows(days.select("name", *_SUMS, "wait_histogram")))
+    def totals(self) -> Totals:
+        """Of all queues, on all days."""
+        days = self._queue_days()
+        sums = days.agg(
+            F.countDistinct("name").alias("queues"),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _SUMS),
+        )
+        [row] = _rows(sums)
+        # One row per bucket of the histogram: there are some hundred.
+        buckets = days.select(F.explode("wait_histogram").alias("bucket", "messages"))
+        waits = _rows(buckets.groupBy("bucket").agg(F.sum("messages").alias("messages")))
+        return Totals(**row, waits={one["bucket"]: one["messages"] for one in waits})
+
+    def busiest(self) -> list[str]:
+        by_name = self._queue_days().groupBy("name").agg(F.sum("finished").alias("finished"))
+        busiest = by_name.orderBy(F.desc("finished"), "name").limit(TOP)
+        return [row["name"] for row in _rows(busiest)]
 
     def rollups(self, names: Collection[str]) -> Rows:
         wanted = self._read("rollups").where(
@@ -63,27 +96,46 @@ class Readings:
         return _rows(wanted.drop("wait_histogram", "service_histogram").orderBy("name", "at"))
 
     def circuits(self) -> Rows:
-        facts = self._read("facts").where(F.col("kind").isin(*CIRCUIT_STATES))
+        """The newest changes of the circuits that changed most often, in order of time."""
         pattern = F.get_json_object("data", "$.pattern")
-        return _rows(
-            facts.select(
-                "at", "kind", F.coalesce(pattern, "subject").alias("route"), "fact_no"
-            ).orderBy("at", "fact_no")
+        changes = self._read("facts").where(F.col("kind").isin(*CIRCUIT_STATES))
+        changes = changes.select(
+            "at", "kind", F.coalesce(pattern, "subject").alias("route"), "fact_no"
         )
+        by_route = changes.groupBy("route").count().orderBy(F.desc("count"), "route")
+        routes = [row["route"] for row in _rows(by_route.limit(MOST))]
+        newest = changes.where(F.col("route").isin(routes)).orderBy(F.desc("at"), F.desc("fact_no"))
+        return _rows(newest.limit(MAX_CHANGES))[::-1]
 
     def tuning(self) -> Rows:
-        """The last replayed day."""
-        return self._last("breaker_tuning", "route", "rank")
+        """The last replayed day: the settings in force and the recommended ones."""
+        rows = self._last("breaker_tuning")
+        best = rows.where("is_recommended").orderBy(
+            F.col("route") != ALL_ROUTES, F.desc("outages"), "route"
+        )
+        routes = [row["route"] for row in _rows(best.select("route").limit(MOST))]
+        chosen = rows.where(F.col("is_recommended") | (F.col("candidate") == NOW))
+        return _rows(chosen.where(F.col("route").isin(routes)).orderBy("route", "rank"))
 
     def backtests(self, names: Collection[str]) -> Rows:
-        rows = self._last("scaling_backtest", "queue", "worker_hours")
-        return [row for row in rows if row["queue"] in names]
+        rows = self._last("scaling_backtest").where(F.col("queue").isin(sorted(names)))
+        return _rows(rows.orderBy("queue", "worker_hours"))
 
-    def capacity(self) -> Rows:
-        return _rows(self._read("capacity").orderBy("dt", "queue"))
+    def load(self) -> Rows:
+        """All queues together, by day."""
+        return _rows(self._read("capacity").where(F.col("queue") == ALL_QUEUES).orderBy("dt"))
+
+    def last_loads(self) -> Rows:
+        """All queues together on the last day, then the busiest."""
+        rows = self._last("capacity").orderBy(
+            F.col("queue") != ALL_QUEUES, F.desc("messages"), "queue"
+        )
+        return _rows(rows.limit(TOP + 1))
 
     def targets(self) -> Rows:
-        return self._last("slo", "queue", "objective")
+        """Those of the last day that used most of their budget."""
+        worst = self._last("slo").orderBy(F.desc("burn"), "queue", "objective").limit(MOST)
+        return sorted(_rows(worst), key=lambda row: (row["queue"], row["objective"]))
 
     def answers(self) -> list[Answer]:
         """To all questions, from the days of the span."""
@@ -93,48 +145,47 @@ class Readings:
             for question in QUESTIONS.values()
         ]
 
-    def _computed(self, table: str, ran: Collection[str]) -> Rows | None:
-        """The rows of the span; None: its job never ran.  A job may leave no rows, so no files."""
+    def _computed(self, table: str, ran: Collection[str]) -> SparkTable | None:
+        """None: its job never ran.  A job may leave no rows, so no files."""
         days = self._lake.files(table)
         if not days and job_of(table) not in ran:
             return None
-        return _rows(self._lake.read(table, [day for day in days if day in self._span]))
+        return SparkTable(self._lake.read(table, [day for day in days if day in self._span]))
 
-    def _last(self, table: str, *order: str) -> Rows:
+    def _last(self, table: str) -> DataFrame:
+        """The last day that has rows."""
         days = [day for day in self._lake.files(table) if day in set(self.days)]
-        return _rows(self._lake.read(table, days[-1:]).orderBy(*order)) if days else []
+        return self._lake.read(table, days[-1:])
+
+    def _queue_days(self) -> DataFrame:
+        return self._read("rollups").where("grain = 'day' AND dimension = 'queue'")
 
     def _read(self, table: str) -> DataFrame:
         return self._lake.read(table, self.days)
+
+
+class SparkTable:
+    """A table that answers are computed from: the driver holds one partition at a time."""
+
+    def __init__(self, table: DataFrame) -> None:
+        self._table = table
+
+    def rows(self, *columns: str, **only: Collection[Any]) -> Iterator[Row]:
+        found = self._table.select(*dict.fromkeys((DT, *columns)))
+        for name, values in only.items():
+            known = F.col(name).isin([value for value in values if value is not None])
+            found = found.where(known | F.col(name).isNull() if None in values else known)
+        return (row.asDict() for row in found.orderBy(F.desc(DT)).toLocalIterator())
 
 
 def _rows(table: DataFrame) -> Rows:
     return [row.asDict(recursive=True) for row in table.collect()]
 
 
-def _added(rows: Rows) -> Rows:
-    """One row per name, with the sums of its days."""
-    by_name: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        by_name.setdefault(row["name"], []).append(row)
-    added = []
-    for name, days in by_name.items():
-        sums = {key: sum(day[key] or 0 for day in days) for key in _SUMS}
-        histograms = [day["wait_histogram"] for day in days]
-        added.append({"name": name, **sums, "wait_histograms": histograms})
-    return sorted(added, key=lambda row: (-row["finished"], row["name"]))
-
-
-def percentile_of(histograms: Sequence[dict[int, int] | None], share: float) -> int | None:
-    """A percentile of all histograms together; None if they are empty."""
-    known = [one for one in histograms if one]
-    if not known:
-        return None
-    sizes = np.array([len(one) for one in known])
-    flat = Histograms(
-        np.concatenate(([0], np.cumsum(sizes))),
-        np.array([bucket for one in known for bucket in sorted(one)], dtype=np.int64),
-        np.array([one[bucket] for one in known for bucket in sorted(one)], dtype=np.int64),
-    )
-    value, is_missing = percentile(merge(flat, np.zeros(len(known), dtype=np.int64), of=1), share)
+def percentile_of(histogram: Mapping[int, int], share: float) -> int | None:
+    """None if it is empty."""
+    buckets = np.array(sorted(histogram), dtype=np.int64)
+    counts = np.array([histogram[bucket] for bucket in sorted(histogram)], dtype=np.int64)
+    one = Histograms(np.array([0, len(buckets)]), buckets, counts)
+    value, is_missing = percentile(one, share)
     return None if is_missing[0] else int(value[0])

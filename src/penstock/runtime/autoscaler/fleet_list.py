@@ -64,14 +64,14 @@ class FleetList:
 
         `overrides`: settings of profiles that were changed in the store, by fleet.
         """
-        is_news = overrides != self._overrides
+        has_new_overrides = overrides != self._overrides
         self._overrides = overrides
         if self._file.is_changed():
             try:
                 return self._apply(self._file.read())
             except FleetsRefused as error:
                 _log.error("the fleets file is not valid; the previous one stays in use: %s", error)
-        return self._apply(self.fleets) if is_news else None
+        return self._apply(self.fleets) if has_new_overrides else None
 
     def close(self) -> None:
         for watch in self:

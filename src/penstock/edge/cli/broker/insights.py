@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.domain.errors import AdviceOutdated
 from penstock.domain.insights.answer import Advice, Answer, BacktestFigure
 from penstock.domain.insights.questions import BREAKER, FLEET, QUESTIONS
-from penstock.domain.insights.wording import counted, value_text
+from penstock.domain.insights.wording import count_phrase, value_text
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.confirmation import is_confirmed
@@ -74,7 +74,7 @@ def _print_advice(advice: Advice, out: Output) -> None:
             ("target", advice.target),
             ("in force", _settings(advice.before)),
             ("recommended", _settings(advice.settings)),
-            ("back-test", f"{counted(advice.days, 'recorded day')}"),
+            ("back-test", f"{count_phrase(advice.days, 'recorded day')}"),
             ("note", advice.refusal),
         ]
     )

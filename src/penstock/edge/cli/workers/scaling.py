@@ -258,9 +258,9 @@ COMMANDS = {
             nargs="*",
             type=pair,
         ),
-        flag("--reset", "remove all overrides first: the fleets file counts again"),
-        more="Overrides the profile of one fleet in the store; its autoscaler takes the change "
-        "within seconds. Without settings, shows the profile in force.",
+        flag("--reset", "remove all overrides first: the fleets file applies again"),
+        more="Overrides the profile of one fleet in the store; its autoscaler picks up the "
+        "change within seconds. Without settings, shows the profile in force.",
         examples=(
             "penstock scaling set mail",
             "penstock scaling set mail backlog_goal_s=60 samples_needed=3",

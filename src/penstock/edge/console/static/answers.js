@@ -1,4 +1,4 @@
-// Answers from the pipeline's tables: sentences, one picture, and advice with its back-test.
+// Answers from the pipeline's tables: sentences, one chart, and advice with its back-test.
 
 import { actionButton } from "./action.js";
 import { part } from "./api.js";
@@ -25,20 +25,20 @@ export function sentences(answer) {
   return h("div", { class: "answer", "data-answer": answer.name }, answer.sentences.map((one) => h("p", null, one)));
 }
 
-/** The picture of an answer; null if there is nothing to draw. */
-export function drawPicture(picture) {
-  if (!picture) return null;
-  const series = picture.series.map((name, place) => ({ name, tone: TONES[place % TONES.length] }));
-  const format = formatOf(picture.unit);
-  if (picture.kind === "bars") return makeBars({ title: picture.title, series, points: picture.points, format });
+/** The chart of an answer; null if there is nothing to draw. */
+export function drawChart(given) {
+  if (!given) return null;
+  const series = given.series.map((name, place) => ({ name, tone: TONES[place % TONES.length] }));
+  const format = formatOf(given.unit);
+  if (given.kind === "bars") return makeBars({ title: given.title, series, points: given.points, format });
   const chart = makeChart({
-    title: picture.title,
+    title: given.title,
     isWhole: false,
-    isDuration: picture.unit === "ms",
+    isDuration: given.unit === "ms",
     format,
     series: series.map((one, place) => ({ ...one, value: (point) => point.values[place] })),
   });
-  const points = picture.points.map(({ name, values }) => ({ at: Date.parse(`${name}T00:00:00Z`), values }));
+  const points = given.points.map(({ name, values }) => ({ at: Date.parse(`${name}T00:00:00Z`), values }));
   chart.update(points, { from: points[0].at, to: points.at(-1).at });
   return chart.element;
 }
@@ -73,8 +73,8 @@ function applyAction(answer, advice, then) {
 }
 
 function explanation(question, target) {
-  if (question === "fleet") return "These settings override those of the fleets file for this fleet. Its autoscaler takes them within seconds.";
-  if (target === ALL) return "They become the defaults of all circuits; overrides of single circuits stay.";
+  if (question === "fleet") return "These settings override those of the fleets file for this fleet. Its autoscaler picks them up within seconds.";
+  if (target === ALL) return "They become the defaults of all circuits; overrides of individual circuits are kept.";
   return `For the circuit of ${target} these settings override the breaker's defaults.`;
 }
 

@@ -91,11 +91,7 @@ export function actsOnState(state) {
 export function actionOnOne(message, act, then) {
   const path = `/v1/messages/${part(message.id)}`;
   return {
-    label: act.label,
-    confirm: act.confirm,
-    dismiss: act.dismiss,
-    role: "operate",
-    isDanger: act.isDanger,
+    ...shown(act),
     title: `${act.label}: one message`,
     text: act.text,
     fields: filledIn(act.fields, message),
@@ -119,11 +115,7 @@ export function actionOnMany(queue, chosen, act, then) {
   const body = (values) => ({ ...act.order(values), ...chosen });
   const isByIds = chosen.ids !== undefined;
   return {
-    label: act.label,
-    confirm: act.confirm,
-    dismiss: act.dismiss,
-    role: "operate",
-    isDanger: act.isDanger,
+    ...shown(act),
     title: isByIds ? `${act.label}: selected messages` : `${act.label}: all matching messages`,
     text: `For each of them: ${act.text.charAt(0).toLowerCase()}${act.text.slice(1)}`,
     fields: filledIn(act.fields, {}),
@@ -145,6 +137,10 @@ export function actionOnMany(queue, chosen, act, then) {
       ].join(" ").trim(),
     then,
   };
+}
+
+function shown({ label, confirm, dismiss, isDanger }) {
+  return { label, confirm, dismiss, role: "operate", isDanger };
 }
 
 function filledIn(fields, message) {

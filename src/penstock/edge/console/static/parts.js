@@ -45,6 +45,19 @@ export function figure(label, { tone = null, hint = null, href = null } = {}) {
   };
 }
 
+/** The figures that the overview and the page of a queue have in common. */
+export function messageFigures() {
+  return {
+    ready: figure("Ready", { tone: "ready", hint: "Can be claimed now" }),
+    waiting: figure("Waiting", { tone: "waiting", hint: "Not due yet: delayed, or backing off" }),
+    leased: figure("Leased", { tone: "leased", hint: "Leased by workers" }),
+    dead: figure("Dead", { tone: "dead", hint: "Out of attempts; a redrive sends them back" }),
+    sent: figure("In", { tone: "accent", hint: "Messages sent per second" }),
+    done: figure("Done", { tone: "done", hint: "Messages completed per second" }),
+    failed: figure("Failing", { tone: "leased", hint: "Failed attempts per second" }),
+  };
+}
+
 export function badge(text, tone = "", title = null) {
   // A long text is cut off on a phone: the title has all of it.
   return h("span", { class: `badge ${tone}`.trim(), title: title ?? (text.length > 24 && text) }, text);

@@ -1,7 +1,7 @@
 // Answers from the pipeline's tables; the tables themselves, and a plot of any of their numbers.
 
 import { get, part } from "../api.js";
-import { adviceList, answerPath, drawPicture, sentences } from "../answers.js";
+import { adviceList, answerPath, drawChart, sentences } from "../answers.js";
 import { makeChart } from "../chart.js";
 import { h, replace } from "../dom.js";
 import { filterForm } from "../filters.js";
@@ -45,7 +45,7 @@ export const insights = {
 
   async show(view) {
     const answer = await get("/v1/insights", {}, { signal: view.signal });
-    const head = pageHead("Insights", { lead: "What the recorded history says." });
+    const head = pageHead("Insights", { lead: "Answers from recorded history." });
     if (!answer.tables.length) {
       replace(view.root, head, howTo(answer.folder));
       return;
@@ -84,7 +84,7 @@ export const answerPage = {
     replace(
       view.root,
       pageHead(found.question, { back: { label: "Insights", href: "/console/insights" } }),
-      h("section", { class: "card answer-card" }, sentences(found), drawPicture(found.picture)),
+      h("section", { class: "card answer-card" }, sentences(found), drawChart(found.picture)),
       advice.length > 0 && card("Advice", advice),
       h("p", { class: "soft" }, "Tables: ", found.tables.map((name, place) => [place > 0 && ", ", h("a", { href: `/console/insights/${part(name)}` }, name)])),
     );
@@ -98,7 +98,7 @@ function answerCard(answer) {
     { class: "card answer-card" },
     h("h2", null, h("a", { href: answerPath(answer.name) }, answer.question)),
     sentences(answer),
-    drawPicture(answer.picture),
+    drawChart(answer.picture),
     changes > 0 && h("p", null, h("a", { href: answerPath(answer.name) }, changes === 1 ? "See the back-test and apply the advice" : `See the back-tests and apply the advice (${count(changes)})`)),
   );
 }
@@ -152,7 +152,7 @@ function howTo(folder) {
 }
 
 function noReader() {
-  return notice("The tables exist, but this server cannot read them: install pyarrow (pip install pyarrow) and restart it.", "warn");
+  return notice("The tables exist, but this server cannot read them: install Parquet support (pip install 'penstock-queue[archive]') and restart it.", "warn");
 }
 
 /** The columns that are numbers, texts and instants; nested columns are not shown. */

@@ -6,7 +6,7 @@ import { h, replace } from "../dom.js";
 import { brief, count, rate } from "../format.js";
 import { graphs } from "../graphs.js";
 import { onLive } from "../live.js";
-import { age, badge, card, figure, notice, pageHead } from "../parts.js";
+import { age, badge, card, figure, messageFigures, notice, pageHead } from "../parts.js";
 import { session } from "../session.js";
 import { makeTable } from "../table.js";
 
@@ -75,15 +75,11 @@ export function problemBadge(problem) {
 }
 
 function makeFigures() {
+  const { failed, ...figures } = messageFigures();
   return {
-    ready: figure("Ready", { tone: "ready", hint: "Can be claimed now" }),
-    waiting: figure("Waiting", { tone: "waiting", hint: "Not due yet: delayed, or backing off" }),
-    leased: figure("Leased", { tone: "leased", hint: "Leased by workers" }),
-    dead: figure("Dead", { tone: "dead", hint: "Out of attempts; a redrive sends them back" }),
-    sent: figure("In", { tone: "accent", hint: "Messages sent per second" }),
-    done: figure("Done", { tone: "done", hint: "Messages completed per second" }),
+    ...figures,
     latency: figure("Latency", { hint: "95th percentile of the time from send to claim" }),
-    failed: figure("Failing", { tone: "leased", hint: "Failed attempts per second" }),
+    failed,
     workers: figure("Workers", { hint: "Registered and alive" }),
     circuits: figure("Circuits", { hint: "Open or half-open" }),
   };

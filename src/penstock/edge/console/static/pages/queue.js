@@ -6,7 +6,7 @@ import { h, replace } from "../dom.js";
 import { brief, count, rate, serverNow } from "../format.js";
 import { graphs } from "../graphs.js";
 import { onLive } from "../live.js";
-import { badge, card, facts, figure, pageHead, tabs, when } from "../parts.js";
+import { badge, card, facts, figure, messageFigures, pageHead, tabs, when } from "../parts.js";
 import { cancelMove, move, pathOf, pause, purge, redrive, remove, send, unhold } from "../queue_actions.js";
 import { SETTINGS, settingText } from "../queue_settings.js";
 import { makeTable } from "../table.js";
@@ -80,16 +80,9 @@ function head(found, view) {
 }
 
 function makeFigures() {
-  return {
-    ready: figure("Ready", { tone: "ready", hint: "Can be claimed now" }),
-    waiting: figure("Waiting", { tone: "waiting", hint: "Not due yet: delayed, or backing off" }),
-    leased: figure("Leased", { tone: "leased", hint: "Leased by workers" }),
-    dead: figure("Dead", { tone: "dead", hint: "Out of attempts; a redrive sends them back" }),
-    oldest: figure("Oldest", { tone: "accent", hint: "How long the first message has been claimable" }),
-    sent: figure("In", { hint: "Messages sent per second" }),
-    done: figure("Out", { tone: "done", hint: "Messages completed per second" }),
-    failed: figure("Failing", { hint: "Failed attempts per second" }),
-  };
+  const { sent, done, failed, ...states } = messageFigures();
+  const oldest = figure("Oldest", { hint: "How long the first message has been claimable" });
+  return { ...states, oldest, sent, done, failed };
 }
 
 function updateFigures(figures, found, rates) {

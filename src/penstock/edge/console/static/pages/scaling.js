@@ -83,10 +83,10 @@ function resetProfile({ fleet: name }, then) {
   return {
     label: "Reset profile",
     title: `Reset the profile of ${name}?`,
-    text: "The overrides are removed: the settings of the fleets file count again.",
+    text: "The overrides are removed: the settings of the fleets file apply again.",
     request: () => ({ method: "DELETE", path: `/v1/scaling/${part(name)}/profile` }),
     command: () => ["scaling", "set", name, "--reset"],
-    done: () => "The fleets file counts again.",
+    done: () => "Overrides removed.",
     then,
   };
 }
