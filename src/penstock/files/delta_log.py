@@ -21,7 +21,7 @@ from penstock.domain.errors import InvalidRequest, LakeUnreachable, TableChanged
 from penstock.domain.lake.places import is_object_store, join, local_path, object_url
 from penstock.domain.lake.tables import AsOf, TableVersion
 from penstock.domain.optional_parts import not_installed
-from penstock.files.folder import FileEntry, first_line, open_folder
+from penstock.files.folder import FileEntry, first_line, open_folder, s3_endpoint, sync_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,14 +49,14 @@ class DeltaLog:
 
     def files(self, as_of: AsOf = None) -> list[FileEntry]:
         """The files of a version, by path."""
-        with self._reached():
+        with self._translate_errors():
             table = self._open(as_of).get_add_actions(flatten=True)
         columns = [table[name].to_pylist() for name in ("path", "size_bytes", "modification_time")]
         return sorted(FileEntry(*entry) for entry in zip(*columns, strict=True))
 
     def versions(self, limit: int) -> list[TableVersion]:
         """Newest first."""
-        with self._reached():
+        with self._translate_errors():
             found = self._open().history(limit)
         return [
             TableVersion(
@@ -70,7 +70,7 @@ class DeltaLog:
     def create(self, of: DeltaSchema, files: Sequence[FileEntry]) -> None:
         """Begin the log with these files; does nothing if it exists."""
         delta = _delta()
-        with self._reached():
+        with self._translate_errors():
             delta.transaction.create_table_with_add_actions(
                 self._url,
                 delta.Schema.from_arrow(of.schema),
@@ -99,7 +99,7 @@ class DeltaLog:
 
     def vacuum(self) -> list[str]:
         """Delete files that were removed before the retention, and those of killed writers."""
-        with self._reached():
+        with self._translate_errors():
             table = self._open()
             if not table.vacuum(dry_run=True, full=True):
                 return []
@@ -114,7 +114,7 @@ class DeltaLog:
         where: list[tuple[str, str, Any]] | None = None,
     ) -> None:
         delta = _delta()
-        with self._reached():
+        with self._translate_errors():
             table = self._open()
             version = table.version()
             known = {field.name for field in table.schema().fields}
@@ -167,7 +167,7 @@ class DeltaLog:
 
     def _options(self) -> dict[str, str] | None:
         """Everything else deltalake takes from the environment."""
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+        endpoint = s3_endpoint()
         if not self._url.startswith("s3://") or not endpoint:
             return None
         return {
@@ -182,14 +182,10 @@ class DeltaLog:
         folder = join(self._url, LOG)
         new = [name for name in os.listdir(folder) if name >= f"{from_version:020}.json"]
         for path in [*(join(folder, name) for name in new if name.endswith(".json")), folder]:
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync_path(path)
 
     @contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         delta = _delta()
         try:
             yield

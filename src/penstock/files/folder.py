@@ -6,6 +6,7 @@ are invisible to readers of tables, and to `files`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -56,7 +57,7 @@ class Folder(Protocol):
         ...
 
     def new_file(self, path: str) -> NewFile: ...
-    def staged(self, path: str) -> StagedFolder | None:
+    def stage_folder(self, path: str) -> StagedFolder | None:
         """None where several files cannot appear together."""
         ...
 
@@ -92,7 +93,9 @@ def open_folder(place: str, token: Token) -> Folder:
 
         return ObjectFolder(place)
     if scheme_of(place) is not None:
-        raise InvalidRequest(f"{place[:80]!r} is not a folder, s3://, gs:// or abfs://")
+        raise InvalidRequest(
+            f"unsupported location {place[:80]!r}; use a folder, s3://, gs:// or abfs://"
+        )
     from penstock.files.local_folder import LocalFolder
 
     return LocalFolder(local_path(place), token)
@@ -101,6 +104,20 @@ def open_folder(place: str, token: Token) -> Folder:
 def first_line(error: BaseException) -> str:
     """What an error of a library says, short enough for one line."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def s3_endpoint() -> str:
+    """The endpoint of an S3 server other than Amazon's; "" for Amazon's."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+
+
+def sync_path(path: str | os.PathLike[str]) -> None:
+    """Of a file or a folder: it survives a power cut from now on."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def is_visible(name: str) -> bool:

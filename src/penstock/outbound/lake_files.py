@@ -82,7 +82,7 @@ class LakeFiles:
             table.name: lake.folder(table, dt, snapshot_no=snapshot_no)
             for table in (lake.QUEUES, lake.SNAPSHOTS)  # messages last: readers find it by them
         }
-        staged = {name: self._folder.staged(path) for name, path in folders.items()}
+        staged = {name: self._folder.stage_folder(path) for name, path in folders.items()}
         folded = {name: one for name, one in staged.items() if one is not None}
         if not folded:
             return SnapshotObjects(self._folder, folders, self._publish)

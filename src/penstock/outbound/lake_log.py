@@ -33,7 +33,7 @@ class LakeTableLog:
 def open_table_log(
     folder: Folder, table: LakeTable, schema: pa.Schema, *, is_wanted: bool
 ) -> LakeTableLog | None:
-    """The log of the table.  If it is wanted and there is none, it begins with the files there."""
+    """The log of the table.  If it is wanted and missing, a new log lists the existing files."""
     place = join(folder.place, table.name)
     found = log_of(place)
     if found is None and not is_wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class PipelineStopped(Exception):
-    """The command cannot start or go on; nothing is damaged.  `code` is stable."""
+    """The command cannot start or continue; nothing is damaged.  `code` is stable."""
 
     def __init__(self, text: str, code: str) -> None:
         super().__init__(text)

@@ -132,15 +132,15 @@ def batch_adder(
         early = [day for day in days if day < first_day]
         with locked():
             if recent:
-                kept = _kept(lake.spark, folder, _first(number), number, recent)
+                kept = _read_sums(lake.spark, folder, _first(number), number, recent)
                 lake.replace(ROLLUPS, roll_up(kept.drop(DT)), recent)
             if early:
-                lake.replace(ROLLUPS, _computed(lake, early, read_days), early)
+                lake.replace(ROLLUPS, _compute_days(lake, early, read_days), early)
 
     return add
 
 
-def _computed(lake: SparkLake, days: list[str], read_days: ReadDays) -> DataFrame:
+def _compute_days(lake: SparkLake, days: list[str], read_days: ReadDays) -> DataFrame:
     """The rollups of whole days, from the rows at the source."""
     history, backlog = (read_days(lake, table, days) for table in TABLES)
     settings = PipelineSettings()
@@ -167,7 +167,7 @@ def _keep(batch: DataFrame, folder: str, number: int) -> DataFrame:
     _partial(batch).coalesce(1).write.mode("overwrite").parquet(path)
     added = spark.read.schema(_SCHEMA).parquet(path)
     if number and _first(number) == number:
-        before = _kept(spark, folder, _first(number - 1), number - 1)
+        before = _read_sums(spark, folder, _first(number - 1), number - 1)
         _fold(before.unionByName(added), _path(folder, number, FOLDED))
     return added
 
@@ -189,7 +189,7 @@ def _first_day(spark: SparkSession, folder: str, first: int) -> str:
     return days[0] if len(days) >= DAYS else ""
 
 
-def _kept(
+def _read_sums(
     spark: SparkSession, folder: str, first: int, last: int, days: list[str] | None = None
 ) -> DataFrame:
     """The sums of all batches up to `last`; `first` holds those of all before it."""

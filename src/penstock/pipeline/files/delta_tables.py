@@ -33,13 +33,13 @@ class DeltaTables:
         self._logs.clear()
         self._files.clear()
 
-    def is_one(self, table: str) -> bool:
+    def is_delta_table(self, table: str) -> bool:
         if table not in self._logs:
             path = self._path_of(table)
             self._logs[table] = log_of(path) if _is_reachable(path) else None
         return self._logs[table] is not None
 
-    def listed(self, table: str) -> list[tuple[str, int, int]]:
+    def list_files(self, table: str) -> list[tuple[str, int, int]]:
         """Path below the table, size and change time of every file of the version."""
         return [(f.path, f.size, f.changed_at) for f in self._version(table)]
 
@@ -58,7 +58,7 @@ class DeltaTables:
         check_installed()
         folder = open_folder(path, str)
         of = DeltaSchema(table.name, table.meaning, schema, (DT,))
-        if not self.is_one(table.name):
+        if not self.is_delta_table(table.name):
             DeltaLog(path).create(of, folder.files())
             self.refresh()
         before = set(folder.files())
@@ -67,7 +67,7 @@ class DeltaTables:
         DeltaLog(path).replace(of, [f for f in new if _day(f) in days], sorted(days))
 
     def vacuum(self, table: str) -> None:
-        if self.is_one(table):
+        if self.is_delta_table(table):
             DeltaLog(self._path_of(table)).vacuum()
 
     def _version(self, table: str) -> list[FileEntry]:

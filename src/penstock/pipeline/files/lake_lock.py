@@ -20,7 +20,7 @@ from penstock.pipeline.files.lock_files import LockFile
 from penstock.pipeline.stopped import PipelineStopped
 
 WAIT_S = 2.0  # between two looks at the lock of another run
-BUSY = "another run is at work on these tables: {}; --wait waits for it"
+BUSY = "another run is using these tables: {}; use --wait to wait for it"
 
 
 class LakeLock:
@@ -114,7 +114,7 @@ def wait_until_free(
 
 
 @contextmanager
-def hold(
+def acquired(
     lock: LakeLock,
     *,
     waits: bool,

@@ -17,6 +17,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from penstock.files.folder import is_visible
 from penstock.pipeline.progress import is_remote
 from penstock.pipeline.schemas import DT
 
@@ -100,11 +101,11 @@ def _listed_here(path: str, table: str) -> Iterator[tuple[str, DayFiles]]:
 
 
 def _names(folder: str) -> Iterator[str]:
-    """Of the files of a table; names that begin with . or _ are not its files."""
+    """Of the files of a table."""
     for root, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] not in "._"]
+        folders[:] = [name for name in folders if is_visible(name)]
         for name in names:
-            if name.endswith(".parquet") and name[0] not in "._":
+            if name.endswith(".parquet") and is_visible(name):
                 yield os.path.relpath(os.path.join(root, name), folder)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.lake.run_lock import RunLock, take
+from penstock.domain.lake.run_lock import RunLock, new_lock
 from penstock.domain.lake.tables import DELTA
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
@@ -182,7 +182,7 @@ def runner_of(
 @contextmanager
 def locked(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
     """Hold the lock of the lake's tables; yields a function that raises if it was lost."""
-    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lake_lock import acquired
     from penstock.pipeline.files.lock_files import lock_file
 
     file = lock_file(lake)
@@ -190,7 +190,7 @@ def locked(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
         exits.note("the tables are out of reach from here: make sure that no other run is at work")
         yield lambda: None
         return
-    with hold(this_lock(file), waits=waits, on_wait=_note_wait) as lock:
+    with acquired(this_lock(file), waits=waits, on_wait=_note_wait) as lock:
         yield lock.check
 
 
@@ -212,7 +212,9 @@ def this_run(*, now: int, is_brief: bool = False) -> RunLock:
         owner = getpass.getuser()
     except (KeyError, OSError):  # a container whose user has no name
         owner = str(os.getuid())
-    return take(owner=owner, host=socket.gethostname(), pid=os.getpid(), now=now, is_brief=is_brief)
+    return new_lock(
+        owner=owner, host=socket.gethostname(), pid=os.getpid(), now=now, is_brief=is_brief
+    )
 
 
 def note_job(job: PipelineJob, days: int) -> None:

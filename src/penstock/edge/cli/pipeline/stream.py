@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LAKE, STORE = "lake", "store"
 MAX_FILES = 200  # limit per batch
 _POLL_S = 1
-_BUSY = "another stream adds to these tables: {}; run one stream per lake"
+_BUSY = "another stream is using these tables: {}; run one stream per lake"
 
 
 def _run(settings: Settings, args: Namespace, out: Output) -> None:
@@ -52,20 +52,20 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
 @contextmanager
 def _alone(lake: SparkLake) -> Iterator[MayWrite]:
     """Hold the lock of streams on these tables; yields a function that raises if it was lost."""
-    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lake_lock import acquired
     from penstock.pipeline.files.lock_files import STREAM, lock_file
 
     file = lock_file(lake, STREAM)
     if file is None:
         yield lambda: None
         return
-    with hold(this_lock(file), waits=False, busy=_BUSY) as lock:
+    with acquired(this_lock(file), waits=False, busy=_BUSY) as lock:
         yield lock.check
 
 
 def _between_runs(lake: SparkLake) -> Locked:
     """Hold the lock of runs while rollups are replaced; wait for a run that has it."""
-    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lake_lock import acquired
     from penstock.pipeline.files.lock_files import lock_file
     from penstock.pipeline.progress import is_remote
 
@@ -74,7 +74,7 @@ def _between_runs(lake: SparkLake) -> Locked:
     if file is None:
         return nullcontext
     lock = this_lock(file, is_brief=True)
-    return lambda: hold(lock, waits=True)
+    return lambda: acquired(lock, waits=True)
 
 
 def _archived(lake: SparkLake) -> list[DataFrame]:
