@@ -200,7 +200,7 @@ class DeltaLog:
 
 def log_of(place: str) -> DeltaLog | None:
     """The log of a table; None for a plain one.  Raises InvalidRequest if deltalake is missing."""
-    if not open_folder(place, str).names(LOG):
+    if not open_folder(place, str).has_entries(LOG):
         return None
     _delta()
     return DeltaLog(place)

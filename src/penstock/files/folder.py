@@ -65,6 +65,10 @@ class Folder(Protocol):
         """The names of the files and folders in a folder; empty if it does not exist."""
         ...
 
+    def has_entries(self, path: str) -> bool:
+        """True for a folder that is not empty; nothing is listed."""
+        ...
+
     def files(self, path: str = "") -> list[FileEntry]:
         """All files below, by path; the visible ones."""
         ...

@@ -47,6 +47,10 @@ class LocalFolder:
         folder = self.path / path
         return sorted(os.listdir(folder)) if folder.is_dir() else []
 
+    def has_entries(self, path: str) -> bool:
+        folder = self.path / path
+        return folder.is_dir() and any(folder.iterdir())
+
     def files(self, path: str = "") -> list[FileEntry]:
         found = []
         for root, folders, names in os.walk(self.path / path):

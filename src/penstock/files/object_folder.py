@@ -52,6 +52,11 @@ class ObjectFolder:
     def names(self, path: str = "") -> list[str]:
         return sorted(found.base_name for found in self._found(path, recursive=False))
 
+    def has_entries(self, path: str) -> bool:
+        with self._translate_errors():
+            [found] = self._files.get_file_info([self._at(path)])
+        return bool(found.type == fs.FileType.Directory)
+
     def files(self, path: str = "") -> list[FileEntry]:
         root = self._at("")
         entries = [
