@@ -14,7 +14,7 @@ from penstock.api.operation import (
     about,
     everywhere,
 )
-from penstock.domain.errors import AdviceOutdated, LakeUnreachable
+from penstock.domain.errors import AdviceOutdated, FileUnreadable, LakeUnreachable, TableChanged
 from penstock.domain.insights.answer import Answer
 from penstock.domain.lake.tables import TableReadiness, TableSummary
 
@@ -83,7 +83,7 @@ LIST_ANSWERS = everywhere.get(
     "Answer all questions about the past, from the tables of the pipeline.",
     Answers,
     query=AnsweredDays,
-    errors=(LakeUnreachable,),
+    errors=(LakeUnreachable, FileUnreadable, TableChanged),
 )
 GET_ANSWER = everywhere.get(
     "getAnswer",
@@ -91,7 +91,7 @@ GET_ANSWER = everywhere.get(
     "Answer one question.",
     Answer,
     query=AnsweredDays,
-    errors=(LakeUnreachable,),
+    errors=(LakeUnreachable, FileUnreadable, TableChanged),
 )
 APPLY_ADVICE = everywhere.post(
     "applyAdvice",
@@ -115,7 +115,7 @@ APPLY_ADVICE = everywhere.post(
         },
     },
     query=AnsweredDays,
-    errors=(AdviceOutdated, LakeUnreachable),
+    errors=(AdviceOutdated, LakeUnreachable, FileUnreadable, TableChanged),
 )
 LIST = everywhere.get(
     "listInsights",
@@ -130,5 +130,5 @@ GET = everywhere.get(
     "Retrieve rows of a table, the newest days first.",
     InsightRows,
     query=Days,
-    errors=(LakeUnreachable,),
+    errors=(LakeUnreachable, FileUnreadable, TableChanged),
 )

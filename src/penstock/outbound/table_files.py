@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import FileUnreadable, InvalidRequest, TableChanged
 from penstock.domain.lake.places import is_object_store, join
 from penstock.domain.lake.tables import (
     AsOf,
@@ -27,7 +28,7 @@ from penstock.domain.lake.tables import (
     TableVersion,
 )
 from penstock.files.delta_log import log_of
-from penstock.files.folder import FileEntry, Folder, Token, open_folder
+from penstock.files.folder import FileEntry, Folder, Token, first_line, open_folder
 
 _DAY = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -108,10 +109,28 @@ class TableFiles:
         parquet = import_module("pyarrow.parquet")
         for day, files in days.items():
             for file in files:
-                with parquet.ParquetFile(self._folder.source(file.path)) as opened:
+                with (
+                    _name_unreadable(file.path),
+                    parquet.ParquetFile(self._folder.source(file.path)) as opened,
+                ):
                     for batch in opened.iter_batches(batch_size=1_000):
                         for record in batch.to_pylist():
                             yield day, {_DT: day, **record}
+
+
+@contextmanager
+def _name_unreadable(path: str) -> Iterator[None]:
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise TableChanged(f"{path} was replaced while it was read; repeat the command") from error
+    except (ArrowException, OSError) as error:
+        raise FileUnreadable(
+            f"{path} cannot be read: {first_line(error)}; if it is damaged, delete it and run "
+            "penstock pipeline run"
+        ) from error
 
 
 def _summary(name: str, days: _Days) -> TableSummary | None:
