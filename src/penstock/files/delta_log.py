@@ -21,7 +21,14 @@ from penstock.domain.errors import InvalidRequest, LakeUnreachable, TableChanged
 from penstock.domain.lake.places import is_object_store, join, local_path, object_url
 from penstock.domain.lake.tables import AsOf, TableVersion
 from penstock.domain.optional_parts import not_installed
-from penstock.files.folder import FileEntry, first_line, open_folder, s3_endpoint, sync_path
+from penstock.files.folder import (
+    FileEntry,
+    can_open,
+    first_line,
+    open_folder,
+    s3_endpoint,
+    sync_path,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -199,8 +206,11 @@ class DeltaLog:
 
 
 def log_of(place: str) -> DeltaLog | None:
-    """The log of a table; None for a plain one.  Raises InvalidRequest if deltalake is missing."""
-    if not open_folder(place, str).has_entries(LOG):
+    """The log of a table; None for a plain one, and for one that only Spark can reach.
+
+    Raises InvalidRequest if deltalake is missing.
+    """
+    if not can_open(place) or not open_folder(place, str).has_entries(LOG):
         return None
     _delta()
     return DeltaLog(place)

@@ -96,13 +96,18 @@ def open_folder(place: str, token: Token) -> Folder:
         from penstock.files.object_folder import ObjectFolder
 
         return ObjectFolder(place)
-    if scheme_of(place) is not None:
+    if not can_open(place):
         raise InvalidRequest(
             f"unsupported location {place[:80]!r}; use a folder, s3://, gs:// or abfs://"
         )
     from penstock.files.local_folder import LocalFolder
 
     return LocalFolder(local_path(place), token)
+
+
+def can_open(place: str) -> bool:
+    """False for HDFS and the like, which only Spark can reach."""
+    return is_object_store(place) or scheme_of(place) is None
 
 
 def first_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from penstock.domain.lake.places import is_object_store, scheme_of, spark_url
+from penstock.domain.lake.places import spark_url
 from penstock.files.delta_log import DeltaLog, DeltaSchema, check_installed, log_of
 from penstock.files.folder import FileEntry, open_folder
 from penstock.pipeline.schemas import DT, ComputedTable
@@ -35,8 +35,7 @@ class DeltaTables:
 
     def is_delta_table(self, table: str) -> bool:
         if table not in self._logs:
-            path = self._path_of(table)
-            self._logs[table] = log_of(path) if _is_reachable(path) else None
+            self._logs[table] = log_of(self._path_of(table))
         return self._logs[table] is not None
 
     def list_files(self, table: str) -> list[tuple[str, int, int]]:
@@ -79,8 +78,3 @@ class DeltaTables:
 def _day(file: FileEntry) -> str | None:
     found = _DAY.match(file.path)
     return None if found is None else found[1]
-
-
-def _is_reachable(path: str) -> bool:
-    """False for HDFS."""
-    return is_object_store(path) or scheme_of(path) is None

@@ -12,9 +12,8 @@ from penstock.domain.lake.layout import LakeTable
 from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.operate.archive import derived_flag, lake_flag, lake_folder
 from penstock.edge.cli.pipeline.shared import (
-    lake_folder,
     open_lake,
     plainly,
     session_flags,

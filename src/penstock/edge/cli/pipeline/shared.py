@@ -23,7 +23,12 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
+from penstock.edge.cli.operate.archive import (
+    derived_flag,
+    lake_flag,
+    lake_folder,
+    tables_folder,
+)
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -123,12 +128,6 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def lake_folder(settings: Settings) -> str:
-    """The lake of the settings."""
-    # A URL such as s3a://… must not be made an absolute path.
-    return settings.archive.folder or os.path.abspath(settings.lake_folder)
-
-
 @contextmanager
 def open_lake(
     args: Namespace, settings: Settings, *, may_be_empty: bool = False
@@ -136,10 +135,10 @@ def open_lake(
     """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
-    folder = lake_folder(settings)
+    folder, tables = lake_folder(settings), tables_folder(settings, args)
     with session(args) as spark:
         is_delta = settings.pipeline.format == DELTA
-        lake = SparkLake(spark, folder, tables_folder=args.derived, is_delta=is_delta)
+        lake = SparkLake(spark, folder, tables_folder=tables, is_delta=is_delta)
         if not may_be_empty and lake.is_empty():
             raise InvalidRequest(f"the lake {folder} is empty; see penstock archive run")
         yield lake
@@ -150,10 +149,9 @@ def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[Spar
     """The lake, and a function that raises if the lock of its tables was lost."""
     from penstock.pipeline.files.lake_lock import wait_until_free
     from penstock.pipeline.files.lock_files import lock_file_here
-    from penstock.pipeline.lake import TABLES_FOLDER
 
     # Starting Spark takes seconds, and its memory is not needed while this run waits.
-    file = lock_file_here(args.derived or f"{lake_folder(settings)}/{TABLES_FOLDER}")
+    file = lock_file_here(tables_folder(settings, args))
     if file is not None:
         wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
     with open_lake(args, settings) as lake, locked(lake, waits=args.wait) as may_write:

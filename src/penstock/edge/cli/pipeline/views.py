@@ -6,8 +6,12 @@ from argparse import Namespace
 
 from penstock.edge.cli.kit.command import StoreCommand, flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.operate.archive import derived_flag, lake_flag
-from penstock.edge.cli.pipeline.shared import lake_folder
+from penstock.edge.cli.operate.archive import (
+    derived_flag,
+    lake_flag,
+    lake_folder,
+    tables_folder,
+)
 from penstock.settings import Settings
 
 SPARK, DBT = "spark", "dbt"
@@ -20,7 +24,8 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.views import dbt_sources, spark_sql
 
     render = dbt_sources if args.format == DBT else spark_sql
-    out.text(args.format, render(lake_folder(settings), tables_folder=args.derived))
+    tables = tables_folder(settings, args)
+    out.text(args.format, render(lake_folder(settings), tables_folder=tables))
 
 
 COMMANDS = {
