@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
 from penstock.domain.datetimes import moment_of
-from penstock.pipeline.runs import JobRun, RunStatus
+from penstock.pipeline.runs import JobRun, LastRuns, RunStatus
 
 
 class RunOutcome(StrEnum):
@@ -49,9 +49,6 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime
     seconds: float
     jobs: list[JobSummary] = []
-
-
-LastRuns = Mapping[tuple[str, str], JobRun]  # by job and day
 
 
 def jobs_of(names: Iterable[str], runs: Iterable[JobRun], last: LastRuns) -> list[JobSummary]:
