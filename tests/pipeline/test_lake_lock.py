@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.errors import InvalidRequest
+from penstock.domain.errors import InvalidRequest, LakeUnreachable
 from penstock.domain.lake.run_lock import EXPIRES_AFTER_MS, RunLock, new_lock
 from penstock.pipeline.files.lake_lock import LakeLock, acquired
 from penstock.pipeline.files.lock_files import (
@@ -179,6 +179,37 @@ def test_a_lock_in_an_object_store_is_as_exclusive(s3_place, clock):
         )
 
     assert_exclusive(there, clock)
+
+
+class LostConfirmation(ObjectLockFile):
+    """The object store does not answer after a write."""
+
+    def swap(self, old: str | None, new: str | None) -> bool:
+        super().swap(old, new)
+        raise LakeUnreachable("the network is down")
+
+
+def test_a_renewal_that_was_written_but_not_confirmed_is_the_lock(s3_place, clock):
+    sound = ObjectLockFile(s3_place, wait_for_others=lambda: None)
+    lock = a_lock(sound, clock)
+    assert lock.acquire() is None
+
+    def fail_to_confirm() -> None:
+        clock.advance(ms=1_000)
+        lock._file = LostConfirmation(s3_place, wait_for_others=lambda: None)
+        with pytest.raises(LakeUnreachable):
+            lock.renew()
+        lock._file = sound
+
+    fail_to_confirm()
+    clock.advance(ms=1_000)
+    lock.renew()
+    lock.check()
+    assert a_lock(sound, clock, pid=2).holder() == lock._lock
+
+    fail_to_confirm()
+    lock.release()
+    assert sound.read() is None
 
 
 def test_a_run_whose_lock_was_overwritten_at_once_does_not_get_it(s3_place):
