@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LOG = "_delta_log"
 RETENTION = {"delta.deletedFileRetentionDuration": "interval 7 days"}
+_ENTRY = ("path", "size_bytes", "modification_time")
+_CHUNK = 10_000
 _MAX_RETRIES = 15  # of a commit that other commits overtook without a conflict
 
 
@@ -47,6 +49,21 @@ class DeltaSchema(NamedTuple):
     partitions: tuple[str, ...]
 
 
+class FileListing:
+    """The files of a version, by path, in a third of the memory of a list."""
+
+    def __init__(self, table: Any) -> None:
+        import pyarrow as pa
+
+        columns = {name: pa.array(table[name]) for name in _ENTRY}
+        columns["path"] = columns["path"].cast(pa.string())
+        self._table = pa.table(columns).sort_by("path")
+
+    def __iter__(self) -> Iterator[FileEntry]:
+        for batch in self._table.to_batches(max_chunksize=_CHUNK):
+            yield from map(FileEntry, *(column.to_pylist() for column in batch.columns))
+
+
 class DeltaLog:
     """`place`: the folder of the table, or its URL.  Paths of files are relative to it."""
 
@@ -56,10 +73,12 @@ class DeltaLog:
 
     def files(self, as_of: AsOf = None) -> list[FileEntry]:
         """The files of a version, by path."""
+        return list(self.listing(as_of))
+
+    def listing(self, as_of: AsOf = None) -> FileListing:
         with self._translate_errors():
             table = self._open(as_of).get_add_actions(flatten=True)
-        columns = [table[name].to_pylist() for name in ("path", "size_bytes", "modification_time")]
-        return sorted(FileEntry(*entry) for entry in zip(*columns, strict=True))
+        return FileListing(table)
 
     def versions(self, limit: int) -> list[TableVersion]:
         """Newest first."""

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from penstock.domain.lake.places import spark_url
-from penstock.files.delta_log import DeltaLog, DeltaSchema, check_installed, log_of
-from penstock.files.folder import FileEntry, open_folder
+from penstock.files.delta_log import DeltaLog, DeltaSchema, FileListing, check_installed, log_of
+from penstock.files.folder import FileEntry, Folder, open_folder
 from penstock.pipeline.schemas import DT, ComputedTable
 
+_LISTED_APART = 30  # days; of more than these, the table is listed as a whole
 _DAY = re.compile(rf"{DT}=([^/]+)/")
 
 
@@ -27,7 +28,7 @@ class DeltaTables:
     def __init__(self, path_of: Callable[[str], str]) -> None:
         self._path_of = path_of
         self._logs: dict[str, DeltaLog | None] = {}
-        self._files: dict[str, list[FileEntry]] = {}
+        self._files: dict[str, FileListing] = {}
 
     def refresh(self) -> None:
         self._logs.clear()
@@ -38,9 +39,9 @@ class DeltaTables:
             self._logs[table] = log_of(self._path_of(table))
         return self._logs[table] is not None
 
-    def list_files(self, table: str) -> list[tuple[str, int, int]]:
+    def list_files(self, table: str) -> Iterator[tuple[str, int, int]]:
         """Path below the table, size and change time of every file of the version."""
-        return [(f.path, f.size, f.changed_at) for f in self._version(table)]
+        return ((f.path, f.size, f.changed_at) for f in self._version(table))
 
     def paths(self, table: str, days: Collection[str] | None) -> list[str]:
         """The paths of the version's files, of those days or of all, as Spark knows them."""
@@ -60,19 +61,25 @@ class DeltaTables:
         if not self.is_delta_table(table.name):
             DeltaLog(path).create(of, folder.files())
             self.refresh()
-        before = set(folder.files())
+        before = _files_of_days(folder, days)
         yield
-        new = [f for f in folder.files() if f not in before and f.name.endswith(".parquet")]
-        DeltaLog(path).replace(of, [f for f in new if _day(f) in days], sorted(days))
+        new = sorted(_files_of_days(folder, days) - before)
+        DeltaLog(path).replace(of, [f for f in new if f.name.endswith(".parquet")], sorted(days))
 
     def vacuum(self, table: str) -> None:
         if self.is_delta_table(table):
             DeltaLog(self._path_of(table)).vacuum()
 
-    def _version(self, table: str) -> list[FileEntry]:
+    def _version(self, table: str) -> FileListing:
         if table not in self._files:
-            self._files[table] = DeltaLog(self._path_of(table)).files()
+            self._files[table] = DeltaLog(self._path_of(table)).listing()
         return self._files[table]
+
+
+def _files_of_days(folder: Folder, days: Collection[str]) -> set[FileEntry]:
+    if len(days) <= _LISTED_APART:
+        return {file for day in days for file in folder.files(f"{DT}={day}")}
+    return {file for file in folder.files() if _day(file) in days}
 
 
 def _day(file: FileEntry) -> str | None:
