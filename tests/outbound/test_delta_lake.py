@@ -97,7 +97,7 @@ def another_file(node: ArchiverDriver) -> LakeFileWriter:
     """One row more, which is not in the lake yet."""
     row = node.rows(lake.HISTORY)[0]
     file = node.files.file(lake.HISTORY, row["dt"], lake.Range(9, 9))
-    file.add([[row[column.name] for column in lake.HISTORY.columns]])
+    file.add([tuple(row[column.name] for column in lake.HISTORY.columns)])
     return file
 
 

@@ -43,18 +43,14 @@ def arm(step: str) -> None:
 
     streaming.FOLD = FOLD
     stream.MAX_FILES = 1
-    fold, write = streaming._fold, SparkLake._write
-    match STEPS.index(step):
-        case 0:
-            streaming._fold = die
-        case 1:
-            streaming._fold = then_die(fold)
-        case 2:
-            SparkLake._write = die  # type: ignore[method-assign]
-        case 3:
-            SparkLake._write = lose_day  # type: ignore[method-assign]
-        case _:
-            SparkLake._write = then_die(write)  # type: ignore[method-assign]
+    place, name, deadly = {
+        "before the fold": (streaming, "_fold", die),
+        "after the fold": (streaming, "_fold", then_die(streaming._fold)),
+        "before the swap": (SparkLake, "_write", die),
+        "in the swap": (SparkLake, "_write", lose_day),
+        "after the swap": (SparkLake, "_write", then_die(SparkLake._write)),
+    }[step]
+    setattr(place, name, deadly)
 
 
 if __name__ == "__main__":

@@ -51,8 +51,9 @@ def read_by_sql(folder: Path, table: LakeTable) -> Iterator[dict]:
     names = [column.name for column in table.columns]
     quoted = ", ".join(f'"{name}"' for name in names)
     datasets = LakeDatasets(str(folder), f"{folder}/derived")
-    for row in run(f"SELECT {quoted} FROM {table.name}", datasets, SQL_LIMITS).rows:
-        yield dict(zip(names, msgspec.json.decode(row), strict=True))
+    result = run(f"SELECT {quoted} FROM {table.name}", datasets, SQL_LIMITS)
+    for row in msgspec.json.decode(msgspec.json.encode(result.rows)):
+        yield dict(zip(names, row, strict=True))
 
 
 def change(folder: Path, table: str, columns) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from pyspark.sql import Row
-from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.listener import SinkProgress, StreamingQueryProgress
 
 from penstock.domain.datetimes import moment_of
 from penstock.domain.limits import MINUTE
@@ -15,10 +17,10 @@ from tests.pipeline.rows import NOON
 def progress(at: int, *, batch: int = 0, rows: int = 0, newest: int | None = None):
     """As Spark gives it: `at` is the beginning of a trigger, which takes a second."""
     return StreamingQueryProgress(
-        id="", runId="", name=None,
+        id=UUID(int=1), runId=UUID(int=2), name=None,
         timestamp=moment_of(at).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
         batchId=batch, batchDuration=1_000, durationMs={"triggerExecution": 1_000},
-        eventTime={}, stateOperators=[], sources=[], sink=None,
+        eventTime={}, stateOperators=[], sources=[], sink=SinkProgress("", 0, {}),
         numInputRows=rows, inputRowsPerSecond=0.0, processedRowsPerSecond=0.0,
         observedMetrics={} if newest is None else {NEWEST: Row(at=newest)},
     )  # fmt: skip

@@ -55,9 +55,9 @@ class FileListing:
     def __init__(self, table: Any) -> None:
         import pyarrow as pa
 
-        columns = {name: pa.array(table[name]) for name in _ENTRY}
-        columns["path"] = columns["path"].cast(pa.string())
-        self._table = pa.table(columns).sort_by("path")
+        found = pa.table(table).select(_ENTRY)
+        path = found["path"].cast(pa.string())
+        self._table = found.set_column(0, "path", path).sort_by("path")
 
     def __iter__(self) -> Iterator[FileEntry]:
         for batch in self._table.to_batches(max_chunksize=_CHUNK):
