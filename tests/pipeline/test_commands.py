@@ -219,7 +219,7 @@ def test_a_second_run_names_the_one_that_is_at_work(run: Run, bench: LakeDriver)
     [line] = ran.err.splitlines()
     assert line.startswith("penstock: another run is using these tables: ")
     assert f"(process {os.getpid()}), since " in line
-    assert line.endswith("; --wait waits for it (lake_busy)")
+    assert line.endswith("; use --wait to wait for it (lake_busy)")
     assert run("pipeline", "run", "quality", "--lake", bench.folder, "--wait").code == 0
 
 
