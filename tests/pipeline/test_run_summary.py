@@ -88,4 +88,4 @@ def test_a_summary_is_written_whether_days_are_refused_or_the_lake_is_busy(
         assert run(*words).code == 1
     busy = summary()
     assert (busy["status"], busy["code"], busy["jobs"]) == ("failed", "lake_busy", [])
-    assert "another run is at work" in busy["message"]
+    assert "another run is using these tables" in busy["message"]
