@@ -24,7 +24,6 @@ NEVER_SENT = {
     *("fleets_refused", "default_profile_missing", "source_unknown"),
     *("queue_unknown", "source_unavailable", "replicas_unavailable"),
     "lake_refused",
-    "files_changed",
 }
 
 
