@@ -122,7 +122,7 @@ def test_files_without_a_log_are_taken_over(place):
     assert numbers(place) == [0, 1]
 
 
-def test_of_two_that_replace_a_day_at_once_one_gets_an_error(log, place, monkeypatch):
+def test_the_second_of_two_concurrent_replacements_is_rejected(log, place, monkeypatch):
     log.add(TABLE, [a_file(place, "a", {"number": 1})])
     mine, other = (a_file(place, name, {"number": 2}) for name in ("b", "c"))
     opened = DeltaLog(place)._open()  # the other one read the log before

@@ -100,7 +100,7 @@ def test_a_folder_is_removed_with_its_files(folder):
 
 def test_files_of_a_staged_folder_appear_together(tmp_path):
     folder = open_folder(str(tmp_path), lambda: "1")
-    staged = folder.staged("a/dt=1")
+    staged = folder.stage_folder("a/dt=1")
     assert staged is not None
     for name in ("x", "y"):
         new = staged.new_file(name)

@@ -14,6 +14,7 @@ from penstock.domain.lake import layout as lake
 from penstock.files.delta_log import DeltaLog
 from penstock.files.folder import open_folder
 from penstock.outbound.lake_files import LakeFiles
+from penstock.ports.archive import LakeFileWriter
 from tests.runtime.archiver.driver import ArchiverDriver, rows_of
 from tests.store.conftest import clock, open_store, renewable_database, store, store_driver
 from tests.store.driver import StoreDriver
@@ -88,6 +89,83 @@ def test_a_plain_lake_becomes_one_of_delta_tables_and_stays_one(driver, store_dr
     ids += driver.finish(mail, 1)
 
     ArchiverDriver(store_driver, driver.folder).run()  # the setting is parquet again
+
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
+
+
+def another_file(node: ArchiverDriver) -> LakeFileWriter:
+    """One row more, which is not in the lake yet."""
+    row = node.rows(lake.HISTORY)[0]
+    file = node.files.file(lake.HISTORY, row["dt"], lake.Range(9, 9))
+    file.add([tuple(row[column.name] for column in lake.HISTORY.columns)])
+    return file
+
+
+def test_a_node_with_the_other_setting_notices_that_the_tables_have_a_log_now(driver, store_driver):
+    node = ArchiverDriver(store_driver, driver.folder)
+    mail = store_driver.queue("mail")
+    ids = node.finish(mail, 2)
+    node.run()
+    ids += node.finish(mail, 3)
+    driver.run()
+    ids += node.finish(mail, 4)
+
+    node.run()
+    node.snapshots.take()
+
+    assert sorted(driver.ids(lake.HISTORY)) == sorted(driver.ids(lake.BODIES)) == sorted(ids)
+    assert [no for _, no in driver.files.snapshots()] == [1]
+
+
+def test_a_log_that_appears_while_a_file_is_written_gets_the_file(driver, store_driver):
+    node = ArchiverDriver(store_driver, driver.folder)
+    mail = store_driver.queue("mail")
+    node.finish(mail, 2)
+    node.run()
+    file = another_file(node)
+
+    node.finish(mail, 1)
+    driver.run()
+    file.keep()
+
+    assert len(driver.ids(lake.HISTORY)) == 4
+
+
+def test_a_file_that_appears_while_the_log_is_created_is_listed(driver, store_driver, monkeypatch):
+    node = ArchiverDriver(store_driver, driver.folder)
+    mail = store_driver.queue("mail")
+    node.finish(mail, 2)
+    node.run()
+    file = another_file(node)
+    create = DeltaLog.create
+
+    def create_late(log: DeltaLog, *given: Any) -> None:
+        """The existing files are known by now."""
+        if log.place.endswith("/history"):
+            file.keep()
+        create(log, *given)
+
+    monkeypatch.setattr(DeltaLog, "create", create_late)
+
+    node.finish(mail, 1)
+    driver.run()
+
+    assert len(driver.ids(lake.HISTORY)) == 4
+
+
+def test_files_that_a_log_lacks_are_added_when_an_archiver_starts(driver, store_driver, tmp_path):
+    mail = store_driver.queue("mail")
+    ids = driver.finish(mail, 2)
+    driver.run()
+    log = driver.folder / "history" / "_delta_log"
+    log.rename(tmp_path / "log")
+    ids += driver.finish(mail, 3)
+    ArchiverDriver(store_driver, driver.folder).run()  # of an archiver that knows no logs
+    (tmp_path / "log").rename(log)
+    assert len(driver.ids(lake.HISTORY)) == 2
+    ids += driver.finish(mail, 1)
+
+    ArchiverDriver(store_driver, driver.folder).run()
 
     assert sorted(driver.ids(lake.HISTORY)) == sorted(ids)
 

@@ -182,7 +182,7 @@ def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: LakeDriver)
     ran = run("pipeline", "stream", "--once", "--lake", bench.folder, "--json")
 
     assert refused.code == 1
-    assert "penstock: another stream adds to these tables: " in refused.err
+    assert "penstock: another stream is using these tables: " in refused.err
     assert refused.err.endswith("(lake_busy)\n")
     assert ran.code == 0
     [batch] = ran.records
@@ -217,9 +217,9 @@ def test_a_second_run_names_the_one_that_is_at_work(run: Run, bench: LakeDriver)
 
     assert ran.code == 1
     [line] = ran.err.splitlines()
-    assert line.startswith("penstock: another run is at work on these tables: ")
+    assert line.startswith("penstock: another run is using these tables: ")
     assert f"(process {os.getpid()}), since " in line
-    assert line.endswith("; --wait waits for it (lake_busy)")
+    assert line.endswith("; use --wait to wait for it (lake_busy)")
     assert run("pipeline", "run", "quality", "--lake", bench.folder, "--wait").code == 0
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.domain.errors import InvalidRequest
-from penstock.domain.lake.run_lock import EXPIRES_AFTER_MS, RunLock, take
-from penstock.pipeline.files.lake_lock import LakeLock, hold
+from penstock.domain.errors import InvalidRequest, LakeUnreachable
+from penstock.domain.lake.run_lock import EXPIRES_AFTER_MS, RunLock, new_lock
+from penstock.pipeline.files.lake_lock import LakeLock, acquired
 from penstock.pipeline.files.lock_files import (
     NAME,
     HadoopLockFile,
@@ -40,7 +40,7 @@ def a_lock(where: Path | LockFile, clock: ManualClock, *, pid: int = 1) -> LakeL
 
 
 def a_run(clock: ManualClock, *, pid: int = 1) -> RunLock:
-    return take(owner="jane", host="h1", pid=pid, now=clock.now())
+    return new_lock(owner="jane", host="h1", pid=pid, now=clock.now())
 
 
 def no_wait(holder: RunLock) -> None:
@@ -50,9 +50,9 @@ def no_wait(holder: RunLock) -> None:
 def test_a_second_run_learns_who_is_at_work(path, clock):
     first, second = a_lock(path, clock), a_lock(path, clock, pid=2)
     with (
-        hold(first, waits=False, on_wait=no_wait),
+        acquired(first, waits=False, on_wait=no_wait),
         pytest.raises(PipelineStopped, match=r"jane on h1 \(process 1\), since 2030") as stopped,
-        hold(second, waits=False, on_wait=no_wait),
+        acquired(second, waits=False, on_wait=no_wait),
     ):
         pass
 
@@ -71,7 +71,7 @@ def test_a_second_run_can_wait_for_the_first(path, clock):
             first.release()
 
     second = a_lock(path, clock, pid=2)
-    with hold(second, waits=True, on_wait=waited.append, pause=pause):
+    with acquired(second, waits=True, on_wait=waited.append, pause=pause):
         second.check()
 
     assert [type(one) for one in waited] == [RunLock, float, float]
@@ -80,12 +80,12 @@ def test_a_second_run_can_wait_for_the_first(path, clock):
 def test_a_run_waits_for_a_brief_holder_without_being_told_to(path, clock):
     brief = LakeLock(
         LocalLockFile(path),
-        take(owner="jane", host="h1", pid=1, now=clock.now(), is_brief=True),
+        new_lock(owner="jane", host="h1", pid=1, now=clock.now(), is_brief=True),
         clock.now,
     )
     assert brief.acquire() is None
 
-    with hold(
+    with acquired(
         a_lock(path, clock, pid=2), waits=False, on_wait=no_wait, pause=lambda s: brief.release()
     ) as second:
         second.check()
@@ -166,7 +166,7 @@ def test_the_lock_lies_beside_the_tables_wherever_they_are(spark, tmp_path):
 
 def test_a_lock_on_a_file_system_of_hadoop_is_as_exclusive(spark, tmp_path, clock):
     def there(pid: int) -> LakeLock:
-        file = HadoopLockFile(spark.sparkContext, f"{tmp_path}/derived/{NAME}", settle_s=0)
+        file = HadoopLockFile(spark.sparkContext, f"{tmp_path}/derived/{NAME}", wait_s=0)
         return a_lock(file, clock, pid=pid)
 
     assert_exclusive(there, clock)
@@ -174,14 +174,47 @@ def test_a_lock_on_a_file_system_of_hadoop_is_as_exclusive(spark, tmp_path, cloc
 
 def test_a_lock_in_an_object_store_is_as_exclusive(s3_place, clock):
     def there(pid: int) -> LakeLock:
-        return a_lock(ObjectLockFile(f"{s3_place}/derived", settle=lambda: None), clock, pid=pid)
+        return a_lock(
+            ObjectLockFile(f"{s3_place}/derived", wait_for_others=lambda: None), clock, pid=pid
+        )
 
     assert_exclusive(there, clock)
 
 
+class LostConfirmation(ObjectLockFile):
+    """The object store does not answer after a write."""
+
+    def swap(self, old: str | None, new: str | None) -> bool:
+        super().swap(old, new)
+        raise LakeUnreachable("the network is down")
+
+
+def test_a_renewal_that_was_written_but_not_confirmed_is_the_lock(s3_place, clock):
+    sound = ObjectLockFile(s3_place, wait_for_others=lambda: None)
+    lock = a_lock(sound, clock)
+    assert lock.acquire() is None
+
+    def fail_to_confirm() -> None:
+        clock.advance(ms=1_000)
+        lock._file = LostConfirmation(s3_place, wait_for_others=lambda: None)
+        with pytest.raises(LakeUnreachable):
+            lock.renew()
+        lock._file = sound
+
+    fail_to_confirm()
+    clock.advance(ms=1_000)
+    lock.renew()
+    lock.check()
+    assert a_lock(sound, clock, pid=2).holder() == lock._lock
+
+    fail_to_confirm()
+    lock.release()
+    assert sound.read() is None
+
+
 def test_a_run_whose_lock_was_overwritten_at_once_does_not_get_it(s3_place):
-    second = ObjectLockFile(s3_place, settle=lambda: None)
-    first = ObjectLockFile(s3_place, settle=lambda: second.swap("first", "second"))
+    second = ObjectLockFile(s3_place, wait_for_others=lambda: None)
+    first = ObjectLockFile(s3_place, wait_for_others=lambda: second.swap("first", "second"))
 
     assert not first.swap(None, "first")
 

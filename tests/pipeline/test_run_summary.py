@@ -116,7 +116,7 @@ def test_a_summary_is_written_whether_days_are_refused_or_the_lake_is_busy(
         assert run(*words).code == 1
     busy = summary()
     assert (busy["status"], busy["code"], busy["jobs"]) == ("failed", "lake_busy", [])
-    assert "another run is at work" in busy["message"]
+    assert "another run is using these tables" in busy["message"]
 
 
 def test_a_refused_day_that_has_left_the_lake_is_refused_no_longer(run: Run, bench: LakeDriver):

@@ -48,9 +48,9 @@ def test_a_run_that_may_wait_waits_and_another_learns_who_is_at_work(
     ]
     assert second.returncode == 1
     [line] = second.stderr.splitlines()
-    assert line.startswith("penstock: another run is at work on these tables: ")
+    assert line.startswith("penstock: another run is using these tables: ")
     assert f"(process {first.pid}), since " in line
-    assert line.endswith("; --wait waits for it (lake_busy)")
+    assert line.endswith("; use --wait to wait for it (lake_busy)")
 
 
 def _is_held(bench: LakeDriver, pid: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import BACKLOG, HISTORY
 from penstock.pipeline import streaming
+from penstock.pipeline.files.lock_files import NAME, STREAM
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.streaming import lake_stream, start
+from tests.pipeline import killed_stream
+from tests.pipeline.killed_stream import STEPS
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.process import PATIENCE_S, SMALL, penstock, started
 from tests.pipeline.rows import NOON
@@ -64,6 +69,40 @@ def test_a_stream_killed_before_and_after_it_has_written_counts_everything_once(
     assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
     whole = fresh.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     assert [(row.finished, row.backlog) for row in whole.collect()] == [(57, 5)]
+
+
+@pytest.mark.timeout(1_500)  # a stream for each step, and each starts its own Spark
+def test_a_stream_killed_at_any_step_of_a_fold_or_a_swap_counts_everything_once(
+    bench: LakeDriver, tmp_path: Path, monkeypatch
+):
+    fresh = SparkLake(bench.spark, str(bench.folder), tables_folder=str(tmp_path / "fresh"))
+    start = 0
+    for step in STEPS:
+        for _ in range(3):  # files: each becomes a batch, and one of two batches folds
+            bench.archive(HISTORY, *messages(3, start))
+            start += 3
+        assert run_until(step, fresh, log=tmp_path / "stream.log") == -signal.SIGKILL
+    monkeypatch.setattr(streaming, "FOLD", killed_stream.FOLD)
+    run_here(fresh)
+
+    bench.run("rollups")
+    assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
+    whole = fresh.read("rollups").where("grain = 'day' AND dimension = 'queue'")
+    assert [row.finished for row in whole.collect()] == [start]
+
+
+def run_until(step: str, lake: SparkLake, *, log: Path) -> int:
+    """Returns the exit status of the process."""
+    command = [
+        sys.executable, killed_stream.__file__, step,
+        "pipeline", "stream", "--lake", lake.folder, "--tables", lake.tables_folder,
+        "--once", *SMALL,
+    ]  # fmt: skip
+    with log.open("w") as output, started(command, output) as process:
+        status = process.wait(PATIENCE_S)
+    for lock in (STREAM, NAME):  # as after the two minutes in which they expire
+        Path(lake.tables_folder, lock).unlink(missing_ok=True)
+    return status
 
 
 def replace_and_stop(replace):

@@ -1,7 +1,10 @@
 """Streamed rollups equal those that a run over all rows computes."""
 
+import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.testing import assertDataFrameEqual
 
@@ -77,6 +80,56 @@ def test_sums_of_an_earlier_checkpoint_do_not_count(bench, fresh):
     add(one, 0)  # the checkpoint was thrown away
 
     assert totals(fresh) == [("2026-01-01", "mail", 2, None)]
+
+
+def test_a_day_whose_file_was_corrected_is_computed_from_the_lake_from_then_on(
+    bench, fresh, monkeypatch
+):
+    monkeypatch.setattr(streaming, "FOLD", 2)
+    add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
+    none = frame(bench.spark, BACKLOG)
+
+    def added(number: int) -> None:
+        bench.archive(HISTORY, {})
+        add(feed(frame(bench.spark, HISTORY, {}), none), number)
+
+    added(0)
+    added(1)
+    wrong, _ = sorted((bench.folder / "history" / f"dt={DT}").glob("*.parquet"))
+    rows = pq.ParquetFile(wrong).read()
+    pq.write_table(pa.concat_tables([rows, rows, rows]), wrong)
+
+    for number, finished in ((2, 5), (3, 6), (4, 7)):  # the sums of the first batches are merged
+        added(number)
+        assert totals(fresh) == [(DT, "mail", finished, None)]
+
+
+def test_a_run_computes_a_day_again_that_a_stream_has_replaced(bench):
+    bench.archive(HISTORY, {}, {})
+    bench.run("rollups")
+    add = batch_adder(bench.lake.folder, bench.lake.tables_folder, f"{bench.folder}/stream")
+
+    add(feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG)), 0)
+
+    assert totals(bench.lake) == [(DT, "mail", 1, None)], "its checkpoint was thrown away"
+    assert bench.ran("rollups") == [("rollups", DT)]
+    assert totals(bench.lake) == [(DT, "mail", 2, None)]
+
+
+def test_a_stream_without_runs_deletes_files_that_no_version_needs(bench, fresh, monkeypatch):
+    monkeypatch.setattr(streaming, "FOLD", 1)
+    folder = f"{fresh.tables_folder}/stream/test"
+    add = batch_adder(fresh.folder, fresh.tables_folder, folder, is_delta=True)
+    batch = feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG))
+    add(batch, 0)
+    left = Path(fresh.tables_folder, "rollups", f"dt={DT}", "left-by-a-killed-writer.parquet")
+    left.touch()
+    os.utime(left, (0, 0))
+
+    add(batch, 1)
+
+    assert not left.exists()
+    assert totals(fresh) == [(DT, "mail", 2, None)]
 
 
 def test_sums_are_added_up_after_some_batches_and_kept_for_the_latest_days_only(

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from penstock.domain.lake.layout import HISTORY, folder
+from penstock.pipeline.registry import jobs
+from penstock.pipeline.runner import DaySpan
+from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import DT, NEXT_DT, at, day_after, pairs
 
@@ -46,20 +53,61 @@ def test_a_day_with_an_unreadable_file_is_refused_until_the_file_was_replaced(be
     assert bench.read("lifecycle").count() == 5
 
 
-def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_and_can_be_computed_again(bench):
+def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_deleted(bench):
     bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
     bench.run("lifecycle")
     [damaged] = (bench.folder / "derived" / "lifecycle" / f"dt={DT}").glob("*.parquet")
-    damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+    sound = damaged.stat()
+    damaged.write_bytes(b"PAR1".ljust(sound.st_size - 4, b"?") + b"PAR1")
+    os.utime(damaged, ns=(sound.st_atime_ns, sound.st_mtime_ns))  # as after a defect of the disk
 
     first = bench.run("slo")
-    second = bench.run("slo", is_forced=True)
+    damaged.unlink()
+    second = bench.run("slo")
 
     [refused] = [run for run in first if run.status == "refused"]
     assert (refused.job, refused.dt) == ("slo", DT)
     assert f"lifecycle/dt={DT}/{damaged.name}" in refused.note
     assert ("slo", NEXT_DT) in _done(first)
     assert {("slo", DT), ("lifecycle", DT)} <= set(_done(second))
+
+
+def test_files_of_a_table_that_were_changed_or_deleted_are_computed_again(bench):
+    days = [DT, NEXT_DT]
+    bench.archive(HISTORY, *({"finished_at": at("12:00:00", day)} for day in days))
+    bench.run("slo")
+    derived = bench.folder / "derived"
+    [cut] = (derived / "lifecycle" / f"dt={DT}").glob("*.parquet")
+    cut.write_bytes(cut.read_bytes()[:-9])
+    shutil.rmtree(derived / "slo" / f"dt={NEXT_DT}")
+
+    assert bench.runner().stale(jobs(["slo"]), DaySpan()) == {
+        "quality": [],
+        "lifecycle": [DT],
+        "slo": [DT, NEXT_DT],
+    }
+    assert bench.ran("slo") == [("lifecycle", DT), ("slo", DT), ("slo", NEXT_DT)]
+    assert {day for (day,) in pairs(bench.read("slo"), "dt")} == {DT, NEXT_DT}
+    assert bench.ran("slo") == []
+
+
+def test_a_damaged_file_of_the_log_of_runs_is_named_and_can_be_deleted(bench):
+    bench.archive(HISTORY, {})
+    bench.run("lifecycle")
+    for file in (bench.folder / "derived" / "runs").glob("*.parquet"):
+        file.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+
+    with pytest.raises(SPARK_ERRORS) as failed:
+        bench.run("lifecycle")
+
+    found = explain(failed.value)
+    assert found.code == "unreadable_file"
+    assert re.search(
+        r"/derived/runs/part-\S+\.parquet cannot be read: it is damaged; delete it", found.text
+    )
+    for file in (bench.folder / "derived" / "runs").glob("*.parquet"):
+        file.unlink()
+    assert bench.ran("lifecycle") == [("quality", DT), ("lifecycle", DT)]
 
 
 def test_a_folder_that_is_not_a_day_is_ignored(bench):

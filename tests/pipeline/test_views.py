@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from penstock.domain.lake.layout import ATTEMPTS, HISTORY, TABLES
+from penstock.domain.lake.places import join
 from penstock.files.delta_log import DeltaLog, DeltaSchema
-from penstock.files.folder import FileEntry
+from penstock.files.folder import open_folder
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.views import create_views, spark_sql
 from tests.edge.cli.conftest import Run, _no_settings_from_outside, run
@@ -22,6 +23,13 @@ from tests.pipeline.rows import DT, NEXT_DT, at
 __all__ = ["_no_settings_from_outside", "run"]
 
 EVERY_TABLE = [*TABLES, *computed_tables()]
+
+
+def with_log(place: str) -> None:
+    """Make it a Delta table with the files that are there."""
+    schema = pa.schema([("queue", pa.string()), ("dt", pa.string())])
+    files = open_folder(place, str).files()
+    DeltaLog(place).create(DeltaSchema("slo", "", schema, ("dt",)), files)
 
 
 @pytest.fixture
@@ -62,11 +70,38 @@ def test_the_statements_create_the_same_views_for_the_tables_that_exist(spark, b
 
 
 def test_views_of_a_lake_elsewhere_are_printed_for_every_table(run: Run):
-    ran = run("pipeline", "views", "--lake", "s3a://bucket/lake", "--tables", "s3a://bucket/gold")
+    ran = run("pipeline", "views", "--lake", "hdfs:///lake", "--tables", "hdfs:///gold")
 
     assert ran.out.count("CREATE OR REPLACE TEMPORARY VIEW ") == len(EVERY_TABLE)
-    assert "OPTIONS (path 's3a://bucket/lake/history');" in ran.out
-    assert "OPTIONS (path 's3a://bucket/gold/rollups');" in ran.out
+    assert "OPTIONS (path 'hdfs:///lake/history');" in ran.out
+    assert "OPTIONS (path 'hdfs:///gold/rollups');" in ran.out
+
+
+def test_views_show_the_tables_of_the_settings_unless_a_lake_is_named(run: Run):
+    tables = ("--set", "insights.folder=hdfs:///gold")
+
+    configured = run("pipeline", "views", *tables, "--set", "archive.folder=hdfs:///lake").out
+    named = run("pipeline", "views", *tables, "--lake", "hdfs:///other").out
+
+    assert "(path 'hdfs:///lake/history')" in configured
+    assert "(path 'hdfs:///gold/slo')" in configured
+    assert "(path 'hdfs:///other/derived/slo')" in named
+
+
+def test_views_in_an_object_store_have_paths_that_their_engine_can_open(
+    run: Run, s3_place: str, tmp_path: Path
+):
+    with_log(join(s3_place, "derived/slo"))
+
+    spark = run("pipeline", "views", "--lake", s3_place).out
+    dbt = run("pipeline", "views", "--format", "dbt", "--lake", s3_place.replace("s3:", "s3a:")).out
+
+    in_spark = s3_place.replace("s3:", "s3a:")
+    assert spark.count("CREATE OR REPLACE TEMPORARY VIEW ") == len(EVERY_TABLE)
+    assert f"USING parquet OPTIONS (path '{in_spark}/history');" in spark
+    assert f"VIEW slo\nUSING delta OPTIONS (path '{in_spark}/derived/slo');" in spark
+    assert f"read_parquet('{s3_place}/history/*/*.parquet'" in dbt
+    assert f"delta_scan('{s3_place}/derived/slo')" in dbt
 
 
 def test_sources_of_dbt_name_every_table_and_column_and_their_locations_are_read(
@@ -91,11 +126,9 @@ def test_sources_of_dbt_name_every_table_and_column_and_their_locations_are_read
 
 
 def test_views_of_a_delta_table_are_left_to_engines_that_know_delta_lake(run: Run, tmp_path: Path):
-    file = write_day(tmp_path / "derived", "slo", DT, [{"queue": "mail"}])
+    write_day(tmp_path / "derived", "slo", DT, [{"queue": "mail"}])
     place = str(tmp_path / "derived" / "slo")
-    schema = pa.schema([("queue", pa.string()), ("dt", pa.string())])
-    entry = FileEntry(f"dt={DT}/{file.name}", file.stat().st_size, 0)
-    DeltaLog(place).create(DeltaSchema("slo", "", schema, ("dt",)), [entry])
+    with_log(place)
 
     spark = run("pipeline", "views", "--lake", tmp_path).out
     dbt = run("pipeline", "views", "--format", "dbt", "--lake", tmp_path).out

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from penstock.api.operation import AnswerRecord, QueryRecord, RequestRecord, about, everywhere
 from penstock.api.tables import DAY
-from penstock.domain.errors import AdviceOutdated, FilesChanged, LakeUnreachable
+from penstock.domain.errors import AdviceOutdated, FilesChanged, FileUnreadable, LakeUnreachable
 from penstock.domain.insights.answer import Answer
 
 
@@ -48,7 +48,7 @@ LIST = everywhere.get(
     "Answer all questions about the past, from the tables of the pipeline.",
     Answers,
     query=AnsweredDays,
-    errors=(FilesChanged, LakeUnreachable),
+    errors=(FilesChanged, FileUnreadable, LakeUnreachable),
 )
 GET = everywhere.get(
     "getAnswer",
@@ -56,7 +56,7 @@ GET = everywhere.get(
     "Answer one question.",
     Answer,
     query=AnsweredDays,
-    errors=(FilesChanged, LakeUnreachable),
+    errors=(FilesChanged, FileUnreadable, LakeUnreachable),
 )
 APPLY = everywhere.post(
     "applyAdvice",
@@ -80,5 +80,5 @@ APPLY = everywhere.post(
         },
     },
     query=AnsweredDays,
-    errors=(AdviceOutdated, FilesChanged, LakeUnreachable),
+    errors=(AdviceOutdated, FilesChanged, FileUnreadable, LakeUnreachable),
 )

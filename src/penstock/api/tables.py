@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from penstock.api.operation import AnswerRecord, Limit, QueryRecord, about, everywhere
-from penstock.domain.errors import LakeUnreachable
+from penstock.domain.errors import FilesChanged, FileUnreadable, LakeUnreachable
 from penstock.domain.lake.tables import TableReadiness, TableSummary
 
 DAY = {"format": "date"}
@@ -52,5 +52,5 @@ GET = everywhere.get(
     "Retrieve rows of a table, the newest days first.",
     InsightRows,
     query=Days,
-    errors=(LakeUnreachable,),
+    errors=(LakeUnreachable, FileUnreadable, FilesChanged),
 )

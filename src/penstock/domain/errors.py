@@ -304,6 +304,12 @@ class LakeUnreachable(PenstockError):
     code = "lake_unreachable"
 
 
+class FileUnreadable(PenstockError):
+    """A file of a table is damaged; an operator must replace or delete it."""
+
+    code = "unreadable_file"
+
+
 def kind_of(error: PenstockError) -> type[PenstockError]:
     """The nearest base class with its own code, which edges map; subclasses are internal."""
     return next(kind for kind in type(error).__mro__ if "code" in vars(kind))

@@ -15,5 +15,5 @@ def arrow_filesystem(place: str) -> tuple[Any, str]:
     """Raises InvalidRequest for a URL that only Spark can reach."""
     folder = open_folder(place, str)
     if isinstance(folder, ObjectFolder):
-        return folder.opened
+        return folder.filesystem_and_path
     return fs.LocalFileSystem(), os.path.abspath(folder.place)

@@ -21,13 +21,22 @@ from penstock.domain.errors import FilesChanged, InvalidRequest, LakeUnreachable
 from penstock.domain.lake.places import is_object_store, join, local_path, object_url
 from penstock.domain.lake.tables import AsOf, TableVersion
 from penstock.domain.optional_parts import not_installed
-from penstock.files.folder import FileEntry, first_line, open_folder
+from penstock.files.folder import (
+    FileEntry,
+    can_open,
+    first_line,
+    open_folder,
+    s3_endpoint,
+    sync_path,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LOG = "_delta_log"
 RETENTION = {"delta.deletedFileRetentionDuration": "interval 7 days"}
+_ENTRY = ("path", "size_bytes", "modification_time")
+_CHUNK = 10_000
 _MAX_RETRIES = 15  # of a commit that other commits overtook without a conflict
 
 
@@ -40,6 +49,21 @@ class DeltaSchema(NamedTuple):
     partitions: tuple[str, ...]
 
 
+class FileListing:
+    """The files of a version, by path, in a third of the memory of a list."""
+
+    def __init__(self, table: Any) -> None:
+        import pyarrow as pa
+
+        found = pa.table(table).select(_ENTRY)
+        path = found["path"].cast(pa.string())
+        self._table = found.set_column(0, "path", path).sort_by("path")
+
+    def __iter__(self) -> Iterator[FileEntry]:
+        for batch in self._table.to_batches(max_chunksize=_CHUNK):
+            yield from map(FileEntry, *(column.to_pylist() for column in batch.columns))
+
+
 class DeltaLog:
     """`place`: the folder of the table, or its URL.  Paths of files are relative to it."""
 
@@ -49,14 +73,16 @@ class DeltaLog:
 
     def files(self, as_of: AsOf = None) -> list[FileEntry]:
         """The files of a version, by path."""
-        with self._reached():
+        return list(self.listing(as_of))
+
+    def listing(self, as_of: AsOf = None) -> FileListing:
+        with self._translate_errors():
             table = self._open(as_of).get_add_actions(flatten=True)
-        columns = [table[name].to_pylist() for name in ("path", "size_bytes", "modification_time")]
-        return sorted(FileEntry(*entry) for entry in zip(*columns, strict=True))
+        return FileListing(table)
 
     def versions(self, limit: int) -> list[TableVersion]:
         """Newest first."""
-        with self._reached():
+        with self._translate_errors():
             found = self._open().history(limit)
         return [
             TableVersion(
@@ -70,7 +96,7 @@ class DeltaLog:
     def create(self, of: DeltaSchema, files: Sequence[FileEntry]) -> None:
         """Begin the log with these files; does nothing if it exists."""
         delta = _delta()
-        with self._reached():
+        with self._translate_errors():
             delta.transaction.create_table_with_add_actions(
                 self._url,
                 delta.Schema.from_arrow(of.schema),
@@ -99,7 +125,7 @@ class DeltaLog:
 
     def vacuum(self) -> list[str]:
         """Delete files that were removed before the retention, and those of killed writers."""
-        with self._reached():
+        with self._translate_errors():
             table = self._open()
             if not table.vacuum(dry_run=True, full=True):
                 return []
@@ -114,7 +140,7 @@ class DeltaLog:
         where: list[tuple[str, str, Any]] | None = None,
     ) -> None:
         delta = _delta()
-        with self._reached():
+        with self._translate_errors():
             table = self._open()
             version = table.version()
             known = {field.name for field in table.schema().fields}
@@ -167,7 +193,7 @@ class DeltaLog:
 
     def _options(self) -> dict[str, str] | None:
         """Everything else deltalake takes from the environment."""
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+        endpoint = s3_endpoint()
         if not self._url.startswith("s3://") or not endpoint:
             return None
         return {
@@ -182,14 +208,10 @@ class DeltaLog:
         folder = join(self._url, LOG)
         new = [name for name in os.listdir(folder) if name >= f"{from_version:020}.json"]
         for path in [*(join(folder, name) for name in new if name.endswith(".json")), folder]:
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync_path(path)
 
     @contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         delta = _delta()
         try:
             yield
@@ -203,8 +225,11 @@ class DeltaLog:
 
 
 def log_of(place: str) -> DeltaLog | None:
-    """The log of a table; None for a plain one.  Raises InvalidRequest if deltalake is missing."""
-    if not open_folder(place, str).names(LOG):
+    """The log of a table; None for a plain one, and for one that only Spark can reach.
+
+    Raises InvalidRequest if deltalake is missing.
+    """
+    if not can_open(place) or not open_folder(place, str).has_entries(LOG):
         return None
     _delta()
     return DeltaLog(place)

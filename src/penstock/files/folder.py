@@ -6,6 +6,7 @@ are invisible to readers of tables, and to `files`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -56,12 +57,16 @@ class Folder(Protocol):
         ...
 
     def new_file(self, path: str) -> NewFile: ...
-    def staged(self, path: str) -> StagedFolder | None:
+    def stage_folder(self, path: str) -> StagedFolder | None:
         """None where several files cannot appear together."""
         ...
 
     def names(self, path: str = "") -> list[str]:
         """The names of the files and folders in a folder; empty if it does not exist."""
+        ...
+
+    def has_entries(self, path: str) -> bool:
+        """True for a folder that is not empty; nothing is listed."""
         ...
 
     def files(self, path: str = "") -> list[FileEntry]:
@@ -91,16 +96,37 @@ def open_folder(place: str, token: Token) -> Folder:
         from penstock.files.object_folder import ObjectFolder
 
         return ObjectFolder(place)
-    if scheme_of(place) is not None:
-        raise InvalidRequest(f"{place[:80]!r} is not a folder, s3://, gs:// or abfs://")
+    if not can_open(place):
+        raise InvalidRequest(
+            f"unsupported location {place[:80]!r}; use a folder, s3://, gs:// or abfs://"
+        )
     from penstock.files.local_folder import LocalFolder
 
     return LocalFolder(local_path(place), token)
 
 
+def can_open(place: str) -> bool:
+    """False for HDFS and the like, which only Spark can reach."""
+    return is_object_store(place) or scheme_of(place) is None
+
+
 def first_line(error: BaseException) -> str:
     """What an error of a library says, short enough for one line."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def s3_endpoint() -> str:
+    """The endpoint of an S3 server other than Amazon's; "" for Amazon's."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+
+
+def sync_path(path: str | os.PathLike[str]) -> None:
+    """Of a file or a folder: it survives a power cut from now on."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def is_visible(name: str) -> bool:

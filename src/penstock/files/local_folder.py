@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from penstock.files.folder import FileEntry, Token, is_visible
+from penstock.files.folder import FileEntry, Token, is_visible, sync_path
 
 TEMPORARY = ".tmp-"
 
@@ -40,12 +40,16 @@ class LocalFolder:
     def new_file(self, path: str) -> LocalFile:
         return LocalFile(self.path, path, self._token())
 
-    def staged(self, path: str) -> LocalStagedFolder:
+    def stage_folder(self, path: str) -> LocalStagedFolder:
         return LocalStagedFolder(self.path, path, self._token())
 
     def names(self, path: str = "") -> list[str]:
         folder = self.path / path
         return sorted(os.listdir(folder)) if folder.is_dir() else []
+
+    def has_entries(self, path: str) -> bool:
+        folder = self.path / path
+        return folder.is_dir() and any(folder.iterdir())
 
     def files(self, path: str = "") -> list[FileEntry]:
         found = []
@@ -137,12 +141,12 @@ def make_folder(folder: Path) -> None:
         return
     make_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
-    _sync_folder(folder.parent)
+    sync_path(folder.parent)
 
 
 def rename(old: Path, new: Path) -> None:
     old.rename(new)
-    _sync_folder(new.parent)
+    sync_path(new.parent)
 
 
 def _temporary(path: Path, token: str) -> Path:
@@ -153,14 +157,6 @@ def _create(path: Path) -> IO[bytes]:
     """Readable by its owner only: the lake contains bodies."""
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "wb")
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _entry(path: Path, root: Path) -> FileEntry | None:

@@ -23,7 +23,7 @@ from pyarrow import fs
 
 from penstock.domain.errors import InvalidRequest, LakeUnreachable
 from penstock.domain.lake.places import object_url
-from penstock.files.folder import FileEntry, first_line, is_visible
+from penstock.files.folder import FileEntry, first_line, is_visible, s3_endpoint
 
 
 class ObjectFolder:
@@ -31,7 +31,7 @@ class ObjectFolder:
         self.place = url.rstrip("/")
 
     def read(self, path: str) -> bytes | None:
-        with self._reached():
+        with self._translate_errors():
             try:
                 with self._files.open_input_stream(self._at(path)) as stream:
                     return bytes(stream.read())
@@ -46,11 +46,16 @@ class ObjectFolder:
     def new_file(self, path: str) -> ObjectFile:
         return ObjectFile(self, path)
 
-    def staged(self, path: str) -> None:
+    def stage_folder(self, path: str) -> None:
         return None
 
     def names(self, path: str = "") -> list[str]:
         return sorted(found.base_name for found in self._found(path, recursive=False))
+
+    def has_entries(self, path: str) -> bool:
+        with self._translate_errors():
+            [found] = self._files.get_file_info([self._at(path)])
+        return bool(found.type == fs.FileType.Directory)
 
     def files(self, path: str = "") -> list[FileEntry]:
         root = self._at("")
@@ -63,15 +68,15 @@ class ObjectFolder:
         return sorted(e for e in entries if all(map(is_visible, e.path[inside:].split("/"))))
 
     def source(self, path: str) -> Any:
-        with self._reached():
+        with self._translate_errors():
             return self._files.open_input_file(self._at(path))
 
     def remove(self, path: str) -> None:
-        with self._reached(), suppress(FileNotFoundError):
+        with self._translate_errors(), suppress(FileNotFoundError):
             self._files.delete_file(self._at(path))
 
     def remove_folder(self, path: str) -> None:
-        with self._reached():
+        with self._translate_errors():
             for found in self._found(path, recursive=True):
                 if found.type == fs.FileType.File:
                     self._files.delete_file(found.path)
@@ -81,7 +86,7 @@ class ObjectFolder:
 
     def upload(self, source: str, path: str) -> FileEntry:
         """One call into Arrow: no signal can end it half-way and leave a part of the file."""
-        with self._reached():
+        with self._translate_errors():
             fs.copy_files(
                 source,
                 self._at(path),
@@ -93,14 +98,14 @@ class ObjectFolder:
 
     def _found(self, path: str, *, recursive: bool) -> list[Any]:
         selector = fs.FileSelector(self._at(path), recursive=recursive, allow_not_found=True)
-        with self._reached():
+        with self._translate_errors():
             return list(self._files.get_file_info(selector))
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}".rstrip("/")
 
     @cached_property
-    def opened(self) -> tuple[Any, str]:
+    def filesystem_and_path(self) -> tuple[Any, str]:
         """The file system, and the path in it."""
         url = object_url(self.place)
         try:
@@ -113,14 +118,14 @@ class ObjectFolder:
 
     @property
     def _files(self) -> Any:
-        return self.opened[0]
+        return self.filesystem_and_path[0]
 
     @property
     def _root(self) -> str:
-        return self.opened[1]
+        return self.filesystem_and_path[1]
 
     @contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError:
@@ -154,7 +159,7 @@ class ObjectFile:
 
 def _s3() -> Any:
     """By URL, Arrow would ask AWS for the region of the bucket; it reads all but the endpoint."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = s3_endpoint()
     if not endpoint:
         return fs.S3FileSystem()
     scheme, _, host = endpoint.rpartition("://")

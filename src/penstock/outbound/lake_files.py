@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 import pyarrow as pa
@@ -43,7 +44,7 @@ class LakeFiles:
             check_deltalake()
         self._folder = folder
         self._is_delta = is_delta
-        self._logs: dict[str, LakeTableLog | None] = {}
+        self._logs: dict[str, LakeTableLog] = {}
 
     @property
     def place(self) -> str:
@@ -70,8 +71,7 @@ class LakeFiles:
 
     def file(self, table: LakeTable, dt: str, rows: Range) -> LakeFileWriter:
         path = f"{lake.folder(table, dt)}/{lake.file_name(table, rows)}"
-        log = self._log(table)
-        return _File(table, self._folder.new_file(path), log.add if log else None)
+        return _File(table, self._folder.new_file(path), partial(self._list, table))
 
     def files(self, table: LakeTable, dt: str) -> list[Range]:
         names = self._folder.names(lake.folder(table, dt))
@@ -82,7 +82,7 @@ class LakeFiles:
             table.name: lake.folder(table, dt, snapshot_no=snapshot_no)
             for table in (lake.QUEUES, lake.SNAPSHOTS)  # messages last: readers find it by them
         }
-        staged = {name: self._folder.staged(path) for name, path in folders.items()}
+        staged = {name: self._folder.stage_folder(path) for name, path in folders.items()}
         folded = {name: one for name, one in staged.items() if one is not None}
         if not folded:
             return SnapshotObjects(self._folder, folders, self._publish)
@@ -113,16 +113,20 @@ class LakeFiles:
 
     def _publish(self, table: str, path: str) -> None:
         """Add the files of a new folder to the log of its table."""
-        log = self._log(lake.TABLES[table])
+        self._list(lake.TABLES[table], *self._folder.files(path))
+
+    def _list(self, table: LakeTable, *files: FileEntry) -> None:
+        log = self._log(table)
         if log is not None:
-            log.add(*self._folder.files(path))
+            log.add(*files)
 
     def _log(self, table: LakeTable) -> LakeTableLog | None:
-        """None: a plain table."""
+        """None: a plain table.  It is looked for each time: another program may have created it."""
         if table.name not in self._logs:
-            self._logs[table.name] = open_table_log(
-                self._folder, table, schema_of(table), is_wanted=self._is_delta
-            )
+            log = open_table_log(self._folder, table, schema_of(table), is_wanted=self._is_delta)
+            if log is None:
+                return None
+            self._logs[table.name] = log
         return self._logs[table.name]
 
 

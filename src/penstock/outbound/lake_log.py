@@ -1,8 +1,12 @@
-"""The Delta log of a lake table; the paths of its files are those of the lake."""
+"""The Delta log of a lake table; the paths of its files are those of the lake.
+
+Archivers with another setting write to the same table.  Each looks for the log once its file is
+there, and the one that creates the log looks for files once the log is there: so no file is missed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
@@ -20,6 +24,13 @@ class LakeTableLog:
     def add(self, *files: FileEntry) -> None:
         self._log.add(self._of, [_inside(file, self._of.name) for file in files])
 
+    def add_missing(self, files: Iterable[FileEntry]) -> None:
+        """Of these files, add those that the log does not list."""
+        listed = {file.path for file in self.files()}
+        missing = [file for file in files if file.path not in listed]
+        if missing:
+            self.add(*missing)
+
     def files(self) -> list[FileEntry]:
         return [file._replace(path=f"{self._of.name}/{file.path}") for file in self._log.files()]
 
@@ -33,7 +44,7 @@ class LakeTableLog:
 def open_table_log(
     folder: Folder, table: LakeTable, schema: pa.Schema, *, is_wanted: bool
 ) -> LakeTableLog | None:
-    """The log of the table.  If it is wanted and there is none, it begins with the files there."""
+    """The log of the table.  If it is wanted and missing, a new log lists the existing files."""
     place = join(folder.place, table.name)
     found = log_of(place)
     if found is None and not is_wanted:
@@ -44,7 +55,11 @@ def open_table_log(
     log = found or DeltaLog(place)
     if found is None:
         log.create(of, [_inside(file, table.name) for file in folder.files(table.name)])
-    return LakeTableLog(log, of)
+    opened = LakeTableLog(log, of)
+    # Files of removed snapshots stay in their folders for a while.
+    if found is None or not table.of_snapshots:
+        opened.add_missing(folder.files(table.name))
+    return opened
 
 
 def _inside(file: FileEntry, table: str) -> FileEntry:

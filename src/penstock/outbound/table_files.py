@@ -29,7 +29,7 @@ from penstock.domain.lake.tables import (
 )
 from penstock.files.delta_log import LOG, log_of
 from penstock.files.folder import FileEntry, Folder, Token, open_folder
-from penstock.outbound.table_stream import TableStream
+from penstock.outbound.table_stream import TableStream, explain_unreadable
 
 _DAY = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -116,7 +116,10 @@ class TableFiles:
         parquet = import_module("pyarrow.parquet")
         for day, files in days:
             for file in files:
-                with parquet.ParquetFile(self._folder.source(file.path)) as opened:
+                with (
+                    explain_unreadable(file.path),
+                    parquet.ParquetFile(self._folder.source(file.path)) as opened,
+                ):
                     for batch in opened.iter_batches(batch_size=1_000):
                         for record in batch.to_pylist():
                             yield day, {_DT: day, **record}

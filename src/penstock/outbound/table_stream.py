@@ -7,13 +7,14 @@ file; the files of a small table are kept too, because they are read several tim
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
 from typing import Any
 
-from penstock.domain.errors import FilesChanged
+from penstock.domain.errors import FilesChanged, FileUnreadable
 from penstock.domain.insights.answer import Row
-from penstock.files.folder import FileEntry, Folder
+from penstock.files.folder import FileEntry, Folder, first_line
 
 _DT = "dt"
 _BATCH = 8_000  # rows
@@ -44,19 +45,16 @@ class TableStream:
     def _batches(
         self, file: FileEntry, columns: Sequence[str], only: Mapping[str, Collection[Any]]
     ) -> Iterator[Any]:
-        with self._open(file) as opened:
+        with explain_unreadable(file.path), self._open(file) as opened:
             known = [name for name in columns if name in opened.schema_arrow.names]
             for batch in opened.iter_batches(batch_size=_BATCH, columns=known):
                 yield _filtered(batch, only)
 
     def _open(self, file: FileEntry) -> Any:
         parquet = import_module("pyarrow.parquet")
-        try:
-            if not self._is_small:
-                return parquet.ParquetFile(self._folder.source(file.path))
-            return parquet.ParquetFile(BytesIO(self._content(file)))
-        except FileNotFoundError as error:
-            raise FilesChanged("a table was computed again while it was read; try again") from error
+        if not self._is_small:
+            return parquet.ParquetFile(self._folder.source(file.path))
+        return parquet.ParquetFile(BytesIO(self._content(file)))
 
     def _content(self, file: FileEntry) -> bytes:
         if file.path not in self._kept:
@@ -65,6 +63,22 @@ class TableStream:
                 raise FileNotFoundError(file.path)
             self._kept[file.path] = content
         return self._kept[file.path]
+
+
+@contextmanager
+def explain_unreadable(path: str) -> Iterator[None]:
+    """Errors of reading the file inside the block as ours, with its name."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FilesChanged(f"{path} was replaced while it was read; try again") from error
+    except (ArrowException, OSError) as error:
+        raise FileUnreadable(
+            f"{path} cannot be read: {first_line(error)}; if it is damaged, delete it and run "
+            "penstock pipeline run"
+        ) from error
 
 
 def _filtered(batch: Any, only: Mapping[str, Collection[Any]]) -> Any:

@@ -73,7 +73,7 @@ class SparkLake:
         """The rows of those days, or of all; a table that does not exist yet is empty."""
         of_lake = TABLES.get(table)
         schema = computed_tables()[table].schema if of_lake is None else schema_of(of_lake)
-        if self._delta.is_one(table):
+        if self._delta.is_delta_table(table):
             return self._read_version(table, schema, days)
         path = self._path(table)
         wanted = None if days is None else sorted(set(days) & set(self.files(table)))
@@ -92,8 +92,8 @@ class SparkLake:
 
     def files(self, table: str) -> dict[str, DayFiles]:
         """The files of a table by day, as of the first call since `refresh`."""
-        if table not in self._seen and self._delta.is_one(table):
-            self._seen[table] = summed_by_day(table, self._delta.listed(table))
+        if table not in self._seen and self._delta.is_delta_table(table):
+            self._seen[table] = summed_by_day(table, self._delta.list_files(table))
         elif table not in self._seen:
             folder = self.folder if table in TABLES else self.tables_folder
             self._seen[table] = files_by_day(self.spark, folder, table)
@@ -104,7 +104,7 @@ class SparkLake:
         wanted = conform(rows, table).where(F.col(DT).isin(sorted(days)))
         if not table.is_large:
             wanted = wanted.repartition(DT)  # one file per day
-        if self.is_delta or self._delta.is_one(table.name):
+        if self.is_delta or self._delta.is_delta_table(table.name):
             self._commit(table, wanted, days)
             return
         self._seen.pop(table.name, None)
@@ -123,7 +123,7 @@ class SparkLake:
     def rewrite(self, table: ComputedTable, day: str, *, files: int) -> None:
         """Put the rows of a day into this number of files; until then readers find the old ones."""
         rows = conform(self.read(table.name, [day]).coalesce(files), table)
-        if self._delta.is_one(table.name):
+        if self._delta.is_delta_table(table.name):
             self._commit(table, rows, [day])
         else:
             self._write(rows, table.name)

@@ -84,7 +84,7 @@ def combine_partials(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
         columns = {
             **_heads(rows, begins),
             "minute": pa.array(minute[begins]),
-            **_added_up(rows, begins),
+            **_sum_groups(rows, begins),
             "backlog": _most(rows.column("backlog"), begins),
         }
         for measure in MEASURES:
@@ -218,7 +218,7 @@ def _grain(
     histograms: dict[str, Histograms],
 ) -> pa.RecordBatch:
     of = len(begins)
-    sums = _added_up(rows, begins)
+    sums = _sum_groups(rows, begins)
     per_second = _numbers(sums["finished"]) / (GRAINS[grain] * MINUTE / 1000)
     columns: dict[str, pa.Array] = {
         "grain": pa.array([grain]).take(pa.array(np.zeros(of, dtype=np.int64))),
@@ -243,7 +243,7 @@ def _heads(rows: pa.Table, begins: Ints) -> dict[str, pa.Array]:
     return {n: rows.column(n).combine_chunks().take(pa.array(begins)) for n in NAMED}
 
 
-def _added_up(rows: pa.Table, begins: Ints) -> dict[str, pa.Array]:
+def _sum_groups(rows: pa.Table, begins: Ints) -> dict[str, pa.Array]:
     return {n: pa.array(np.add.reduceat(_numbers(rows.column(n)), begins)) for n in SUMS}
 
 

@@ -20,10 +20,12 @@ from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.runs import (
     UNREADABLE,
     JobRun,
+    LastRuns,
     RunLog,
     RunStatus,
     fingerprints,
     window,
+    written,
 )
 from penstock.pipeline.spark_errors import SPARK_ERRORS, unreadable_file
 
@@ -89,12 +91,8 @@ class JobRunner:
         for job in jobs:
             refused = _refused_days(last.values(), by=earlier)
             now = self.fingerprints(job)
-            stale = [
-                day
-                for day, inputs in now.items()
-                if day in span and day not in refused
-                if is_forced or _is_stale(last.get((job.name, day)), inputs)
-            ]
+            outdated = set(now) if is_forced else self._outdated(job, now, last)
+            stale = [day for day in now if day in span and day in outdated - refused]
             self._on_job(job, len(stale))
             if stale:
                 own = _refused_days(last.values(), by={job.name}) - set(stale)
@@ -104,6 +102,9 @@ class JobRunner:
                 self._on_done(runs)
             earlier.add(job.name)
         self._lake.vacuum({table for run in done for table in run.rows_out})
+        if self._runs.has_many_files():
+            self._may_write()
+            self._runs.merge_files()
         return done
 
     def stale(self, jobs: Iterable[PipelineJob], span: DaySpan) -> dict[str, list[str]]:
@@ -111,11 +112,9 @@ class JobRunner:
         self._lake.refresh()
         last = self._runs.last()
         return {
-            job.name: [
-                day
-                for day, inputs in self.fingerprints(job).items()
-                if day in span and _is_stale(last.get((job.name, day)), inputs)
-            ]
+            job.name: sorted(
+                day for day in self._outdated(job, self.fingerprints(job), last) if day in span
+            )
             for job in jobs
         }
 
@@ -123,6 +122,21 @@ class JobRunner:
         """Of the inputs of every day."""
         files = {table: self._lake.files(table) for table in job.inputs}
         return fingerprints(job, files, self._settings)
+
+    def written(self, job: PipelineJob, days: Iterable[str]) -> dict[str, str]:
+        """Fingerprints of what its tables have on those days."""
+        files = {output.table.name: self._lake.files(output.table.name) for output in job.outputs}
+        return written(job, files, days)
+
+    def _outdated(self, job: PipelineJob, now: Mapping[str, str], last: LastRuns) -> set[str]:
+        """The days that were not computed from these inputs, or whose files are gone."""
+        outputs = self.written(job, now)
+        return {
+            day
+            for day, inputs in now.items()
+            if (run := last.get((job.name, day))) is None
+            or not run.is_current(inputs=inputs, outputs=outputs[day])
+        }
 
     def _compute(
         self, job: PipelineJob, days: list[str], inputs: Mapping[str, str], refused: _Refused
@@ -145,6 +159,7 @@ class JobRunner:
                 self._lake.refresh()
         ended_at = self._clock()
         notes |= unreadable
+        outputs = self.written(job, set(days) - set(notes))
         runs = [
             JobRun(
                 job=job.name,
@@ -156,6 +171,7 @@ class JobRunner:
                 rows_in=counted.get(day, ({}, {}))[0],
                 rows_out=counted.get(day, ({}, {}))[1],
                 note=notes.get(day, ""),
+                outputs=outputs.get(day),
             )
             for day in sorted({*days, *unreadable} & set(inputs))
         ]
@@ -194,7 +210,3 @@ class JobRunner:
 
 def _refused_days(runs: Iterable[JobRun], *, by: Set[str]) -> set[str]:
     return {run.dt for run in runs if run.job in by and run.status is RunStatus.REFUSED}
-
-
-def _is_stale(last: JobRun | None, inputs: str) -> bool:
-    return last is None or last.inputs != inputs

@@ -1,7 +1,9 @@
 """The log of runs: which job computed which day from which inputs, and how many rows.
 
 It shows the next run which days are up to date.  A day is recomputed if its inputs (late rows, an
-earlier job that ran again) or the job's settings or version have changed.
+earlier job that ran again) or the job's settings or version have changed, and if the files that the
+job wrote are no longer those of its tables: they were deleted or damaged, a stream has replaced
+them, or a kill has lost them (Spark deletes the old files of a day before it names the new ones).
 """
 
 from __future__ import annotations
@@ -23,8 +25,11 @@ from penstock.pipeline.files.listing import DayFiles, HadoopFiles, is_missing
 from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.progress import is_remote
 
 FOLDER = "runs"
+MOST_FILES = 100  # each job of a run writes one; a run merges them if there are more
+FilesOfTables = Mapping[str, Mapping[str, DayFiles]]  # by table and day
 UNREADABLE = "cannot read "  # the note of a day that was refused because of a file
 
 
@@ -45,10 +50,14 @@ class JobRun(msgspec.Struct, frozen=True, kw_only=True):
     rows_in: dict[str, int]
     rows_out: dict[str, int]
     note: str = ""
+    outputs: str | None = None  # fingerprint of the files it wrote; None: not known
 
     @property
     def is_unreadable(self) -> bool:
         return self.status is RunStatus.REFUSED and self.note.startswith(UNREADABLE)
+
+    def is_current(self, *, inputs: str, outputs: str) -> bool:
+        return self.inputs == inputs and self.outputs in (None, outputs)
 
 
 _SCHEMA = T.StructType(
@@ -62,8 +71,12 @@ _SCHEMA = T.StructType(
         T.StructField("rows_in", T.MapType(T.StringType(), T.LongType())),
         T.StructField("rows_out", T.MapType(T.StringType(), T.LongType())),
         T.StructField("note", T.StringType()),
+        T.StructField("outputs", T.StringType()),
     ]
 )
+
+
+LastRuns = Mapping[tuple[str, str], JobRun]  # by job and day
 
 
 class RunLog:
@@ -100,6 +113,19 @@ class RunLog:
         files.remove(before)
         return len(before)
 
+    def has_many_files(self) -> bool:
+        if is_remote(self._spark):
+            return False
+        return len(HadoopFiles(self._spark, self._path).names()) > MOST_FILES
+
+    def merge_files(self) -> None:
+        """Put all runs into one file; the new file comes first, as in `compact`."""
+        files = HadoopFiles(self._spark, self._path)
+        before = files.names()
+        runs = self._read().dropDuplicates(["job", "dt", "started_at", "ended_at"])
+        runs.coalesce(1).write.mode("append").parquet(self._path)
+        files.remove(before)
+
     def _read(self) -> DataFrame:
         try:
             found = self._spark.read.schema(_SCHEMA).parquet(self._path)
@@ -117,16 +143,22 @@ def _run_of(row: Row) -> JobRun:
 
 def fingerprints(
     job: PipelineJob,
-    files: Mapping[str, Mapping[str, DayFiles]],
+    files: FilesOfTables,
     settings: PipelineSettings,
 ) -> dict[str, str]:
-    """Fingerprints of all days that any input has; `files` are by table and day."""
+    """Fingerprints of all days that any input has."""
     config = msgspec.json.encode([job.version, [getattr(settings, name) for name in job.settings]])
     days = sorted({day for by_day in files.values() for day in by_day})
     return {
         day: _digest(config, (files[t].get(d) for t in job.inputs for d in window([day], job)))
         for day in days
     }
+
+
+def written(job: PipelineJob, files: FilesOfTables, days: Iterable[str]) -> dict[str, str]:
+    """Fingerprints of what the tables of the job have on those days."""
+    names = [output.table.name for output in job.outputs]
+    return {day: _digest(b"", (files[name].get(day) for name in names)) for day in days}
 
 
 def window(days: Iterable[str], job: PipelineJob) -> list[str]:

@@ -61,6 +61,9 @@ def explain(error: Exception) -> Explanation:
     if file is not None:
         return Explanation(f"{file.path} cannot be read: {file.reason}", "unreadable_file")
     detail = detail_of(error)
+    for condition, path, more in _READ.findall(detail):
+        if condition != _GONE:
+            return Explanation(_of_no_day(path, _reason(more)), "unreadable_file")
     if f"FAILED_READ_FILE.{_GONE}" in detail:
         return Explanation(
             "a file was replaced while it was read; repeat the command", "files_changed"
@@ -91,6 +94,16 @@ def detail_of(error: Exception) -> str:
     # Spark offers no public way to both: a local session has the first, Spark Connect the second.
     traces = (getattr(error, name, None) for name in ("_stackTrace", "_stacktrace"))
     return "\n".join([str(error), *(trace for trace in traces if trace)])
+
+
+def _of_no_day(path: str, reason: str) -> str:
+    """A file beside the tables: of the log of runs, or of a stream."""
+    if path.split("/")[-2] == "runs":
+        return (
+            f"{path} cannot be read: {reason}; delete it and run again: the days that it records "
+            "are computed again"
+        )
+    return f"{path} cannot be read: {reason}"
 
 
 def _reason(more: str) -> str:

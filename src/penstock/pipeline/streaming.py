@@ -11,12 +11,17 @@ After every FOLD batches, one batch stores the sum of all batches before it, who
 reused, so that there are never many.  This sum keeps the latest DAYS days only, so that it does not
 grow for ever.  Rows that come later for an earlier day have that day computed from its source, as a
 run computes it.
+
+So have rows of a day whose files were replaced: Spark does not read a file of the same name again,
+and the sums have the rows of the old one.  To notice this, each batch stores which files its days
+have, as further rows of its sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,10 +29,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.domain.lake.layout import BACKLOG, HISTORY, LakeTable
+from penstock.domain.lake.layout import BACKLOG, HISTORY, LakeTable, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.checks import sound_rows
+from penstock.pipeline.files.listing import files_of_days
+from penstock.pipeline.frames import frame_of
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import (
     ROLLUPS,
@@ -38,7 +45,7 @@ from penstock.pipeline.jobs.rollups import (
     rollups,
 )
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.minute_sums import PARTIAL, combine_partials, partials
+from penstock.pipeline.minute_sums import PARTIAL, SUMS, combine_partials, partials
 from penstock.pipeline.schemas import DT, schema_of
 
 FOLDER = "stream"  # in the tables folder: the checkpoint and the stored sums
@@ -50,8 +57,10 @@ NEWEST = "newest"  # the metric of a batch's newest row
 _SCHEMA = StructType([*from_arrow_schema(PARTIAL).fields, StructField(DT, StringType())])
 _OF_SAMPLES = ("queue", "at", "ready")
 
+FILE = "file"  # the dimension of the rows that name files
 # The rows of a table on those days, at the source of the stream.
 ReadDays = Callable[[SparkLake, LakeTable, list[str]], DataFrame]
+FilesOf = Callable[[list[str]], set[tuple[str, str]]]
 # Entered while the rollups are replaced.
 Locked = Callable[[], AbstractContextManager[object]]
 
@@ -69,6 +78,25 @@ def days_of_lake(lake: SparkLake, table: LakeTable, days: list[str]) -> DataFram
     return lake.read(table.name, days)
 
 
+def files_of_lake(lake: SparkLake, days: list[str]) -> set[tuple[str, str]]:
+    tables = (files_of_days(lake.spark, lake.folder, table.name, days) for table in TABLES)
+    return {file for files in tables for file in files}
+
+
+def no_files(lake: SparkLake, days: list[str]) -> set[tuple[str, str]]:
+    return set()
+
+
+class StreamSource(NamedTuple):
+    """Where a stream can read whole days."""
+
+    read: ReadDays
+    files: Callable[[SparkLake, list[str]], set[tuple[str, str]]]  # day, and a text for each file
+
+
+LAKE = StreamSource(days_of_lake, files_of_lake)
+
+
 def start(
     lake: SparkLake,
     history: DataFrame,
@@ -76,17 +104,17 @@ def start(
     *,
     every_s: float | None,
     name: str = "lake",
-    read_days: ReadDays = days_of_lake,
+    source: StreamSource = LAKE,
     locked: Locked = nullcontext,
 ) -> StreamingQuery:
-    """`every_s`: None adds the existing rows and ends.  `name`: the source, with its checkpoint."""
+    """`every_s`: None adds the existing rows and ends.  `name`: of the checkpoint."""
     folder = f"{lake.tables_folder}/{FOLDER}/{name}"
     add = batch_adder(
         lake.folder,
         lake.tables_folder,
         folder,
         is_delta=lake.is_delta,
-        read_days=read_days,
+        source=source,
         locked=locked,
     )
     newest = F.max(F.coalesce("finished_at", "at")).alias("at")
@@ -110,7 +138,7 @@ def batch_adder(
     folder: str,
     *,
     is_delta: bool = False,
-    read_days: ReadDays = days_of_lake,
+    source: StreamSource = LAKE,
     locked: Locked = nullcontext,
 ) -> Callable[[DataFrame, int], None]:
     """The function that adds a batch; it may run elsewhere, so it captures no session."""
@@ -119,28 +147,33 @@ def batch_adder(
         lake = SparkLake(
             batch.sparkSession, lake_folder, tables_folder=tables_folder, is_delta=is_delta
         )
-        batch.persist()  # used twice, read once
-        try:
-            added = _keep(batch, folder, number)
-        finally:
-            batch.unpersist()
-        days = sorted(row[DT] for row in added.select(DT).distinct().collect())
+        days = _keep(batch, folder, number, lambda days: source.files(lake, days))
         if not days:
             return
+        kept = _read_sums(lake.spark, folder, _first(number), number, days)
         first_day = _first_day(lake.spark, folder, _first(number))
-        recent = [day for day in days if day >= first_day]
-        early = [day for day in days if day < first_day]
         with locked():
-            if recent:
-                kept = _kept(lake.spark, folder, _first(number), number, recent)
-                lake.replace(ROLLUPS, roll_up(kept.drop(DT)), recent)
-            if early:
-                lake.replace(ROLLUPS, _computed(lake, early, read_days), early)
+            changed = _changed_days(kept, source.files(lake, days))
+            whole = [day for day in days if day < first_day or day in changed]
+            added = [day for day in days if day not in whole]
+            if added:
+                sums = kept.where(F.col(DT).isin(added) & (F.col("dimension") != FILE))
+                lake.replace(ROLLUPS, roll_up(sums.drop(DT)), added)
+            if whole:
+                lake.replace(ROLLUPS, _compute_days(lake, whole, source.read), whole)
+        if _is_fold(number):
+            lake.vacuum([ROLLUPS.name])
 
     return add
 
 
-def _computed(lake: SparkLake, days: list[str], read_days: ReadDays) -> DataFrame:
+def _changed_days(kept: DataFrame, files: set[tuple[str, str]]) -> set[str]:
+    """Days of which a file was replaced or removed since a batch has seen it."""
+    seen = kept.where(F.col("dimension") == FILE).select(DT, "name").distinct().collect()
+    return {day for day, name in seen if (day, name) not in files}
+
+
+def _compute_days(lake: SparkLake, days: list[str], read_days: ReadDays) -> DataFrame:
     """The rollups of whole days, from the rows at the source."""
     history, backlog = (read_days(lake, table, days) for table in TABLES)
     settings = PipelineSettings()
@@ -161,15 +194,34 @@ def _with_day(sums: DataFrame) -> DataFrame:
     return sums.withColumn(DT, F.date_format(at, "yyyy-MM-dd"))
 
 
-def _keep(batch: DataFrame, folder: str, number: int) -> DataFrame:
-    """Store the sums under the batch's number, replacing what was there."""
+def _keep(batch: DataFrame, folder: str, number: int, files_of: FilesOf) -> list[str]:
+    """Store the sums under the batch's number, replacing what was there; returns their days."""
     spark, path = batch.sparkSession, _path(folder, number)
-    _partial(batch).coalesce(1).write.mode("overwrite").parquet(path)
-    added = spark.read.schema(_SCHEMA).parquet(path)
-    if number and _first(number) == number:
-        before = _kept(spark, folder, _first(number - 1), number - 1)
+    batch.persist()  # used twice, read once
+    sums = _partial(batch).persist()
+    try:
+        days = sorted(row[DT] for row in sums.select(DT).distinct().collect())
+        files = _file_rows(spark, files_of(days) if days else set())
+        whole = sums.unionByName(files, allowMissingColumns=True)
+        whole.coalesce(1).write.mode("overwrite").parquet(path)
+    finally:
+        sums.unpersist()
+        batch.unpersist()
+    if _is_fold(number):
+        before = _read_sums(spark, folder, _first(number - 1), number - 1)
+        added = spark.read.schema(_SCHEMA).parquet(path)
         _fold(before.unionByName(added), _path(folder, number, FOLDED))
-    return added
+    return days
+
+
+def _file_rows(spark: SparkSession, files: set[tuple[str, str]]) -> DataFrame:
+    """As rows of sums that add nothing."""
+    rows = [
+        {"dimension": FILE, "name": name, "minute": midnight_of(day) // MINUTE, DT: day}
+        | dict.fromkeys(SUMS, 0)
+        for day, name in sorted(files)
+    ]
+    return frame_of(spark, rows, _SCHEMA)
 
 
 def _fold(sums: DataFrame, path: str) -> None:
@@ -189,7 +241,7 @@ def _first_day(spark: SparkSession, folder: str, first: int) -> str:
     return days[0] if len(days) >= DAYS else ""
 
 
-def _kept(
+def _read_sums(
     spark: SparkSession, folder: str, first: int, last: int, days: list[str] | None = None
 ) -> DataFrame:
     """The sums of all batches up to `last`; `first` holds those of all before it."""
@@ -198,6 +250,11 @@ def _kept(
     if others:
         begin = begin.unionByName(spark.read.schema(_SCHEMA).parquet(*others))
     return begin if days is None else begin.where(F.col(DT).isin(days))
+
+
+def _is_fold(number: int) -> bool:
+    """True if the batch stores the sum of all before it."""
+    return number > 0 and _first(number) == number
 
 
 def _first(number: int) -> int:

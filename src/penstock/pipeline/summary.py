@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ import msgspec
 from penstock.domain.datetimes import moment_of
 
 if TYPE_CHECKING:
-    from penstock.pipeline.runs import JobRun  # needs Spark; a summary may say that it is missing
+    # Needs Spark; a summary may say that it is missing.
+    from penstock.pipeline.runs import JobRun, LastRuns
 
 
 class RunOutcome(StrEnum):
@@ -52,9 +53,6 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime
     seconds: float
     jobs: list[JobSummary] = []
-
-
-LastRuns = Mapping[tuple[str, str], "JobRun"]  # by job and day
 
 
 def jobs_of(names: Iterable[str], runs: Iterable[JobRun], last: LastRuns) -> list[JobSummary]:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from penstock.domain.lake.layout import TABLES
+from penstock.domain.lake.places import local_path, object_url, scheme_of, spark_url
 from penstock.files.delta_log import log_of
 from penstock.pipeline.lake import TABLES_FOLDER, SparkLake
 from penstock.pipeline.registry import computed_tables
@@ -35,8 +36,8 @@ class TableView(msgspec.Struct, frozen=True):
 
     @property
     def is_delta(self) -> bool:
-        """Its folders also have files that were replaced.  Tables elsewhere cannot be examined."""
-        return "://" not in self.path and log_of(self.path) is not None
+        """True if its folders may also contain replaced files; only its log says which ones."""
+        return log_of(self.path) is not None
 
 
 def create_views(spark: SparkSession, lake: str, *, tables_folder: str | None = None) -> list[str]:
@@ -92,8 +93,11 @@ def _views(lake: str, tables_folder: str | None) -> Iterator[TableView]:
 
 
 def _may_have_files(path: str) -> bool:
-    """Spark rejects a view of a folder that does not exist; those elsewhere cannot be examined."""
-    return "://" in path or next(Path(path).rglob("*.parquet"), None) is not None
+    """Spark rejects a view of a folder that does not exist.  Only local folders are examined."""
+    return (
+        scheme_of(path) is not None
+        or next(Path(local_path(path)).rglob("*.parquet"), None) is not None
+    )
 
 
 def _statement(view: TableView) -> str:
@@ -102,7 +106,7 @@ def _statement(view: TableView) -> str:
         f" COMMENT {_quoted(view.meanings[field.name])}"
         for field in view.schema.fields
     )
-    path = _quoted(view.path)
+    path = _quoted(spark_url(view.path))
     if view.is_delta:  # its columns are in its log
         return f"CREATE OR REPLACE TEMPORARY VIEW {view.name}\nUSING delta OPTIONS (path {path});"
     return (
@@ -112,9 +116,10 @@ def _statement(view: TableView) -> str:
 
 
 def _dbt_table(view: TableView) -> Iterable[str]:
-    files = f"{view.path}/{'*/' * view.partitions}*.parquet"
+    path = object_url(view.path)
+    files = f"{path}/{'*/' * view.partitions}*.parquet"
     location = (
-        f"delta_scan({_quoted(view.path)})"
+        f"delta_scan({_quoted(path)})"
         if view.is_delta
         else f"read_parquet({_quoted(files)}, hive_partitioning = true, "
         "hive_types_autocast = false, union_by_name = true)"

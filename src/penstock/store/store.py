@@ -13,6 +13,7 @@ from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.finding import Damage
+from penstock.files.folder import sync_path
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket
 from penstock.store.callers.caller_transactions import CallerTransactionVerbs
@@ -31,7 +32,6 @@ from penstock.store.sqlite.shared_connection import is_plain
 from penstock.store.sqlite.shared_store_file import PlainStoreFile
 from penstock.store.sqlite.store_file import SqliteStoreFile
 from penstock.store.sqlite.write_lock import PATIENCE_MS
-from penstock.store.synced_files import sync_path
 from penstock.supervision.health import NodeHealth
 
 T = TypeVar("T")

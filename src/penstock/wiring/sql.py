@@ -17,10 +17,9 @@ def sql_of_server(settings: Settings) -> SqlService:
     )
 
 
-def sql_of_command(settings: Settings, *, tables: str | None) -> SqlService:
-    """`tables`: folder of the computed tables; None: that of the settings."""
-    folder = settings.insights_folder if tables is None else tables
-    return _service(settings, folder, result_bytes=settings.sql.max_memory_bytes, max_running=1)
+def sql_of_command(settings: Settings, *, tables: str) -> SqlService:
+    """`tables`: folder of the computed tables."""
+    return _service(settings, tables, result_bytes=settings.sql.max_memory_bytes, max_running=1)
 
 
 def _service(settings: Settings, tables: str, *, result_bytes: int, max_running: int) -> SqlService:

@@ -79,3 +79,19 @@ def test_without_duckdb_the_error_names_what_to_install(
     ran = run("sql", "SELECT 1", "--lake", lake)
 
     assert (ran.code, "penstock-queue[sql]" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize("command", [("sql", "FROM slo SELECT bad"), ("pipeline", "show", "slo")])
+def test_a_lake_that_is_named_brings_its_own_tables(
+    run: Run, lake: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    write_day(tmp_path / "gold", "slo", "2031-01-01", [{"bad": 7}])
+    write_day(lake / "derived", "slo", "2031-01-01", [{"bad": 8}])
+    configured = ("--set", f"insights.folder={tmp_path / 'gold'}", "--json")
+
+    def bad(*flags: object) -> list[object]:
+        return [row["bad"] for row in run(*command, *flags, *configured).records]
+
+    assert bad("--set", f"archive.folder={lake}") == [7]
+    assert bad("--lake", lake) == [8]
+    assert bad("--lake", lake, "--tables", tmp_path / "gold") == [7]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pyarrow as pa
@@ -74,6 +75,30 @@ def test_an_earlier_version_of_a_delta_table_is_shown(run, tmp_path):
     missing = run("pipeline", "show", "slo", "--as-of", 7, *where)
     assert (missing.code, "has no version 7" in missing.err) == (1, True)
     assert run("pipeline", "tables", *where).record["days"] == 1
+
+
+def test_a_damaged_file_is_named(run, lake):
+    file = lake / "derived" / "slo" / "dt=2031-01-02" / "part-00000.zstd.parquet"
+    file.write_bytes(file.read_bytes()[:-7])
+
+    shown = run("pipeline", "show", "slo", "--lake", lake)
+
+    name = r"slo/dt=2031-01-02/part-00000\.zstd\.parquet"
+    assert shown.code == 1
+    assert re.fullmatch(rf"penstock: {name} cannot be read: .+ \(unreadable_file\)\n", shown.err)
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_named(run, tmp_path):
+    """Its table still lists it, as another process had found it there."""
+    table = tmp_path / "lake" / "derived" / "slo"
+    write_deltalake(table, pa.table({"bad": [1], "dt": ["2031-01-01"]}), partition_by=["dt"])
+    [file] = table.glob("dt=*/*.parquet")
+    file.unlink()
+
+    shown = run("pipeline", "show", "slo", "--lake", tmp_path / "lake")
+
+    text = f"slo/dt=2031-01-01/{file.name} was replaced while it was read; repeat the command"
+    assert (shown.code, shown.err) == (1, f"penstock: {text} (files_changed)\n")
 
 
 def test_a_plain_table_has_no_versions(run, lake):

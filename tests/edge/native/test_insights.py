@@ -87,6 +87,14 @@ def test_days_and_limits_are_checked(api: Api, folder: Path) -> None:
         assert_refused(api.call("GET", f"/v1/insights/slo?{query}"), 400, "invalid_request")
 
 
+def test_a_damaged_file_is_named(api: Api, folder: Path) -> None:
+    write_day(folder, "slo", "2031-01-01", [{"bad": 1}]).write_bytes(b"PAR1 PAR1")
+
+    refused = api.call("GET", "/v1/insights/slo")
+
+    assert "part-00000.zstd.parquet" in assert_refused(refused, 503, "unreadable_file")
+
+
 def test_without_pyarrow_it_says_so(
     api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

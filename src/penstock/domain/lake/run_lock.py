@@ -28,7 +28,7 @@ class RunLock(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.owner} on {self.host} (process {self.pid}), since {since}"
 
 
-def take(*, owner: str, host: str, pid: int, now: int, is_brief: bool = False) -> RunLock:
+def new_lock(*, owner: str, host: str, pid: int, now: int, is_brief: bool = False) -> RunLock:
     return RunLock(
         owner=owner,
         host=host,

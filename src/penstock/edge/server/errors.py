@@ -37,6 +37,7 @@ _STATUS: dict[type, int] = {
     errors.FleetsRefused: 503,
     errors.LakeRefused: 503,
     errors.LakeUnreachable: 503,
+    errors.FileUnreadable: 503,
     errors.FilesChanged: 409,
 }
 

@@ -66,8 +66,8 @@ class LakeDatasets:
     def _is_table(self, name: str) -> bool:
         """Whether it has files itself or in folders of days: the state of a stream has neither."""
         listed = self._tables.names(name)
-        is_like_one = any(_is_parquet(found) or _DAY.fullmatch(found) for found in listed)
-        return is_like_one and bool(self._tables.parquet(name))
+        has_parquet_or_days = any(_is_parquet(found) or _DAY.fullmatch(found) for found in listed)
+        return has_parquet_or_days and bool(self._tables.parquet(name))
 
 
 class _Place:

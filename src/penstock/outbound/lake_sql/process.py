@@ -14,7 +14,7 @@ import traceback
 import msgspec
 
 from penstock.domain.errors import PenstockError
-from penstock.outbound.lake_sql.messages import SqlReply, SqlRequest
+from penstock.outbound.lake_sql.protocol import SqlReply, SqlRequest
 
 _NICENESS = 10
 _OVERHEAD_BYTES = 1024**3  # of Python, and of Arrow, which reads ahead outside of DuckDB's limit

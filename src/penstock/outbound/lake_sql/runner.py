@@ -1,4 +1,4 @@
-"""Runs each statement in a process of its own, and ends the process when its time is over."""
+"""Runs each statement in a separate process, and kills it at the time limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 from penstock.domain.duration import duration_text
 from penstock.domain.errors import ShuttingDown, SqlFailed, SqlTimeout
 from penstock.domain.lake.sql import SqlLimits, SqlResult
-from penstock.outbound.lake_sql.messages import SqlReply, SqlRequest
+from penstock.outbound.lake_sql.protocol import SqlReply, SqlRequest
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "penstock.outbound.lake_sql.process")
 

@@ -1,21 +1,22 @@
 """Puts small files of the computed tables together, day by day, and the log of runs into one file.
 
 A day is replaced as a whole, under the lock of runs.  Its rows stay the same, so the jobs that have
-read them are recorded with the new files, and nothing is computed again.  (After a kill in between,
-they compute these days again.)  The lake is left alone: the archiver numbers its files, and streams
-know them by name.
+read or written them are recorded with the new files, and nothing is computed again.  (After a kill
+in between, they compute these days again.)  The lake is left alone: the archiver numbers its files,
+and streams know them by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 
 import msgspec
 
+from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.registry import computed_tables, jobs
 from penstock.pipeline.runner import JobRunner
-from penstock.pipeline.runs import FOLDER, JobRun, RunLog
+from penstock.pipeline.runs import FOLDER, JobRun, LastRuns, RunLog
 
 MIB = 1024**2
 FULL = 128 * MIB  # size of a file that is large enough
@@ -56,25 +57,29 @@ def compact(
     return done
 
 
-def _current(
-    runner: JobRunner, last: Mapping[tuple[str, str], JobRun]
-) -> dict[tuple[str, str], JobRun]:
-    """The runs whose inputs have not changed since."""
+def _current(runner: JobRunner, last: LastRuns) -> LastRuns:
+    """The runs whose files have not changed since."""
     return {
         (job.name, day): run
-        for job in jobs()
-        for day, inputs in runner.fingerprints(job).items()
-        if (run := last.get((job.name, day))) is not None and run.inputs == inputs
+        for job, day, inputs, outputs in _present(runner)
+        if (run := last.get((job.name, day))) is not None
+        and run.is_current(inputs=inputs, outputs=outputs)
     }
 
 
-def _with_new_files(
-    runner: JobRunner, current: Mapping[tuple[str, str], JobRun], *, now: int
-) -> list[JobRun]:
-    """These runs, with the present files as their inputs."""
+def _with_new_files(runner: JobRunner, current: LastRuns, *, now: int) -> list[JobRun]:
+    """These runs, with the present files as what they have read and written."""
     return [
-        msgspec.structs.replace(run, inputs=inputs, ended_at=now)
-        for job in jobs()
-        for day, inputs in runner.fingerprints(job).items()
-        if (run := current.get((job.name, day))) is not None and run.inputs != inputs
+        msgspec.structs.replace(run, inputs=inputs, outputs=run.outputs and outputs, ended_at=now)
+        for job, day, inputs, outputs in _present(runner)
+        if (run := current.get((job.name, day))) is not None
+        and not run.is_current(inputs=inputs, outputs=outputs)
     ]
+
+
+def _present(runner: JobRunner) -> Iterator[tuple[PipelineJob, str, str, str]]:
+    """Each job and day, with the fingerprints of its files."""
+    for job in jobs():
+        inputs = runner.fingerprints(job)
+        outputs = runner.written(job, inputs)
+        yield from ((job, day, inputs[day], outputs[day]) for day in inputs)

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from penstock.domain.lake.places import is_object_store, scheme_of, spark_url
-from penstock.files.delta_log import DeltaLog, DeltaSchema, check_deltalake, log_of
-from penstock.files.folder import FileEntry, open_folder
+from penstock.domain.lake.places import spark_url
+from penstock.files.delta_log import DeltaLog, DeltaSchema, FileListing, check_deltalake, log_of
+from penstock.files.folder import FileEntry, Folder, open_folder
 from penstock.pipeline.schemas import DT, ComputedTable
 
+_LISTED_APART = 30  # days; of more than these, the table is listed as a whole
 _DAY = re.compile(rf"{DT}=([^/]+)/")
 
 
@@ -27,21 +28,20 @@ class DeltaTables:
     def __init__(self, path_of: Callable[[str], str]) -> None:
         self._path_of = path_of
         self._logs: dict[str, DeltaLog | None] = {}
-        self._files: dict[str, list[FileEntry]] = {}
+        self._files: dict[str, FileListing] = {}
 
     def refresh(self) -> None:
         self._logs.clear()
         self._files.clear()
 
-    def is_one(self, table: str) -> bool:
+    def is_delta_table(self, table: str) -> bool:
         if table not in self._logs:
-            path = self._path_of(table)
-            self._logs[table] = log_of(path) if _is_reachable(path) else None
+            self._logs[table] = log_of(self._path_of(table))
         return self._logs[table] is not None
 
-    def listed(self, table: str) -> list[tuple[str, int, int]]:
+    def list_files(self, table: str) -> Iterator[tuple[str, int, int]]:
         """Path below the table, size and change time of every file of the version."""
-        return [(f.path, f.size, f.changed_at) for f in self._version(table)]
+        return ((f.path, f.size, f.changed_at) for f in self._version(table))
 
     def paths(self, table: str, days: Collection[str] | None) -> list[str]:
         """The paths of the version's files, of those days or of all, as Spark knows them."""
@@ -58,29 +58,30 @@ class DeltaTables:
         check_deltalake()
         folder = open_folder(path, str)
         of = DeltaSchema(table.name, table.meaning, schema, (DT,))
-        if not self.is_one(table.name):
+        if not self.is_delta_table(table.name):
             DeltaLog(path).create(of, folder.files())
             self.refresh()
-        before = set(folder.files())
+        before = _files_of_days(folder, days)
         yield
-        new = [f for f in folder.files() if f not in before and f.name.endswith(".parquet")]
-        DeltaLog(path).replace(of, [f for f in new if _day(f) in days], sorted(days))
+        new = sorted(_files_of_days(folder, days) - before)
+        DeltaLog(path).replace(of, [f for f in new if f.name.endswith(".parquet")], sorted(days))
 
     def vacuum(self, table: str) -> None:
-        if self.is_one(table):
+        if self.is_delta_table(table):
             DeltaLog(self._path_of(table)).vacuum()
 
-    def _version(self, table: str) -> list[FileEntry]:
+    def _version(self, table: str) -> FileListing:
         if table not in self._files:
-            self._files[table] = DeltaLog(self._path_of(table)).files()
+            self._files[table] = DeltaLog(self._path_of(table)).listing()
         return self._files[table]
+
+
+def _files_of_days(folder: Folder, days: Collection[str]) -> set[FileEntry]:
+    if len(days) <= _LISTED_APART:
+        return {file for day in days for file in folder.files(f"{DT}={day}")}
+    return {file for file in folder.files() if _day(file) in days}
 
 
 def _day(file: FileEntry) -> str | None:
     found = _DAY.match(file.path)
     return None if found is None else found[1]
-
-
-def _is_reachable(path: str) -> bool:
-    """False for HDFS."""
-    return is_object_store(path) or scheme_of(path) is None

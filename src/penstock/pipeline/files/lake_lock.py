@@ -20,7 +20,7 @@ from penstock.pipeline.files.lock_files import LockFile
 from penstock.pipeline.stopped import PipelineStopped
 
 WAIT_S = 2.0  # between two looks at the lock of another run
-BUSY = "another run is at work on these tables: {}; --wait waits for it"
+BUSY = "another run is using these tables: {}; use --wait to wait for it"
 
 
 class LakeLock:
@@ -28,6 +28,7 @@ class LakeLock:
         self._file = file
         self._lock = lock
         self._clock = clock
+        self._unconfirmed: RunLock | None = None
         self._is_lost = False
 
     def holder(self) -> RunLock | None:
@@ -69,14 +70,24 @@ class LakeLock:
             )
 
     def renew(self) -> None:
-        renewed = renew(self._lock, now=self._clock())
+        self._resolve()
+        renewed = self._unconfirmed = renew(self._lock, now=self._clock())
         if self._file.swap(_encode(self._lock), _encode(renewed)):
             self._lock = renewed
         else:
             self._is_lost = True
+        self._unconfirmed = None
 
     def release(self) -> None:
+        self._resolve()
         self._file.swap(_encode(self._lock), None)
+
+    def _resolve(self) -> None:
+        """A renewal that failed may have been written all the same: then it is the lock."""
+        written = self._unconfirmed
+        if written is not None and self._file.read() == _encode(written):
+            self._lock = written
+        self._unconfirmed = None
 
     def _holder(self, text: str | None) -> RunLock | None:
         held = None if text is None else _decode(text, self._file.place)
@@ -114,7 +125,7 @@ def wait_until_free(
 
 
 @contextmanager
-def hold(
+def acquired(
     lock: LakeLock,
     *,
     waits: bool,

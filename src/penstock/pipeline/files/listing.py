@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date
 
 import msgspec
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.files.folder import is_visible
 from penstock.pipeline.progress import is_remote
 from penstock.pipeline.schemas import DT
 
@@ -49,6 +50,22 @@ def summed_by_day(table: str, files: Iterable[tuple[str, int, int]]) -> dict[str
         if day is not None and _is_day(day[1]):
             days.setdefault(day[1], []).append((f"{table}/{path}", size, changed_at))
     return {day: _summed(found) for day, found in sorted(days.items())}
+
+
+def files_of_days(
+    spark: SparkSession, folder: str, table: str, days: Collection[str]
+) -> list[tuple[str, str]]:
+    """The files of those days: the day, and the path with the size and the time of change."""
+    path = f"{folder}/{table}"
+    here = local_path(spark, path)
+    if here is None:
+        return _days_by_spark(spark, path, days)
+    folders = {day: f"{here}/{DT}={day}" for day in days}
+    return [
+        (day, " ".join(map(str, file)))
+        for day, folder in folders.items()
+        for file in _stats(folder, f"{table}/{DT}={day}", _names(folder))
+    ]
 
 
 def local_path(spark: SparkSession, path: str) -> str | None:
@@ -100,11 +117,11 @@ def _listed_here(path: str, table: str) -> Iterator[tuple[str, DayFiles]]:
 
 
 def _names(folder: str) -> Iterator[str]:
-    """Of the files of a table; names that begin with . or _ are not its files."""
+    """Of the files of a table."""
     for root, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] not in "._"]
+        folders[:] = [name for name in folders if is_visible(name)]
         for name in names:
-            if name.endswith(".parquet") and name[0] not in "._":
+            if name.endswith(".parquet") and is_visible(name):
                 yield os.path.relpath(os.path.join(root, name), folder)
 
 
@@ -127,19 +144,17 @@ def _summed(files: Iterable[tuple[str, int, int]]) -> DayFiles:
 
 
 def _listed_by_spark(spark: SparkSession, path: str) -> Iterator[tuple[str, DayFiles]]:
-    """The contents are not read.
-
-    Spark leaves out files without contents; object stores and HDFS show no file that was cut short.
-    """
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    place = F.regexp_extract("path", _PLACE.pattern, 1)
-    one = F.concat_ws(" ", place, F.col("length"), F.unix_millis("modificationTime"))
     try:
-        found = reader.load(path).where(F.col("path").endswith(".parquet") & (place != ""))
-        days = found.groupBy(F.regexp_extract(place, _DAY.pattern, 1).alias(DT)).agg(
-            F.sha2(F.array_join(F.array_sort(F.collect_list(one)), "\n"), 256).alias("digest"),
-            F.count(F.lit(1)).alias("count"),
-            F.sum("length").alias("size"),
+        days = (
+            _files_in_spark(spark, path)
+            .groupBy(DT)
+            .agg(
+                F.sha2(F.array_join(F.array_sort(F.collect_list("file")), "\n"), 256).alias(
+                    "digest"
+                ),
+                F.count(F.lit(1)).alias("count"),
+                F.sum("length").alias("size"),
+            )
         )
         rows = days.collect()
     except AnalysisException as error:
@@ -148,6 +163,31 @@ def _listed_by_spark(spark: SparkSession, path: str) -> Iterator[tuple[str, DayF
         return
     for row in rows:
         yield row[DT], DayFiles(row["digest"][:24], row["count"], row["size"])
+
+
+def _days_by_spark(spark: SparkSession, path: str, days: Collection[str]) -> list[tuple[str, str]]:
+    try:
+        found = _files_in_spark(spark, f"{path}/{DT}={{{','.join(sorted(days))}}}")
+        return [(row[DT], row["file"]) for row in found.select(DT, "file").collect()]
+    except AnalysisException as error:
+        if not is_missing(error):
+            raise
+        return []
+
+
+def _files_in_spark(spark: SparkSession, path: str) -> DataFrame:
+    """The contents are not read.
+
+    Spark leaves out files without contents; object stores and HDFS show no file that was cut short.
+    """
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    place = F.regexp_extract("path", _PLACE.pattern, 1)
+    found = reader.load(path).where(F.col("path").endswith(".parquet") & (place != ""))
+    return found.select(
+        F.regexp_extract(place, _DAY.pattern, 1).alias(DT),
+        F.concat_ws(" ", place, F.col("length"), F.unix_millis("modificationTime")).alias("file"),
+        "length",
+    )
 
 
 def _is_day(text: str) -> bool:

@@ -46,7 +46,7 @@ class Memory:
         self._most = MAX_HELD_BYTES if most is None else most
         self._held = 0
 
-    def hold(self, size: int) -> None:
+    def reserve(self, size: int) -> None:
         self._held += size
         if self._held > self._most:
             raise PipelineStopped(
@@ -90,7 +90,7 @@ class LocalLake:
         """Rows of these files, or of all; columns that a file does not have are null."""
         fields = [schema_of(table.columns).field(name) for name in columns]
         for file in self.files(table) if files is None else files:
-            with _explaining(file.path.removeprefix(f"{self._root}/")):
+            with _report_unreadable(file.path.removeprefix(f"{self._root}/")):
                 yield from ((file, batch) for batch in self._read(file, pa.schema(fields)))
 
     def _read(self, file: LakeFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -144,7 +144,7 @@ class NumberSet:
         before = max(0, self._first - least)
         after = max(0, most + 1 - self._first - len(self._flags))
         if before or after:
-            self._memory.hold(before + after)
+            self._memory.reserve(before + after)
             # A new object, because arrays that `contains` returned may still refer to the old one.
             self._flags = bytearray(before) + self._flags + bytearray(after)
             self._first -= before
@@ -170,7 +170,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 @contextmanager
-def _explaining(path: str) -> Iterator[None]:
+def _report_unreadable(path: str) -> Iterator[None]:
     """Report a file that cannot be read in one line."""
     try:
         yield

@@ -23,7 +23,7 @@ from penstock.pipeline.progress import is_remote
 
 NAME = "_running.json"
 STREAM = "_streaming.json"
-SETTLE_S = 2.0  # longer than a write to an object store takes
+OVERWRITE_WAIT_S = 2.0  # longer than a write to an object store takes
 
 
 class LockFile(Protocol):
@@ -91,20 +91,22 @@ class LocalLockFile:
 
 
 class ObjectLockFile:
-    """Of several that write at once, the last one wins, and all of them look who that is."""
+    """If several processes write at once, the last write wins; each reads back to learn whether it
+    won.
+    """
 
     def __init__(
         self,
         tables_folder: str,
         name: str = NAME,
         *,
-        settle: Callable[[], object] = lambda: Event().wait(SETTLE_S),
+        wait_for_others: Callable[[], object] = lambda: Event().wait(OVERWRITE_WAIT_S),
     ) -> None:
         from penstock.files.object_folder import ObjectFolder
 
         self.place = f"{tables_folder}/{name}"
         self._name = name
-        self._settle = settle
+        self._wait_for_others = wait_for_others
         self._folder = ObjectFolder(tables_folder)
 
     def read(self) -> str | None:
@@ -118,14 +120,14 @@ class ObjectLockFile:
             self._folder.remove(self._name)
             return True
         self._folder.write(self._name, new.encode())
-        self._settle()
+        self._wait_for_others()
         return self.read() == new
 
 
 class HadoopLockFile:
-    def __init__(self, context: Any, path: str, *, settle_s: float = SETTLE_S) -> None:
+    def __init__(self, context: Any, path: str, *, wait_s: float = OVERWRITE_WAIT_S) -> None:
         self.place = path
-        self._settle_s = settle_s
+        self._wait_s = wait_s
         self._jvm = context._jvm
         self._path = self._jvm.org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(context._jsc.hadoopConfiguration())
@@ -146,7 +148,7 @@ class HadoopLockFile:
         if new is None:
             return old is None or bool(self._files.delete(self._path, False))
         self._write(self._files.create(self._path, True), new)
-        Event().wait(self._settle_s)
+        Event().wait(self._wait_s)
         return self.read() == new
 
     def _create(self, text: str) -> bool:

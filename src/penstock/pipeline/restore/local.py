@@ -114,7 +114,7 @@ class LocalRestore:
         for row in self._decided(base, later, endings, attempts):
             if row["id"] in self._ids:
                 continue  # restored before, and by now in the lake under another number, too
-            self._memory.hold(_ID_BYTES)
+            self._memory.reserve(_ID_BYTES)
             self._ids.add(row["id"])
             page.append(row)
             if len(page) == BATCH_ROWS:
@@ -248,7 +248,7 @@ class LocalRestore:
         return pa.Table.from_batches(found, fields).sort_by(_NO)
 
     def _hold(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        self._memory.hold(batch.nbytes)
+        self._memory.reserve(batch.nbytes)
         return batch
 
     def _until(self, table: LakeTable) -> list[LakeFile]:
@@ -305,14 +305,14 @@ class LocalEnded:
         names = [column.name for column in lake.HISTORY.columns]
         for _, batch in self._lake.batches(lake.HISTORY, names, files):
             kept = batch.filter(_ended_within(batch, from_at, to_at, outcomes, wanted))
-            self._memory.hold(kept.nbytes)
+            self._memory.reserve(kept.nbytes)
             yield kept
 
     def _add_bodies(self, dt: str, numbers: NumberSet) -> None:
         files = [file for file in self._lake.files(lake.BODIES) if file.dt == dt]
         for _, batch in self._lake.batches(lake.BODIES, ("history_no", *CONTENT), files):
             kept = batch.filter(numbers.contains(batch["history_no"]))
-            self._memory.hold(kept.nbytes)
+            self._memory.reserve(kept.nbytes)
             for row in kept.to_pylist():
                 self._rows[dt, row["history_no"]] |= row
 

@@ -18,6 +18,7 @@ import apsw
 import msgspec
 
 from penstock.domain.errors import InvalidRequest, StoreDamaged, StoreRefused, StoreUnavailable
+from penstock.files.folder import sync_path
 from penstock.store.damage.btree import Value
 from penstock.store.damage.page_image import PageImage
 from penstock.store.damage.salvage_repair import LostMessage, repair
@@ -28,7 +29,6 @@ from penstock.store.sqlite import checksums
 from penstock.store.sqlite.connection import SqliteDatabase
 from penstock.store.sqlite.errors import storage_error
 from penstock.store.sqlite.write_lock import WriteLock
-from penstock.store.synced_files import sync_path
 
 CHUNK = 1_000
 Progress = Callable[[int, int], None]

@@ -15,11 +15,11 @@ from urllib.parse import quote
 import apsw
 
 from penstock.domain.errors import InvalidRequest, StoreUnavailable
+from penstock.files.folder import sync_path
 from penstock.store.damage.log_damage import find_log_end, refuse_damaged_log
 from penstock.store.sqlite import checksums
 from penstock.store.sqlite.errors import storage_error
 from penstock.store.sqlite.log_sync import BUSY_MS
-from penstock.store.synced_files import sync_path
 
 STEP_PAGES = 1_000
 Progress = Callable[[int, int], None]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 
+from penstock.domain.lake.places import join
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import StoreCommand, flag
 from penstock.edge.cli.kit.flags import setting_flag
@@ -21,10 +23,27 @@ lake_flag = setting_flag(
 )
 tables_flag = flag(
     "--tables",
-    "folder of the computed tables; default: derived in the lake",
+    "folder of the computed tables; default: insights.folder, or derived in the lake, always with "
+    "--lake",
     value="FOLDER",
     env="PENSTOCK_PIPELINE_TABLES",
 )
+
+
+def lake_folder(settings: Settings) -> str:
+    """The lake of the settings."""
+    # A URL such as s3a://… must not be made an absolute path.
+    return settings.archive.folder or os.path.abspath(settings.lake_folder)
+
+
+def tables_folder(settings: Settings, args: Namespace) -> str:
+    """Where all commands find the computed tables, and write them."""
+    if args.tables is not None:
+        return str(args.tables)
+    # A flag that names a lake means the tables in it, wherever those of the settings are.
+    if args.lake is None and settings.insights.folder:
+        return settings.insights.folder
+    return join(lake_folder(settings), "derived")
 
 
 def _run(settings: Settings, args: Namespace, out: Output) -> None:

@@ -16,7 +16,7 @@ from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.flags import setting_flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
-from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag, tables_folder
 from penstock.settings import Settings
 
 STDIN = "-"
@@ -29,7 +29,7 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
 
     statement = sys.stdin.read() if args.sql == STDIN else args.sql
     with progress("Reading"):
-        result = sql_of_command(settings, tables=args.tables).run(statement)
+        result = sql_of_command(settings, tables=tables_folder(settings, args)).run(statement)
     if args.csv:
         _print_csv(result)
     elif out.json:

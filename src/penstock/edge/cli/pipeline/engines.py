@@ -13,10 +13,9 @@ from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.operate.archive import lake_flag, lake_folder, tables_flag
 from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.edge.cli.pipeline.shared import (
-    lake_folder,
     open_lake,
     session_flags,
 )

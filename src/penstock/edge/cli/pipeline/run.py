@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.job import PipelineJob
     from penstock.pipeline.lake import SparkLake
     from penstock.pipeline.runner import DaySpan, JobRunner
-    from penstock.pipeline.runs import JobRun
-    from penstock.pipeline.summary import LastRuns
+    from penstock.pipeline.runs import JobRun, LastRuns
 
 _COMPACTED = View("table dt:day files_before files_after")
 _WAIT = flag("--wait", "wait while another run is at work on the same tables")

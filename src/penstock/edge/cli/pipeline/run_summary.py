@@ -16,8 +16,8 @@ from penstock.edge.cli.pipeline.failures import Failure, explain_failure
 
 if TYPE_CHECKING:
     from penstock.pipeline.job import PipelineJob
-    from penstock.pipeline.runs import JobRun
-    from penstock.pipeline.summary import JobSummary, LastRuns
+    from penstock.pipeline.runs import JobRun, LastRuns
+    from penstock.pipeline.summary import JobSummary
 
 
 class RunNotes:

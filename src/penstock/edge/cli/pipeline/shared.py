@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.lake.run_lock import RunLock, take
+from penstock.domain.lake.run_lock import RunLock, new_lock
 from penstock.domain.lake.tables import DELTA
 from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
@@ -22,7 +22,12 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.parser import Parser
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.operate.archive import (
+    lake_flag,
+    lake_folder,
+    tables_flag,
+    tables_folder,
+)
 from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.settings import Settings
 
@@ -106,12 +111,6 @@ def session(args: Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def lake_folder(settings: Settings) -> str:
-    """The lake of the settings."""
-    # A URL such as s3a://… must not be made an absolute path.
-    return settings.archive.folder or os.path.abspath(settings.lake_folder)
-
-
 @contextmanager
 def open_lake(
     args: Namespace, settings: Settings, *, may_be_empty: bool = False
@@ -119,10 +118,10 @@ def open_lake(
     """The lake of the settings, in a Spark session of its own."""
     from penstock.pipeline.lake import SparkLake
 
-    folder = lake_folder(settings)
+    folder, tables = lake_folder(settings), tables_folder(settings, args)
     with session(args) as spark:
         is_delta = settings.pipeline.format == DELTA
-        lake = SparkLake(spark, folder, tables_folder=args.tables, is_delta=is_delta)
+        lake = SparkLake(spark, folder, tables_folder=tables, is_delta=is_delta)
         if not may_be_empty and lake.is_empty():
             raise InvalidRequest(f"the lake {folder} is empty; run penstock archive run first")
         yield lake
@@ -133,10 +132,9 @@ def open_locked_lake(args: Namespace, settings: Settings) -> Iterator[tuple[Spar
     """The lake, and a function that raises if the lock of its tables was lost."""
     from penstock.pipeline.files.lake_lock import wait_until_free
     from penstock.pipeline.files.lock_files import lock_file_here
-    from penstock.pipeline.lake import TABLES_FOLDER
 
     # Starting Spark takes seconds, and its memory is not needed while this run waits.
-    file = lock_file_here(args.tables or f"{lake_folder(settings)}/{TABLES_FOLDER}")
+    file = lock_file_here(tables_folder(settings, args))
     if file is not None:
         wait_until_free(this_lock(file).holder, waits=args.wait, on_wait=_note_wait)
     with open_lake(args, settings) as lake, lock_tables(lake, waits=args.wait) as may_write:
@@ -167,7 +165,7 @@ def runner_of(
 @contextmanager
 def lock_tables(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
     """Hold the lock of the lake's tables; yields a function that raises if it was lost."""
-    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lake_lock import acquired
     from penstock.pipeline.files.lock_files import lock_file
 
     file = lock_file(lake)
@@ -177,7 +175,7 @@ def lock_tables(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
         )
         yield lambda: None
         return
-    with hold(this_lock(file), waits=waits, on_wait=_note_wait) as lock:
+    with acquired(this_lock(file), waits=waits, on_wait=_note_wait) as lock:
         yield lock.check
 
 
@@ -199,7 +197,9 @@ def this_run(*, now: int, is_brief: bool = False) -> RunLock:
         owner = getpass.getuser()
     except (KeyError, OSError):  # a container whose user has no name
         owner = str(os.getuid())
-    return take(owner=owner, host=socket.gethostname(), pid=os.getpid(), now=now, is_brief=is_brief)
+    return new_lock(
+        owner=owner, host=socket.gethostname(), pid=os.getpid(), now=now, is_brief=is_brief
+    )
 
 
 def note_job(job: PipelineJob, days: int) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from penstock.domain.datetimes import instant_of
+from penstock.domain.limits import MINUTE
 from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 
     from penstock.domain.lake.layout import LakeTable
     from penstock.pipeline.lake import SparkLake
-    from penstock.pipeline.streaming import Locked, ReadDays
+    from penstock.pipeline.streaming import Locked, StreamSource
 
-LAKE, STORE = "lake", "store"
 MAX_FILES = 200  # limit per batch
 _POLL_S = 1
-_BUSY = "another stream adds to these tables: {}; run one stream per lake"
+_IDLE_MS = MINUTE  # between two reports while there are no rows
+_BUSY = "another stream is using these tables: {}; run one stream per lake"
 
 
 def _run(settings: Settings, args: Namespace, out: Output) -> None:
-    from penstock.pipeline.streaming import days_of_lake, start
+    from penstock.pipeline.streaming import LAKE, start
 
     with open_lake(args, settings, may_be_empty=args.live) as lake, _alone(lake) as check:
         tables = _live(lake.spark, settings.store_url) if args.live else _archived(lake)
@@ -39,8 +40,8 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
             lake,
             *tables,
             every_s=None if args.once else args.every / 1000,
-            name=STORE if args.live else LAKE,
-            read_days=_days_of_store(settings.store_url) if args.live else days_of_lake,
+            name="store" if args.live else "lake",
+            source=_store(settings.store_url) if args.live else LAKE,
             locked=_between_runs(lake),
         )
         try:
@@ -52,20 +53,20 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
 @contextmanager
 def _alone(lake: SparkLake) -> Iterator[MayWrite]:
     """Hold the lock of streams on these tables; yields a function that raises if it was lost."""
-    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lake_lock import acquired
     from penstock.pipeline.files.lock_files import STREAM, lock_file
 
     file = lock_file(lake, STREAM)
     if file is None:
         yield lambda: None
         return
-    with hold(this_lock(file), waits=False, busy=_BUSY) as lock:
+    with acquired(this_lock(file), waits=False, busy=_BUSY) as lock:
         yield lock.check
 
 
 def _between_runs(lake: SparkLake) -> Locked:
     """Hold the lock of runs while rollups are replaced; wait for a run that has it."""
-    from penstock.pipeline.files.lake_lock import hold
+    from penstock.pipeline.files.lake_lock import acquired
     from penstock.pipeline.files.lock_files import lock_file
     from penstock.pipeline.progress import is_remote
 
@@ -74,7 +75,7 @@ def _between_runs(lake: SparkLake) -> Locked:
     if file is None:
         return nullcontext
     lock = this_lock(file, is_brief=True)
-    return lambda: hold(lock, waits=True)
+    return lambda: acquired(lock, waits=True)
 
 
 def _archived(lake: SparkLake) -> list[DataFrame]:
@@ -92,50 +93,82 @@ def _live(spark: SparkSession, url: str) -> list[DataFrame]:
     return [source.option("table", table.name).load() for table in TABLES]
 
 
-def _days_of_store(url: str) -> ReadDays:
-    """Reads a day again from the store."""
+def _store(url: str) -> StreamSource:
+    """Reads a day again from the store, whose rows do not change."""
+    from penstock.pipeline.streaming import StreamSource, no_files
 
     def read(lake: SparkLake, table: LakeTable, days: list[str]) -> DataFrame:
         reader = lake.spark.read.format("penstock").option("url", url)
         rows = reader.option("table", table.name).load()
         return rows.where(rows["dt"].isin(days))
 
-    return read
+    return StreamSource(read, no_files)
 
 
 def _report_batches(query: StreamingQuery, out: Output, check: MayWrite) -> None:
     """Report each batch until the stream ends; raise the error that stopped it."""
-    reported, is_active = -1, True
+    records, is_active = BatchRecords(), True
     while is_active:
         is_active = not query.awaitTermination(_POLL_S)
         check()
-        for batch in query.recentProgress:
-            if batch.batchId > reported and batch.numInputRows:
-                record = batch_record(batch)
-                out.result(record, _line(record))
-            reported = max(reported, batch.batchId)
+        for record in records.new(query.recentProgress):
+            out.result(record, _line(record))
 
 
-def batch_record(batch: StreamingQueryProgress) -> dict[str, Any]:
-    """`lag_ms`: the age of the newest row when the batch was complete; null: no row is valid."""
+class BatchRecords:
+    """One record for each batch that has rows, and one for each minute without any.
+
+    `lag_ms` is the age of the newest row that was added, when the batch was complete; null: the
+    stream has not added a valid row since it was started.
+    """
+
+    def __init__(self) -> None:
+        self._latest = ""  # the progress that was looked at last
+        self._reported_at: int | None = None
+        self._newest_at: int | None = None
+
+    def new(self, recent: Iterable[StreamingQueryProgress]) -> Iterator[dict[str, Any]]:
+        """Of what Spark keeps: its latest progresses, oldest first."""
+        for progress in recent:
+            if progress.timestamp > self._latest:
+                self._latest = progress.timestamp
+                yield from self._of(progress)
+
+    def _of(self, progress: StreamingQueryProgress) -> Iterator[dict[str, Any]]:
+        took_ms = progress.durationMs["triggerExecution"]
+        ended_at = instant_of(datetime.fromisoformat(progress.timestamp)) + took_ms
+        if progress.numInputRows:
+            self._newest_at = _latest(self._newest_at, _newest_at(progress))
+        else:
+            self._reported_at = self._reported_at or ended_at
+            if ended_at < self._reported_at + _IDLE_MS:
+                return
+        self._reported_at = ended_at
+        yield {
+            "batch": progress.batchId,
+            "rows": progress.numInputRows,
+            "at": progress.timestamp,
+            "per_second": round(progress.numInputRows * 1000 / max(took_ms, 1), 1),
+            "lag_ms": None if self._newest_at is None else ended_at - self._newest_at,
+        }
+
+
+def _newest_at(progress: StreamingQueryProgress) -> int | None:
     from penstock.pipeline.streaming import NEWEST
 
-    took_ms = batch.durationMs["triggerExecution"]
-    ended_at = instant_of(datetime.fromisoformat(batch.timestamp)) + took_ms
-    newest = batch.observedMetrics.get(NEWEST)
-    newest_at = None if newest is None else newest["at"]
-    return {
-        "batch": batch.batchId,
-        "rows": batch.numInputRows,
-        "at": batch.timestamp,
-        "per_second": round(batch.numInputRows * 1000 / max(took_ms, 1), 1),
-        "lag_ms": None if newest_at is None else ended_at - newest_at,
-    }
+    newest = progress.observedMetrics.get(NEWEST)
+    return None if newest is None else newest["at"]
+
+
+def _latest(*instants: int | None) -> int | None:
+    return max((at for at in instants if at is not None), default=None)
 
 
 def _line(record: dict[str, Any]) -> str:
     lag = "" if record["lag_ms"] is None else f", newest {record['lag_ms'] / 1000:,.1f} s old"
     number, rows, rate = record["batch"], record["rows"], record["per_second"]
+    if not rows:
+        return f"no new rows{lag}, {record['at']}"
     return f"batch {number}: {rows} rows added ({rate:,.0f}/s){lag}, {record['at']}"
 
 

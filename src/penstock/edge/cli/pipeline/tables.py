@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
-from penstock.domain.lake.places import join
 from penstock.domain.lake.tables import MAX_ROWS, TableReadiness
 from penstock.domain.optional_parts import not_installed
 from penstock.edge.cli.kit import exits
@@ -15,7 +14,7 @@ from penstock.edge.cli.kit.command import argument, flag, limit_flag
 from penstock.edge.cli.kit.flags import instant, number
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.operate.archive import lake_flag, tables_flag, tables_folder
 from penstock.edge.cli.pipeline.failures import LocalCommand
 from penstock.edge.cli.pipeline.shared import FROM, TO
 from penstock.settings import Settings
@@ -60,10 +59,7 @@ def _as_of(text: str) -> int | datetime:
 def _tables(settings: Settings, args: Namespace) -> Tables:
     from penstock.wiring.tables import open_tables
 
-    place = args.tables
-    if place is None:
-        # A flag that names the lake means the tables in it, wherever the console's are.
-        place = settings.insights_folder if args.lake is None else join(args.lake, "derived")
+    place = tables_folder(settings, args)
     tables = open_tables(place)
     match tables.readiness():
         case TableReadiness.NO_READER:

@@ -6,9 +6,13 @@ from argparse import Namespace
 
 from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.operate.archive import lake_flag, tables_flag
+from penstock.edge.cli.operate.archive import (
+    lake_flag,
+    lake_folder,
+    tables_flag,
+    tables_folder,
+)
 from penstock.edge.cli.pipeline.failures import LocalCommand
-from penstock.edge.cli.pipeline.shared import lake_folder
 from penstock.settings import Settings
 
 SPARK, DBT = "spark", "dbt"
@@ -21,7 +25,8 @@ def _run(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.views import dbt_sources, spark_sql
 
     render = dbt_sources if args.format == DBT else spark_sql
-    out.text(args.format, render(lake_folder(settings), tables_folder=args.tables))
+    tables = tables_folder(settings, args)
+    out.text(args.format, render(lake_folder(settings), tables_folder=tables))
 
 
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""What the process of a statement is asked, and what it answers; each is one JSON document."""
+"""Request and reply of the SQL process, one JSON document each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SqlRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SqlReply(msgspec.Struct, frozen=True, kw_only=True):
-    """One of both."""
+    """Exactly one field is set."""
 
     result: SqlResult | None = None
     error: str | None = None
