@@ -12,8 +12,8 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.lake import layout as lake
 from penstock.domain.lake.layout import LakeTable, Type
 from penstock.domain.limits import DAY
-from penstock.pipeline.frames import frame_of
 from penstock.pipeline.schemas import ComputedTable, schema_of
+from penstock.pipeline.spark.frames import frame_of
 
 NOON = 1_767_268_800_000  # 2026-01-01T12:00Z
 DT = "2026-01-01"

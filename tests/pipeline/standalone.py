@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 
-from penstock.pipeline.java import quiet_java_home
+from penstock.pipeline.spark.java import quiet_java_home
 from tests.pipeline.process import environ_of_process
 from tests.support.private_servers import free_port
 from tests.support.waiting import eventually

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.lake.layout import HISTORY
-from penstock.pipeline.progress import is_remote
 from penstock.pipeline.session import open_session
+from penstock.pipeline.spark.progress import is_remote
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.process import SMALL, environ_of_process, penstock, run, spark_submit
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs

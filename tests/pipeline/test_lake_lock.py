@@ -20,7 +20,7 @@ from penstock.pipeline.files.lock_files import (
     lock_file,
 )
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 from tests.clocks import ManualClock
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.pipeline.files.local_lake import UNREACHABLE, LocalLake
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 
 
 @pytest.mark.parametrize("folder", ["hdfs://host/lake", "viewfs://lake", "ftp://host/lake"])

@@ -18,7 +18,7 @@ from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.restore.local import LocalEnded, LocalRestore
 from penstock.pipeline.restore.rules import ENDED_AT, Bounds, RestoreFilter, Row, bounds_of
 from penstock.pipeline.restore.spark import SparkEnded, SparkRestore
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 from penstock.ports.store import Store
 from penstock.services.lake import RestoreService
 from penstock.store.store import open_sqlite

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from penstock.domain.errors import InvalidRequest
-from penstock.pipeline import java, session
-from penstock.pipeline.java import MISSING_MODULE, java_home, quiet_java_home, wrap_java
+from penstock.pipeline import session
+from penstock.pipeline.spark import java
+from penstock.pipeline.spark.java import MISSING_MODULE, java_home, quiet_java_home, wrap_java
 
 
 def a_java(folder, text="#!/bin/sh\nprintf '%s\\n' \"$@\"\n"):

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.spark_errors import SPARK_ERRORS, explain, s3_connector, unreadable_file
+from penstock.pipeline.spark.errors import SPARK_ERRORS, explain, s3_connector, unreadable_file
 
 FILE = "file:///srv/my%20lake/history/dt=2026-01-01/history-1-2.parquet"
 PLACE = "history/dt=2026-01-01/history-1-2.parquet"

@@ -14,7 +14,7 @@ import pytest
 from penstock.domain.lake.layout import HISTORY, folder
 from penstock.pipeline.registry import jobs
 from penstock.pipeline.runner import DaySpan
-from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
+from penstock.pipeline.spark.errors import SPARK_ERRORS, explain
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.rows import DT, NEXT_DT, at, day_after, pairs
 

@@ -30,10 +30,10 @@ from penstock.domain.lake.places import (
 )
 from penstock.pipeline.files.delta_tables import DeltaTables
 from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing, summed_by_day
-from penstock.pipeline.frames import frame_of
-from penstock.pipeline.progress import is_remote
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import DT, ComputedTable, conform, schema_of
+from penstock.pipeline.spark.frames import frame_of
+from penstock.pipeline.spark.progress import is_remote
 
 TABLES_FOLDER = "derived"
 # Delta encoding and the fastest compression: a fifth faster to write, and smaller.

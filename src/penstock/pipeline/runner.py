@@ -27,7 +27,7 @@ from penstock.pipeline.runs import (
     window,
     written,
 )
-from penstock.pipeline.spark_errors import SPARK_ERRORS, unreadable_file
+from penstock.pipeline.spark.errors import SPARK_ERRORS, unreadable_file
 
 Gate = Callable[[SparkLake, Collection[str]], dict[str, str]]  # days that are refused, and why
 _Counted = dict[str, tuple[dict[str, int], dict[str, int]]]

@@ -22,10 +22,10 @@ from penstock.domain.lake.layout import dt_of, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY
 from penstock.pipeline.files.listing import DayFiles, HadoopFiles, is_missing
-from penstock.pipeline.frames import frame_of
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.progress import is_remote
+from penstock.pipeline.spark.frames import frame_of
+from penstock.pipeline.spark.progress import is_remote
 
 FOLDER = "runs"
 MOST_FILES = 100  # each job of a run writes one; a run merges them if there are more

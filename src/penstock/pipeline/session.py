@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.optional_parts import not_installed
-from penstock.pipeline.java import quiet_java_home
+from penstock.pipeline.spark.java import quiet_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -34,7 +34,6 @@ from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.files.listing import files_of_days
-from penstock.pipeline.frames import frame_of
 from penstock.pipeline.jobs.lifecycle import lifecycle
 from penstock.pipeline.jobs.rollups import (
     ROLLUPS,
@@ -47,6 +46,7 @@ from penstock.pipeline.jobs.rollups import (
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.minute_sums import PARTIAL, SUMS, combine_partials, partials
 from penstock.pipeline.schemas import DT, schema_of
+from penstock.pipeline.spark.frames import frame_of
 
 FOLDER = "stream"  # in the tables folder: the checkpoint and the stored sums
 FOLD = 50  # batches after which the stored sums are added up

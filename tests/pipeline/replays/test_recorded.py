@@ -25,7 +25,7 @@ from penstock.pipeline.replays.what_if import (
     chances,
     simulate,
 )
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 from penstock.ports.store import Store
 from penstock.store.store import open_sqlite
 from tests.clocks import ManualClock

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from penstock.domain.errors import InvalidRequest, LakeUnreachable
 from penstock.domain.lake.run_lock import RENEWED_EVERY_MS, RunLock, is_expired, renew
 from penstock.pipeline.files.lock_files import LockFile
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 
 WAIT_S = 2.0  # between two looks at the lock of another run
 BUSY = "another run is using these tables: {}; use --wait to wait for it"

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.files.folder import is_visible
-from penstock.pipeline.progress import is_remote
 from penstock.pipeline.schemas import DT
+from penstock.pipeline.spark.progress import is_remote
 
 _DAY = re.compile(rf"{DT}=(\d{{4}}-\d\d-\d\d)")
 _PLACE = re.compile(rf"/([a-z_]+/{_DAY.pattern}/.+)$")

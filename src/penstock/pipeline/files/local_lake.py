@@ -21,7 +21,7 @@ from penstock.domain.lake.layout import MARKER, TABLES, LakeColumn, LakeTable
 from penstock.files.arrow_filesystem import arrow_filesystem
 from penstock.files.arrow_types import field_of
 from penstock.files.folder import first_line, is_visible
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 
 MIB = 1024 * 1024
 MAX_HELD_BYTES = 512 * MIB  # sorting and copying may double it for a moment

@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from penstock.domain.lake.places import is_object_store
 from penstock.pipeline.files.listing import local_path
 from penstock.pipeline.lake import SparkLake
-from penstock.pipeline.progress import is_remote
+from penstock.pipeline.spark.progress import is_remote
 
 NAME = "_running.json"
 STREAM = "_streaming.json"

@@ -28,7 +28,7 @@ from penstock.pipeline.replays.what_if import (
     peak_of,
     waits_of,
 )
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 
 MAX_MESSAGES = 2_000_000  # about a gigabyte
 MAX_DAYS_LATER = 7  # messages that ended later than that after the period are left out

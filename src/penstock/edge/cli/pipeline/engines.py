@@ -65,7 +65,7 @@ def run_on_lake(
     if lake is None:
         return _with_spark(args, settings, spark)
     from penstock.pipeline.files.local_lake import TOO_LARGE
-    from penstock.pipeline.stopped import PipelineStopped
+    from penstock.pipeline.spark.stopped import PipelineStopped
 
     try:
         return local(lake)
@@ -92,7 +92,7 @@ def _local_lake(
     args: Namespace, settings: Settings, tables: Sequence[LakeTable]
 ) -> LocalLake | None:
     """None: this is a lake for Spark."""
-    from penstock.pipeline.stopped import PipelineStopped
+    from penstock.pipeline.spark.stopped import PipelineStopped
 
     may_choose = args.engine is None and _has_spark()
     try:

@@ -19,7 +19,7 @@ from penstock.edge.cli.kit import exits
 from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output
-from penstock.pipeline.stopped import PipelineStopped
+from penstock.pipeline.spark.stopped import PipelineStopped
 
 # `penstock` itself reports these in one line.
 _REPORTED = (PenstockError, Unreachable, UsageError, OSError)
@@ -49,7 +49,7 @@ def explain_failure(error: BaseException) -> Failure:
     if isinstance(error, OSError):
         return Failure("system", exits.system_text(error))
     if "pyspark" in sys.modules:
-        from penstock.pipeline.spark_errors import SPARK_ERRORS, explain
+        from penstock.pipeline.spark.errors import SPARK_ERRORS, explain
 
         if isinstance(error, SPARK_ERRORS):
             found = explain(error)

@@ -109,7 +109,7 @@ def _put(service: Any, source: RestoreSource, total: int, throttle: Throttle) ->
 def _lake_id(folder: str) -> str | None:
     """None if it cannot be reached from this machine: then only the store's history is compared."""
     from penstock.pipeline.files.local_lake import LocalLake
-    from penstock.pipeline.stopped import PipelineStopped
+    from penstock.pipeline.spark.stopped import PipelineStopped
 
     try:
         return LocalLake(folder).lake_id()

@@ -180,8 +180,8 @@ def _status(settings: Settings, args: Namespace, out: Output) -> None:
 
 def _compact(settings: Settings, args: Namespace, out: Output) -> None:
     from penstock.pipeline.files.compaction import compact
-    from penstock.pipeline.progress import is_remote
     from penstock.pipeline.session import now_ms
+    from penstock.pipeline.spark.progress import is_remote
 
     with open_locked_lake(args, settings) as (lake, may_write):
         if is_remote(lake.spark):
@@ -208,7 +208,7 @@ def _report(settings: Settings, args: Namespace, out: Output) -> None:
 
 
 def _java(args: Namespace, out: Output) -> None:
-    from penstock.pipeline.java import java_home
+    from penstock.pipeline.spark.java import java_home
 
     home = java_home(os.environ) or _on_path()
     out.result({"java_home": home}, home)

@@ -98,8 +98,8 @@ TO = flag("--to", "last day, inclusive", type=day)
 @contextmanager
 def session(args: Namespace) -> Iterator[SparkSession]:
     """A Spark session for one command, with a progress bar unless Spark's log is shown."""
-    from penstock.pipeline.progress import report_progress
     from penstock.pipeline.session import open_session
+    from penstock.pipeline.spark.progress import report_progress
 
     is_shown = not args.verbose
     with progress("Starting Spark", is_shown=is_shown):

@@ -68,7 +68,7 @@ def _between_runs(lake: SparkLake) -> Locked:
     """Hold the lock of runs while rollups are replaced; wait for a run that has it."""
     from penstock.pipeline.files.lake_lock import acquired
     from penstock.pipeline.files.lock_files import lock_file
-    from penstock.pipeline.progress import is_remote
+    from penstock.pipeline.spark.progress import is_remote
 
     # Through Spark Connect, the function that adds a batch runs at the server.
     file = None if is_remote(lake.spark) else lock_file(lake)

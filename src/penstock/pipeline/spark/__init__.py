@@ -1,0 +1,1 @@
+"""Spark itself: its Java, errors, progress and frames."""
