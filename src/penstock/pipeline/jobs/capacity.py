@@ -138,12 +138,12 @@ def _samples(backlog: DataFrame, days: DataFrame) -> DataFrame:
     before = F.lag("sent").over(Window.partitionBy("queue_no").orderBy(DT))
     by_queue = by_queue.join(days.select(DT, "queue", "messages"), [DT, "queue"], "left")
     by_queue = by_queue.withColumn("arrived", F.col("sent") - F.coalesce(before, first))
-    names = by_queue.groupBy(DT, "queue").agg(*_summed("arrived", "backlog_end"))
-    together = names.groupBy(DT).agg(F.lit(ALL).alias("queue"), *_summed("arrived", "backlog_end"))
+    names = by_queue.groupBy(DT, "queue").agg(*_sums("arrived", "backlog_end"))
+    together = names.groupBy(DT).agg(F.lit(ALL).alias("queue"), *_sums("arrived", "backlog_end"))
     return names.unionByName(together)
 
 
-def _summed(*names: str) -> list[Column]:
+def _sums(*names: str) -> list[Column]:
     return [F.sum(name).alias(name) for name in names]
 
 

@@ -57,17 +57,20 @@ SCALING_BACKTEST = ComputedTable(
         boolean("is_recommended", "the cheapest that is fast enough, or else the fastest"),
     ),
 )
-_JUDGED = ("age_goal_ms", "is_on_frontier", "is_recommended")
+_MOST_MS = 2**63 - 1  # of work; for absurd rows
+_VERDICT_COLUMNS = ("age_goal_ms", "is_on_frontier", "is_recommended")
 _CANDIDATES = StructType(
     [f for f in SCALING_BACKTEST.schema if f.name in {field.name for field in _PROFILE}]
 )
-_PLAYED = StructType([f for f in SCALING_BACKTEST.schema if f.name not in _JUDGED])
+_REPLAYED_SCHEMA = StructType(
+    [f for f in SCALING_BACKTEST.schema if f.name not in _VERDICT_COLUMNS]
+)
 
 
 def scaling_backtest(tables: Tables, settings: PipelineSettings) -> DataFrame:
     # All candidates of a queue together, so that its arrivals are shuffled once.
     replays = _arrivals(tables["lifecycle"]).groupBy(DT, "queue")
-    return _compared(replays.applyInArrow(_replaying(settings), _PLAYED), settings)
+    return _with_verdict(replays.applyInArrow(_replay_queue(settings), _REPLAYED_SCHEMA), settings)
 
 
 def _arrivals(lifecycle: DataFrame) -> DataFrame:
@@ -78,11 +81,11 @@ def _arrivals(lifecycle: DataFrame) -> DataFrame:
     )
     begins = F.unix_millis(F.to_timestamp(F.col(DT)))
     once = F.coalesce("service_ms", "usual_ms", F.lit(0))
-    return worked.join(F.broadcast(usual), [DT, "queue"]).select(
+    return worked.join(usual, [DT, "queue"]).select(
         DT,
         "queue",
         F.greatest("sent_at", begins).alias("at"),
-        (once * F.col("attempts")).alias("work_ms"),
+        F.coalesce(F.try_multiply(once, "attempts"), F.lit(_MOST_MS)).alias("work_ms"),
     )
 
 
@@ -101,8 +104,8 @@ def profiles(settings: PipelineSettings) -> Iterator[tuple[str, Profile]]:
             yield f"{goal_s}s/{samples}/+{most_up}", profile
 
 
-def _replaying(settings: PipelineSettings) -> Any:
-    schema = to_arrow_schema(_PLAYED)
+def _replay_queue(settings: PipelineSettings) -> Any:
+    schema = to_arrow_schema(_REPLAYED_SCHEMA)
     candidates = list(profiles(settings))
 
     def of_queue(table: pa.Table) -> pa.Table:
@@ -138,7 +141,7 @@ def _fleet(queue: str, settings: PipelineSettings) -> Fleet:
     )
 
 
-def _compared(found: DataFrame, settings: PipelineSettings) -> DataFrame:
+def _with_verdict(found: DataFrame, settings: PipelineSettings) -> DataFrame:
     of_queue = Window.partitionBy(DT, "queue")
     # An ordered window includes all rows that are equal to the current one.
     as_cheap, as_fast = of_queue.orderBy("worker_hours"), of_queue.orderBy("age_p99_ms")

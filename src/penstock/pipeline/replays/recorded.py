@@ -83,10 +83,10 @@ def read_queue(
                 TOO_LARGE,
             )
     attempts = _attempts(lake_, queue, from_dt, {row["message_no"] for row in endings})
-    return _recorded(endings, attempts, from_at=from_at, to_at=to_at)
+    return _pair_attempts(endings, attempts, from_at=from_at, to_at=to_at)
 
 
-def _recorded(
+def _pair_attempts(
     endings: list[Row], attempts: dict[int, list[Row]], *, from_at: int, to_at: int
 ) -> RecordedQueue:
     messages, waits, spans = [], [], []
