@@ -45,7 +45,7 @@ def days_of_jobs(bench: LakeDriver) -> dict[str, list[str]]:
 def test_a_new_day_is_the_only_one_that_is_computed(lake):
     archive(lake, NEW_DAY)
 
-    assert days_of_jobs(lake) == dict.fromkeys(MODULES, [NEW_DAY])
+    assert days_of_jobs(lake) == {key: [NEW_DAY] for key in MODULES}
 
 
 def test_a_late_fact_leaves_the_days_alone_whose_workers_are_the_same(lake):

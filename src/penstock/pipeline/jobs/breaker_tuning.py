@@ -23,7 +23,12 @@ from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_na
 from penstock.domain.limits import MINUTE
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables, only_wanted_days
-from penstock.pipeline.jobs.outages import failing_periods, minute_sums
+from penstock.pipeline.jobs.outages import (
+    is_outage,
+    midnight,
+    minute_sums,
+    split_by_failure,
+)
 from penstock.pipeline.jobs.route_calls import route_calls, with_day_before
 from penstock.pipeline.replays.breaker import RouteCall
 from penstock.pipeline.replays.route import RouteReplay
@@ -92,18 +97,23 @@ def breaker_tuning(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 
 def _routes(minutes: DataFrame, backlog: DataFrame, settings: PipelineSettings) -> DataFrame:
-    """A row per route and day: how busy it is, how busy the busiest one is, and its outages."""
-    rates = minutes.groupBy(DT, "route").agg(F.percentile("messages", 0.95).alias("per_minute"))
-    of_day = Window.partitionBy(DT)
-    rates = rates.withColumn("busiest_per_minute", F.max("per_minute").over(of_day))
-    both_days = with_day_before(minutes)
-    periods = failing_periods(both_days, least_ms=settings.breaker_outage_ms)
-    outages = periods.groupBy(DT, "route").agg(
-        F.array_sort(F.collect_list(F.struct("from_at", "to_at"))).alias("outages")
+    """A row per route and day: how busy it is, how busy the busiest one is, and its outages.
+
+    Also for routes that had calls on the day before only, because their calls are replayed too.
+    """
+    # All in one pass over the minutes: each branch would read and join the calls once more.
+    of_route = Window.partitionBy(DT, "route")
+    is_own_day = F.col("minute") * MINUTE >= midnight()
+    rate = F.percentile(F.when(is_own_day, F.col("messages")), 0.95).over(of_route)
+    periods = split_by_failure(
+        with_day_before(minutes).withColumn("per_minute", rate), "per_minute"
     )
-    # Also the routes that had calls on the day before only: their calls are among the others.
-    routes = both_days.select(DT, "route").distinct()
-    known = routes.join(rates, [DT, "route"], "left").join(outages, [DT, "route"], "left")
+    outage = F.when(is_outage(settings.breaker_outage_ms), F.struct("from_at", "to_at"))
+    routes = periods.groupBy(DT, "route", "per_minute").agg(
+        F.array_sort(F.collect_list(outage)).alias("outages")
+    )
+    busiest = F.max("per_minute").over(Window.partitionBy(DT))
+    known = routes.withColumn("busiest_per_minute", busiest)
     return known.join(_loads(backlog), DT, "left").na.fill({"load": 0.0})
 
 

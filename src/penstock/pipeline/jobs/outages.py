@@ -34,19 +34,30 @@ def minute_sums(calls: DataFrame) -> DataFrame:
 
 def failing_periods(minutes: DataFrame, *, least_ms: int) -> DataFrame:
     """Periods of at least this length in which a route failed."""
+    return split_by_failure(minutes).where(is_outage(least_ms)).select(*PERIOD)
+
+
+def split_by_failure(minutes: DataFrame, *same: str) -> DataFrame:
+    """Periods with at most one time in which the route failed; without one, it has no instants.
+
+    `same`: columns to keep, which have one value for a route and day.
+    """
     is_failing = F.col("failures") * 100 >= F.col("calls") * OUTAGE_PERCENT
     in_order = Window.partitionBy(DT, "route").orderBy("minute")
-    # Minutes of one period have the same number of sound minutes before them.
-    sound_before = F.count_if(~F.col("is_failing")).over(in_order)
+    # A sound minute begins a period, and the failing ones after it belong to it.
+    period = F.count_if(~is_failing).over(in_order)
     return (
-        minutes.withColumn("is_failing", is_failing)
-        .withColumn("period", sound_before)
-        .where("is_failing")
-        .groupBy(DT, "route", "period")
-        .agg(F.min("first_failed_at").alias("from_at"), F.max("last_failed_at").alias("to_at"))
-        .where(F.col("to_at") - F.col("from_at") >= least_ms)
-        .select(*PERIOD)
+        minutes.withColumn("period", period)
+        .groupBy(DT, "route", *same, "period")
+        .agg(
+            F.min(F.when(is_failing, F.col("first_failed_at"))).alias("from_at"),
+            F.max(F.when(is_failing, F.col("last_failed_at"))).alias("to_at"),
+        )
     )
+
+
+def is_outage(least_ms: int) -> Column:
+    return F.col("to_at") - F.col("from_at") >= least_ms
 
 
 def open_periods(changes: DataFrame) -> DataFrame:
