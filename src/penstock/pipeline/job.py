@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 import msgspec
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.domain.lake.pipeline_settings import PipelineSettings
@@ -37,7 +37,16 @@ class TablesOfDays(dict[str, DataFrame]):
 
 def only_wanted_days(rows: DataFrame, tables: Tables) -> DataFrame:
     """The rows of the days to compute, or all rows if the tables do not name these days."""
-    return rows.where(F.col(DT).isin(tables.days)) if isinstance(tables, TablesOfDays) else rows
+    return rows.where(_is_wanted(tables))
+
+
+def only_earlier_days(rows: DataFrame, tables: Tables) -> DataFrame:
+    """The rows of the days that were loaded besides these."""
+    return rows.where(~_is_wanted(tables))
+
+
+def _is_wanted(tables: Tables) -> Column:
+    return F.col(DT).isin(tables.days) if isinstance(tables, TablesOfDays) else F.lit(True)
 
 
 class JobOutput(msgspec.Struct, frozen=True):
