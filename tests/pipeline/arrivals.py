@@ -1,4 +1,4 @@
-"""Arrivals for back-tests, as Spark passes them."""
+"""QueueArrivals for back-tests, as Spark passes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from penstock.pipeline.replays.fleet import Arrivals
+from penstock.pipeline.replays.fleet import QueueArrivals
 
 
 class Arrival(NamedTuple):
@@ -15,6 +15,6 @@ class Arrival(NamedTuple):
     work_ms: int
 
 
-def arrivals_of(given: Iterable[Arrival]) -> Arrivals:
+def arrivals_of(given: Iterable[Arrival]) -> QueueArrivals:
     schema = pa.schema([("at", pa.int64()), ("work_ms", pa.int64())])
-    return Arrivals.of(pa.Table.from_pylist([one._asdict() for one in given], schema))
+    return QueueArrivals.of(pa.Table.from_pylist([one._asdict() for one in given], schema))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from penstock.domain.limits import HOUR, MINUTE, SECOND
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
-from penstock.pipeline.replays.fleet import Arrivals, SimulatedFleet, backtest
+from penstock.pipeline.replays.fleet import QueueArrivals, SimulatedFleet, backtest
 from tests.pipeline.arrivals import Arrival, arrivals_of
 
 FLEET = Fleet(queue="mail", max=10, replicas=External())
@@ -133,7 +133,7 @@ def test_messages_are_claimed_in_the_order_of_arrival_whatever_their_order_in_th
 def test_parts_of_a_table_are_one():
     parts = [arrow.table({"at": [3, 1], "work_ms": [30, 10]}).slice(n, 1) for n in (0, 1)]
 
-    found = Arrivals.of(arrow.concat_tables(parts))
+    found = QueueArrivals.of(arrow.concat_tables(parts))
 
     assert (list(found.at), list(found.work_ms)) == ([1, 3], [10, 30])
 

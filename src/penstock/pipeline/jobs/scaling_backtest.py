@@ -25,7 +25,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
-from penstock.pipeline.replays.fleet import Arrivals, backtest
+from penstock.pipeline.replays.fleet import QueueArrivals, backtest
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
 
 _PROFILE = (
@@ -111,7 +111,7 @@ def _replay_queue(settings: PipelineSettings) -> Any:
     def of_queue(table: pa.Table) -> pa.Table:
         queue, dt = (table.column(name)[0].as_py() for name in ("queue", DT))
         from_at = midnight_of(dt)
-        arrivals = Arrivals.of(table)
+        arrivals = QueueArrivals.of(table)
         rows = []
         for name, profile in candidates:
             found = backtest(

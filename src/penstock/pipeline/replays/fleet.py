@@ -23,7 +23,7 @@ from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 FLAP_MS = 10 * MINUTE  # a reversed change within this time is a flap
 
 
-class Arrivals(msgspec.Struct, frozen=True):
+class QueueArrivals(msgspec.Struct, frozen=True):
     """When messages arrive, in order, and how long they take: 16 bytes for each."""
 
     at: Sequence[int]
@@ -53,7 +53,7 @@ class Backtest(msgspec.Struct, frozen=True, kw_only=True):
 class SimulatedFleet:
     """The simulated workers and their backlog at one instant."""
 
-    def __init__(self, arrivals: Arrivals, *, from_at: int, slots: int) -> None:
+    def __init__(self, arrivals: QueueArrivals, *, from_at: int, slots: int) -> None:
         self.now = from_at
         self.running = 0  # workers
         self.starting: list[int] = []  # heap of instants at which they are running
@@ -143,7 +143,7 @@ class SimulatedFleet:
 
 
 def backtest(
-    arrivals: Arrivals,
+    arrivals: QueueArrivals,
     fleet: Fleet,
     profile: Profile,
     *,
