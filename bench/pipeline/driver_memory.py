@@ -1,7 +1,8 @@
-"""`python -m bench.pipeline.driver_memory [--days 30] [--times 1,10,100]`
+"""`python -m bench.pipeline.driver_memory [--days 20] [--times 1,10,100]`
 
-The memory of the driver with more and more files and queues: a run over one new day of a lake, in a
-process of its own for each size.
+The memory of the driver with more and more files and queues: all days but the last are computed
+first, and then the last one in a process of its own, whose memory is measured meanwhile.  "Live" is
+what a garbage collection leaves; executors are threads of the same process here.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,25 +27,29 @@ from penstock.domain.limits import DAY, MINUTE
 from penstock.outbound.lake_files import schema_of
 
 FIRST_DAY = 21_915  # 2030-01-01
-FILES_PER_DAY = 4  # and as many queues
+FILES_PER_DAY = 4  # and as many queues and routes
+JOBS = ("slo_budget", "capacity", "poison", "starvation", "breaker_tuning")  # and those they need
+PAUSE_S = 0.5  # between two measurements
 MIB = 1024**2
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.pipeline.driver_memory")
-    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--days", type=int, default=20)
     parser.add_argument("--times", default="1,10,100", help="times the files and queues")
-    parser.add_argument("--one", help="measure this lake and end")
+    parser.add_argument("--one", help="compute days of this lake, print the memory, and end")
+    parser.add_argument("--last", action="store_true", help="only its last day, not the others")
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(measure(args.one)))
+        print(json.dumps(measure(args.one, is_last=args.last)))
         return 0
-    print("| files | queues | seconds | Java heap | Python |\n|---|---|---|---|---|")
+    print("| files | queues | seconds | most live Java heap | Python |\n|---|---|---|---|---|")
     for times in map(int, args.times.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             files = make(Path(folder), days=args.days, times=times)
             command = [sys.executable, "-m", "bench.pipeline.driver_memory", "--one", folder]
-            ran = subprocess.run(command, check=True, capture_output=True, text=True)
+            subprocess.run(command, check=True, capture_output=True)
+            ran = subprocess.run([*command, "--last"], check=True, capture_output=True, text=True)
         found = json.loads(ran.stdout.splitlines()[-1])
         print(
             f"| {files:,} | {FILES_PER_DAY * times:,} | {found['seconds']:.1f} "
@@ -78,8 +84,8 @@ def _write(folder: Path, table: layout.LakeTable, day: int, number: int, given: 
 _COUNTERS = [c.name for c in BACKLOG.columns if c.name.endswith("_total")]
 
 
-def measure(lake: str) -> dict[str, Any]:
-    """Compute all days but the last, then measure a run over the last one."""
+def measure(lake: str, *, is_last: bool) -> dict[str, Any]:
+    """Compute the last day, or all others."""
     from penstock.domain.lake.pipeline_settings import PipelineSettings
     from penstock.pipeline.gates import GATES
     from penstock.pipeline.lake import SparkLake
@@ -90,16 +96,38 @@ def measure(lake: str) -> dict[str, Any]:
     spark = open_session("local[2]", more={"spark.driver.memory": "2g"})
     tables = SparkLake(spark, lake)
     runner = JobRunner(tables, PipelineSettings(), clock=lambda: now_ms(spark), gates=GATES)
-    wanted = jobs(["rollups", "capacity"])
-    *_, last = tables.files(HISTORY.name)
+    *_, before, last = tables.files(HISTORY.name)
+    span = DaySpan(last, last) if is_last else DaySpan(to_dt=before)
     started = time.perf_counter()
-    runner.run(wanted, DaySpan(last, last))
+    with LiveHeap(spark) as heap:
+        runner.run(jobs(JOBS), span)
     seconds = time.perf_counter() - started
-    java = spark.sparkContext._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
-    java.getMemoryMXBean().gc()
-    used = java.getMemoryMXBean().getHeapMemoryUsage().getUsed()
     python = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": seconds, "java_mib": used // MIB, "python_mib": python // MIB}
+    return {"seconds": seconds, "java_mib": heap.most // MIB, "python_mib": python // MIB}
+
+
+class LiveHeap:
+    """The most memory that garbage collections have left, one after the other."""
+
+    def __init__(self, spark: Any) -> None:
+        self._heap = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.most = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        memory = self._heap.getMemoryMXBean()
+        while not self._is_over.wait(PAUSE_S):
+            memory.gc()
+            self.most = max(self.most, memory.getHeapMemoryUsage().getUsed())
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ from penstock.domain.circuit.circuit import CircuitOutcomes, RequestOutcome
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.pipeline.replays.breaker import (
+    BreakerReplay,
     Interval,
+    Replay,
     ReplayWindow,
     RouteCall,
     evaluate,
-    outages,
-    replay,
 )
 
 SETTINGS = BreakerSettings(
@@ -32,6 +32,12 @@ HOUR = Interval(0, 60 * MINUTE)
 def calls(*said: tuple[int, str]) -> list[RouteCall]:
     """At seconds: x fails, . succeeds."""
     return [RouteCall(at * SECOND, n, sign == "x") for n, (at, sign) in enumerate(said)]
+
+
+def replay(said: list[RouteCall], settings: BreakerSettings, within: Interval) -> Replay:
+    found = BreakerReplay(settings, within)
+    found.play(said)
+    return found.result()
 
 
 def every_10s(signs: str, *, start: int = 0) -> list[RouteCall]:
@@ -96,25 +102,20 @@ def test_the_window_counts_as_the_broker_does(seed):
         window.trim()
 
 
-def test_an_outage_is_a_period_in_which_most_calls_failed():
-    said = every_10s("......" + "x.xxxx" + "xxxxxx" + "xx....")
+def test_calls_in_parts_give_the_same_result_as_all_at_once():
+    said = every_10s("xxxx" + "x" * 8 + "......")
+    whole, parts = replay(said, SETTINGS, HOUR), BreakerReplay(SETTINGS, HOUR)
 
-    assert outages(said, least_ms=MINUTE) == [Interval(60 * SECOND, 170 * SECOND)]
+    for begin in range(0, len(said), 5):
+        parts.play(said[begin : begin + 5])
 
-
-def test_a_short_spike_is_not_an_outage():
-    assert outages(every_10s("......" + "xxxxxx" + "......"), least_ms=MINUTE) == []
-
-
-def test_minutes_without_calls_do_not_end_an_outage():
-    said = calls((0, "x"), (10, "x"), (300, "x"), (301, "."))
-
-    assert outages(said, least_ms=MINUTE) == [Interval(0, 300 * SECOND)]
+    assert parts.result() == whole
+    assert whole.opens
 
 
 def test_an_outage_is_detected_if_the_circuit_opens_and_missed_otherwise():
     said = every_10s("x" * 12)
-    real = outages(said, least_ms=MINUTE)
+    real = [Interval(0, 110 * SECOND)]
 
     found = evaluate(replay(said, SETTINGS, HOUR), real, HOUR, survival_ms=None)
     deaf = replace(SETTINGS, min_queue_sample_count=100)
@@ -127,9 +128,7 @@ def test_an_outage_is_detected_if_the_circuit_opens_and_missed_otherwise():
 def test_an_opening_outside_of_outages_is_false_and_so_is_its_time():
     said = every_10s("xxxx" + "." * 20)
 
-    found = evaluate(
-        replay(said, SETTINGS, HOUR), outages(said, least_ms=MINUTE), HOUR, survival_ms=None
-    )
+    found = evaluate(replay(said, SETTINGS, HOUR), [], HOUR, survival_ms=None)
 
     assert (found.opens, found.false_opens) == (1, 1)
     assert (found.open_ms, found.false_open_ms) == (90 * SECOND, 90 * SECOND)
@@ -138,7 +137,7 @@ def test_an_opening_outside_of_outages_is_false_and_so_is_its_time():
 @pytest.mark.parametrize(("survival_s", "unsafe"), [(30, 1), (31, 0)])
 def test_an_outage_is_unsafe_if_the_server_fails_before_the_circuit_opens(survival_s, unsafe):
     said = every_10s("x" * 12)
-    real = outages(said, least_ms=MINUTE)
+    real = [Interval(0, 110 * SECOND)]
 
     found = evaluate(replay(said, SETTINGS, HOUR), real, HOUR, survival_ms=survival_s * SECOND)
 

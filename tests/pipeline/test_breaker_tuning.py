@@ -13,6 +13,7 @@ from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, HISTORY
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY, SECOND
 from penstock.pipeline.files.listing import DayFiles
+from penstock.pipeline.job import TablesOfDays
 from penstock.pipeline.jobs.breaker_tuning import BREAKER_TUNING, JOB, breaker_tuning
 from penstock.pipeline.runs import fingerprints
 from penstock.pipeline.schemas import conform
@@ -171,6 +172,28 @@ def test_the_day_before_fills_the_window_and_is_not_counted(found):
         (MIDNIGHT, 3, 0),
         (day_after(MIDNIGHT), 1, 1),
     ]
+
+
+def test_calls_that_come_to_python_in_many_batches_give_the_same_results(spark, found):
+    most = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(most)
+    spark.conf.set(most, "4")
+    try:
+        replayed = conform(breaker_tuning(tables(spark, all_cases()), SETTINGS), BREAKER_TUNING)
+        rows = [row.asDict() for row in replayed.collect()]
+    finally:
+        spark.conf.set(most, before)
+
+    assert sorted(rows, key=repr) == sorted(found, key=repr)
+
+
+def test_only_the_requested_days_are_replayed(spark, found):
+    of_days = TablesOfDays(tables(spark, all_cases()), [CALM])
+
+    replayed = breaker_tuning(of_days, SETTINGS)
+
+    assert {row["dt"] for row in found} > {CALM}
+    assert {row["dt"] for row in replayed.select("dt").collect()} == {CALM}
 
 
 def test_the_load_is_measured_unless_it_is_configured(spark, found):

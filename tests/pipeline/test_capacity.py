@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from penstock.domain.lake.layout import BACKLOG
 from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.pipeline.job import TablesOfDays
 from penstock.pipeline.jobs.capacity import CAPACITY, capacity
 from penstock.pipeline.jobs.rollups import ROLLUPS
 from penstock.pipeline.schemas import conform
@@ -163,3 +164,37 @@ def test_a_queue_with_a_backlog_that_finished_nothing_has_no_ratios(spark):
     last = rows[days[-1], "mail"]
     assert (last.messages, last.backlog_peak, last.per_second_peak) == (0, 9, 0.0)
     assert (last.peak_to_average, last.growth_per_week, last.payload) == (None, None, None)
+
+
+def test_a_day_that_is_computed_alone_has_the_trend_of_all_days(spark):
+    """Earlier days are then read from one row per queue."""
+    minutes: list[dict[str, Any]] = [
+        {"dt": day_after(DT, n), "at": at("12:00:00", day_after(DT, n)), "finished": 100 + 10 * n}
+        for n in range(4)
+    ]
+    minutes += [
+        one | {"name": "idle", "finished": 0, "backlog": 3 * (n % 2)}
+        for n, one in enumerate(minutes)
+    ]
+    days = [one | {"grain": "day", "at": midnight(one["dt"])} for one in minutes]
+    samples = [
+        {"at": at("13:00:00", one["dt"]), "sent_total": 9, "ready": 9 - one["finished"] % 7}
+        for one in minutes[:4]
+    ]
+    last = minutes[3]["dt"]
+    frames = {
+        "rollups": computed(spark, ROLLUPS, *({**MINUTE, **row} for row in minutes + days)),
+        "backlog": frame(spark, BACKLOG, *samples),
+    }
+
+    every, alone = (
+        conform(capacity(tables, PipelineSettings(storage_bytes=GIB)), CAPACITY)
+        .where(f"dt = '{last}'")
+        .orderBy("queue")
+        .collect()
+        for tables in (frames, TablesOfDays(frames, [last]))
+    )
+
+    assert alone == every
+    assert [row["queue"] for row in alone] == ["*", "idle", "mail"]
+    assert alone[2]["growth_per_week"] > 0

@@ -1,19 +1,21 @@
 """A queue's arrivals, worked on by a fleet that the autoscaler's functions scale."""
 
+import pyarrow as arrow
 import pytest
 from msgspec.structs import replace
 
 from penstock.domain.limits import HOUR, MINUTE, SECOND
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
-from penstock.pipeline.replays.fleet import Arrival, SimulatedFleet, backtest
+from penstock.pipeline.replays.fleet import QueueArrivals, SimulatedFleet, backtest
+from tests.pipeline.arrivals import Arrival, arrivals_of
 
 FLEET = Fleet(queue="mail", max=10, replicas=External())
 PROFILE = Profile(samples_needed=1)
 
 
 def played(arrivals, fleet=FLEET, profile=PROFILE, *, until=HOUR, **more):
-    return backtest(arrivals, fleet, profile, from_at=0, to_at=until, **more)
+    return backtest(arrivals_of(arrivals), fleet, profile, from_at=0, to_at=until, **more)
 
 
 def burst(count, *, at=1_000, work_ms=1_000):
@@ -92,7 +94,7 @@ def test_a_backlog_that_is_never_cleared_counts_as_long_as_it_lasts():
 
 
 def test_a_stopped_worker_finishes_its_messages():
-    crew = SimulatedFleet(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
+    crew = SimulatedFleet(arrivals_of(burst(1, at=0, work_ms=5_000)), from_at=0, slots=1)
     crew.grow(1, start_ms=0)
     crew.advance(1_000)
     crew.shrink(1)
@@ -102,7 +104,7 @@ def test_a_stopped_worker_finishes_its_messages():
 
 
 def test_idle_workers_are_stopped_before_busy_ones():
-    crew = SimulatedFleet(burst(1, at=0, work_ms=5_000), from_at=0, slots=1)
+    crew = SimulatedFleet(arrivals_of(burst(1, at=0, work_ms=5_000)), from_at=0, slots=1)
     crew.grow(2, start_ms=0)
     crew.advance(1_000)
     crew.shrink(1)
@@ -118,6 +120,22 @@ def test_it_ends_although_no_message_is_ever_claimed():
     found = played([Arrival(0, 10**9), Arrival(1, 1)], stuck, until=MINUTE)
 
     assert found.unfinished == 1
+
+
+def test_messages_are_claimed_in_the_order_of_arrival_whatever_their_order_in_the_table():
+    fixed = replace(FLEET, min=1, max=1)
+
+    found = played([Arrival(2_000, 5_000), Arrival(1_000, 10)], fixed)
+
+    assert found.age_max_ms == 0
+
+
+def test_parts_of_a_table_are_one():
+    parts = [arrow.table({"at": [3, 1], "work_ms": [30, 10]}).slice(n, 1) for n in (0, 1)]
+
+    found = QueueArrivals.of(arrow.concat_tables(parts))
+
+    assert (list(found.at), list(found.work_ms)) == ([1, 3], [10, 30])
 
 
 @pytest.mark.parametrize("count", [0, 1])

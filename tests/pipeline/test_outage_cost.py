@@ -9,9 +9,8 @@ from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import ATTEMPTS, FACTS, HISTORY
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.limits import HOUR, MINUTE
-from penstock.pipeline.jobs.outage_cost import OUTAGE_COST, merge, open_periods, outage_cost
-from penstock.pipeline.replays.breaker import Interval
+from penstock.domain.limits import MINUTE
+from penstock.pipeline.jobs.outage_cost import OUTAGE_COST, outage_cost
 from penstock.pipeline.schemas import conform
 from tests.pipeline.rows import DT, at, computed, frame
 
@@ -93,21 +92,3 @@ def test_late_and_dead_messages_are_counted_by_queue_and_tenant(spark):
             same | {"queue": "hooks", "messages": 1, "late": 0, "dead": 1, "late_ms": 0},
         ),
     )
-
-
-def test_a_circuit_is_open_since_the_first_day_known_if_it_was_open_before():
-    changes = [
-        {"change": "circuit_half_opened", "at": 50, "is_failure": False},
-        {"change": "circuit_closed", "at": 60, "is_failure": False},
-        {"change": "circuit_opened", "at": 80, "is_failure": True},
-    ]
-
-    found = open_periods(changes, Interval(0, 100))
-
-    assert found == [Interval(0, 60), Interval(80, 100)]
-
-
-def test_periods_that_nearly_touch_are_one_outage():
-    periods = [Interval(HOUR, 2 * HOUR), Interval(0, MINUTE), Interval(MINUTE + 1, 3 * MINUTE)]
-
-    assert merge(periods) == [Interval(0, 3 * MINUTE), Interval(HOUR, 2 * HOUR)]

@@ -10,10 +10,11 @@ from pyspark.testing import assertDataFrameEqual
 
 from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, FACTS, HISTORY
 from penstock.domain.lake.pipeline_settings import PipelineSettings
+from penstock.domain.limits import HOUR
 from penstock.pipeline.jobs.quality import QUALITY, QUARANTINE, quality, quarantine
 from penstock.pipeline.schemas import conform
 from tests.edge.process import ROOT
-from tests.pipeline.rows import DT, NEXT_DT, NOON, at, computed, frame, pairs
+from tests.pipeline.rows import DT, NEXT_DT, NOON, at, computed, day_after, frame, pairs
 
 BALANCED = {"waiting": 1, "ready": 2, "leased": 3, "done_total": 4, "dead_total": 5}
 BALANCED |= {"cancelled_total": 6, "sent_total": 21}
@@ -128,6 +129,47 @@ def test_a_share_of_bad_rows_can_be_tolerated_and_is_still_reported(spark):
     assert findings.where("NOT is_passed").count() == 0
     assert pairs(findings.where("bad > 0"), "check", "bad") == [("unknown_outcome", 1)]
     assert bad(spark, PipelineSettings(max_bad_per_million=249_999), history=rows)
+
+
+def set_back(clock: str, *, ahead_until: int, dt: str = DT) -> dict[str, Any]:
+    data = json.dumps({"from": ahead_until, "to": at(clock, dt)})
+    return {"kind": "clock_set_back", "subject": "store", "at": at(clock, dt), "data": data}
+
+
+def test_rows_from_before_the_clock_was_set_back_are_quarantined_and_do_not_stop_the_day(spark):
+    ahead = NOON + 3 * HOUR
+    history: tuple[dict[str, Any], ...] = (
+        {"sent_at": ahead, "first_leased_at": NOON - 1, "leased_at": NOON - 1},
+        {},
+    )
+    attempts = ({"leased_at": ahead - 1},)
+    facts = (set_back("11:00:00", ahead_until=ahead),)
+
+    findings = found(spark, history=history, attempts=attempts, facts=facts)
+
+    assert findings.where("NOT is_passed").count() == 0
+    assert pairs(findings.where("bad > 0"), "table", "check", "bad") == [
+        ("attempts", "negative_service", 1),
+        ("history", "negative_total", 1),
+        ("history", "negative_wait", 1),
+    ]
+    assert aside(spark, history=history, attempts=attempts).count() == 2
+
+
+def test_a_clock_that_was_set_back_explains_two_days_and_only_times_that_it_showed(spark):
+    ahead = at("15:00:00", day_after(DT, 3))
+    facts = (set_back("11:00:00", ahead_until=ahead),)
+    never_leased = {"first_leased_at": None, "leased_at": None}
+
+    def backwards(days: int, sent_at: int) -> dict[str, Any]:
+        return never_leased | {
+            "finished_at": at("12:00:00", day_after(DT, days)),
+            "sent_at": sent_at,
+        }
+
+    assert bad(spark, history=(backwards(1, ahead),), facts=facts) == []
+    for late in (backwards(1, ahead + 1), backwards(2, ahead)):
+        assert bad(spark, history=(late,), facts=facts) == [("history", "negative_total", 1, 1)]
 
 
 def test_an_attempt_that_ended_before_it_began_stops_the_day(spark):

@@ -9,14 +9,22 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.limits import DAY
+from penstock.domain.limits import DAY, MINUTE
 from penstock.pipeline.registry import MODULES, computed_tables
 from penstock.pipeline.report.contents import report
 from penstock.pipeline.runner import DaySpan
 from tests.pipeline.lake_driver import FEW_CANDIDATES, LakeDriver
-from tests.pipeline.real_broker import JUMP_DAYS, MEGABYTE, ROUTE, UNICODE, RealBroker
+from tests.pipeline.real_broker import (
+    JUMP_DAYS,
+    MEGABYTE,
+    RELEASE,
+    ROUTE,
+    UNICODE,
+    RealBroker,
+)
 from tests.pipeline.rows import day_after
 from tests.runtime.archiver.driver import ArchiverDriver
+from tests.services.driver import PATTERN
 from tests.store.conftest import clock, open_store, store, store_driver
 from tests.store.driver import StoreDriver
 
@@ -48,11 +56,13 @@ def test_all_jobs_compute_plausible_numbers_from_the_lake_of_a_real_broker(broke
     assert {run.job for run in runs} == set(MODULES)
     found = {name: bench.rows(name) for name in computed_tables()}
     assert [row for row in found["quality"] if not row["is_passed"]] == []
+    assert [name for name, rows in found.items() if not rows] == []
     for name, rows in found.items():
         assert _impossible(rows) == [], name
     _check_capacity(found["capacity"], broker)
     _check_times(found["lifecycle"], broker)
     _check_trouble(found, broker)
+    _check_workers_and_routes(found, broker)
     assert broker.first_day in report(bench.lake, DaySpan())
 
 
@@ -80,12 +90,15 @@ def _check_capacity(rows: Rows, broker: RealBroker) -> None:
 def _check_times(rows: Rows, broker: RealBroker) -> None:
     of = {row["queue"]: row for row in rows}
     assert (of["single"]["wait_ms"], of["single"]["service_ms"]) == (0, 0)
-    assert (of["night"]["dt"], of["night"]["total_ms"]) == (day_after(broker.first_day), 2)
+    assert (of["night"]["dt"], of["night"]["total_ms"]) == (day_after(broker.busy_day), 2)
     assert of["jumped"]["wait_ms"] == JUMP_DAYS * DAY
     assert (of["cancelled"]["dt"], of["cancelled"]["service_ms"]) == (broker.last_day, None)
 
 
-def _check_trouble(found: dict[str, Rows], broker: RealBroker) -> None:
+def _check_trouble(every: dict[str, Rows], broker: RealBroker) -> None:
+    found = {
+        name: [row for row in rows if row["dt"] != broker.busy_day] for name, rows in every.items()
+    }
     [stuck] = found["poison_messages"]
     assert (stuck["queue"], stuck["patterns"], stuck["kind"]) == ("stuck", "loops", None)
     [failing] = found["poison_kinds"]
@@ -97,6 +110,28 @@ def _check_trouble(found: dict[str, Rows], broker: RealBroker) -> None:
     assert missed == {("failing", "success"), ("jumped", "wait")}
     assert {r["route"] for r in found["breaker_tuning"]} == {ROUTE, "*"}
     assert {r["unfinished"] for r in found["scaling_backtest"]} == {0}
+
+
+def _check_workers_and_routes(found: dict[str, Rows], broker: RealBroker) -> None:
+    of_day = {
+        name: [row for row in rows if row["dt"] == broker.busy_day] for name, rows in found.items()
+    }
+    assert {(r["name"], r["release"]) for r in of_day["known_workers"]} == {
+        ("worker-1", RELEASE),
+        ("worker-2", RELEASE),
+    }
+    starved = [(r["queue"], r["by_queue"], r["wait_ms"]) for r in of_day["starvation"]]
+    assert starved == [("urgent", "bulk", 3 * MINUTE)]
+    [release] = of_day["poison_releases"]
+    assert (release["kind"], release["release"], release["failing"]) == ("refund", RELEASE, 2)
+    [route] = of_day["flapping_routes"]
+    assert (route["route"], route["opened"], route["open_ms"]) == (PATTERN, 1, 10 * MINUTE)
+    [silent] = of_day["silent_workers"]
+    assert (silent["name"], silent["lost"], silent["expired"]) == ("worker-2", 1, 1)
+    [cost] = of_day["outage_cost"]
+    assert (cost["route"], cost["queue"], cost["late"]) == (PATTERN, "payments", 2)
+    [wrong] = of_day["quarantine"]
+    assert (wrong["table"], wrong["problems"]) == ("history", "negative_service")
 
 
 def _impossible(rows: Rows) -> list[tuple[str, float]]:

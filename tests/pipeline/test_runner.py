@@ -152,7 +152,7 @@ class TestFingerprints:
         more = {"history": {**FILES["history"], DT: DayFiles("c")}}
 
         assert self.of(job)[NEXT_DT] != self.of(job, files=more)[NEXT_DT]
-        assert window([NEXT_DT], job) == [DT, NEXT_DT]
+        assert window([NEXT_DT], job, "history") == [DT, NEXT_DT]
 
     def test_a_setting_that_the_job_depends_on_and_a_new_version_change_all_days(self):
         dependent = msgspec.structs.replace(JOB, settings=("max_bad_per_million",))

@@ -92,6 +92,15 @@ def test_the_work_of_a_message_is_that_of_all_its_attempts_or_else_the_median(sp
     assert pairs(found, "messages", "age_max_ms", "worker_hours") == [(3, 4_998, 24.0)]
 
 
+def test_absurd_numbers_do_not_overflow(spark):
+    absurd = message(service_ms=10**12, attempts=2**31 - 1)
+
+    found = played(spark, FEW, absurd, message(sent_at=NOON + 1)).where("candidate = 'now'")
+
+    # The only worker is at work for ever.
+    assert pairs(found, "messages", "unfinished") == [(2, 1)]
+
+
 def test_messages_sent_before_the_day_arrive_when_it_begins(spark):
     one = PipelineSettings(backtest_goals_s=(), backtest_min=1, backtest_max=1)
     early = [message(sent_at=at("00:00:00") - 3_600_000)] * 2

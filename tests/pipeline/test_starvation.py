@@ -96,6 +96,32 @@ def test_the_queue_that_keeps_the_workers_busy_starves_the_one_whose_messages_wa
     assert round(row.own_share, 3) == round(10 / 560, 3)
 
 
+def test_absurd_times_do_not_overflow(spark):
+    """Half of a day's waits times its work exceeds what a long holds."""
+    long_ago = {"leased_by": "w-1", "sent_at": 0, "first_leased_at": 0, "leased_at": 0}
+    worked = [long_ago | {"queue": "reports", "finished_at": at("10:05:00")}] * 2_400
+    waits = {
+        "queue": "mail",
+        "leased_by": "w-1",
+        "sent_at": 0,
+        "first_leased_at": at("10:09:00"),
+        "leased_at": at("10:09:00"),
+        "finished_at": at("10:09:10"),
+    }
+    tables = {
+        "history": frame(spark, HISTORY, *worked, *[waits] * 2_400),
+        "known_workers": computed(
+            spark, KNOWN_WORKERS, {"worker": "w-1", "queues": POOL, "dt": DT}
+        ),
+        "outage_cost": computed(spark, OUTAGE_COST),
+    }
+
+    [row] = conform(starvation(tables, PipelineSettings()), STARVATION).collect()
+
+    assert (row.queue, row.late, row.by_queue) == ("mail", 2_400, "reports")
+    assert 0.99 < row.share <= 1
+
+
 def test_failing_kinds_are_counted_by_release(spark):
     fails = {"kind": "refund", "leased_by": "w-2", "failures": 1, "finished_at": NOON + HOUR}
     history = frame(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.domain.lake.layout import HISTORY, folder
+from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.registry import jobs
 from penstock.pipeline.runner import DaySpan
 from penstock.pipeline.spark.errors import SPARK_ERRORS, explain
@@ -108,6 +109,31 @@ def test_a_damaged_file_of_the_log_of_runs_is_named_and_can_be_deleted(bench):
     for file in (bench.folder / "derived" / "runs").glob("*.parquet"):
         file.unlink()
     assert bench.ran("lifecycle") == [("quality", DT), ("lifecycle", DT)]
+
+
+def test_a_damaged_file_of_a_table_does_not_stop_the_jobs_that_do_not_read_it(bench):
+    bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
+    bench.run("rollups")
+    [damaged, *_] = (bench.folder / "derived" / "rollups" / f"dt={DT}").glob("*.parquet")
+    damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+
+    found = bench.run("capacity", "outage_cost", "breaker_tuning")
+
+    assert [(r.job, r.dt) for r in found if r.status == "refused"] == [("capacity", DT)]
+    assert {("outage_cost", DT), ("breaker_tuning", DT)} <= set(_done(found))
+
+
+def test_a_damaged_file_of_a_job_is_replaced_when_its_day_is_computed_again(bench):
+    bench.archive(HISTORY, {"sent_at": at("09:00:00")})
+    wanted = PipelineSettings(targets="* wait 1s 99")
+    bench.run("slo_budget", settings=wanted)
+    expected = pairs(bench.read("slo"), "bad", "messages")
+    for content in (b"PAR1" + b"?" * 500 + b"PAR1", b""):
+        [file] = (bench.folder / "derived" / "slo" / f"dt={DT}").glob("*.parquet")
+        file.write_bytes(content)
+
+        assert bench.run("slo", settings=wanted, is_forced=True)[-1].status == "done"
+        assert pairs(bench.read("slo"), "bad", "messages") == expected
 
 
 def test_a_folder_that_is_not_a_day_is_ignored(bench):

@@ -22,6 +22,8 @@ ENDINGS = (State.DONE, State.DEAD, State.CANCELLED)
 LIVE = ("waiting", "ready", "leased")
 ENDED_TOTALS = ("done_total", "dead_total", "cancelled_total")
 ALWAYS_STOPS = ("out_of_balance",)  # the day of such a row is never loaded
+# Of rows whose clock was set back between two of their instants.
+CLOCK_PROBLEMS = ("negative_wait", "negative_service", "negative_total", "claims_out_of_order")
 DOUBLED = "doubled"  # several rows of a day share their number
 
 

@@ -32,6 +32,7 @@ from penstock.pipeline.files.delta_tables import DeltaTables
 from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing, summed_by_day
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import DT, ComputedTable, conform, schema_of
+from penstock.pipeline.spark.errors import SPARK_ERRORS
 from penstock.pipeline.spark.frames import frame_of
 from penstock.pipeline.spark.progress import is_remote
 
@@ -101,7 +102,40 @@ class SparkLake:
 
     def replace(self, table: ComputedTable, rows: DataFrame, days: Collection[str]) -> None:
         """Replace the rows of those days with these."""
-        wanted = conform(rows, table).where(F.col(DT).isin(sorted(days)))
+        self._replace(table, conform(rows, table).where(F.col(DT).isin(sorted(days))), days)
+
+    def replace_changed(self, table: ComputedTable, rows: DataFrame, days: Collection[str]) -> None:
+        """The same, but the files of a day that has the same rows already stay.
+
+        So jobs that read the table need not compute that day again.  For small tables.
+        """
+        if not set(days) & set(self.files(table.name)):
+            self.replace(table, rows, days)
+            return
+        wanted = conform(rows, table).where(F.col(DT).isin(sorted(days))).cache()
+        try:
+            changed = self._changed_days(table, wanted, days)
+            if changed:
+                self._replace(table, wanted.where(F.col(DT).isin(changed)), changed)
+        finally:
+            wanted.unpersist()
+
+    def _changed_days(
+        self, table: ComputedTable, rows: DataFrame, days: Collection[str]
+    ) -> list[str]:
+        """Days whose rows the table does not have, or whose files cannot be read."""
+        new, files = _digests(rows), self.files(table.name)
+        try:
+            old = _digests(self.read(table.name, days))
+        except SPARK_ERRORS:
+            return sorted(days)
+        return [
+            day
+            for day in sorted(days)
+            if new.get(day) != old.get(day) or (day in files and files[day].empty)
+        ]
+
+    def _replace(self, table: ComputedTable, wanted: DataFrame, days: Collection[str]) -> None:
         if not table.is_large:
             wanted = wanted.repartition(DT)  # one file per day
         if self.is_delta or self._delta.is_delta_table(table.name):
@@ -190,3 +224,10 @@ class SparkLake:
 
     def _path(self, table: str) -> str:
         return f"{self.folder if table in TABLES else self.tables_folder}/{table}"
+
+
+def _digests(rows: DataFrame) -> dict[str, tuple[object, ...]]:
+    """Of the rows of each day, in any order."""
+    one = F.xxhash64(*rows.columns).cast("decimal(20, 0)")
+    found = rows.groupBy(DT).agg(F.count(F.lit(1)).alias("rows"), F.sum(one).alias("hashes"))
+    return {row[DT]: (row["rows"], row["hashes"]) for row in found.collect()}

@@ -48,9 +48,13 @@ def jobs(names: Iterable[str] = ()) -> list[PipelineJob]:
         name = ahead.pop()
         if name not in wanted:
             wanted.add(name)
-            ahead += job(name).after
-            ahead += [needed for table in job(name).inputs if (needed := job_of(table))]
+            ahead += _needed_by(job(name))
     return [job(name) for name in MODULES if name in wanted]
+
+
+def all_needed_by(one: PipelineJob) -> set[str]:
+    """The jobs that this one depends on, and those that they depend on."""
+    return {needed.name for name in _needed_by(one) for needed in jobs([name])}
 
 
 @cache
@@ -63,3 +67,13 @@ def job_of(table: str) -> str | None:
     if table in TABLES:
         return None
     return next(n for n in MODULES if any(o.table.name == table for o in job(n).outputs))
+
+
+@cache
+def read_tables() -> frozenset[str]:
+    """The tables that jobs read."""
+    return frozenset(table for name in MODULES for table in job(name).inputs)
+
+
+def _needed_by(one: PipelineJob) -> list[str]:
+    return [*one.after, *(needed for table in one.inputs if (needed := job_of(table)))]

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 import msgspec
+from pyspark.sql import DataFrame
 
 from penstock.domain.lake.layout import TABLES
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.pipeline.job import PipelineJob
+from penstock.pipeline.job import PipelineJob, TablesOfDays
 from penstock.pipeline.lake import SparkLake
+from penstock.pipeline.registry import all_needed_by, read_tables
 from penstock.pipeline.runs import (
     UNREADABLE,
     JobRun,
@@ -27,6 +29,7 @@ from penstock.pipeline.runs import (
     window,
     written,
 )
+from penstock.pipeline.schemas import ComputedTable
 from penstock.pipeline.spark.errors import SPARK_ERRORS, unreadable_file
 
 Gate = Callable[[SparkLake, Collection[str]], dict[str, str]]  # days that are refused, and why
@@ -46,11 +49,11 @@ class DaySpan(msgspec.Struct, frozen=True):
 class _Refused(msgspec.Struct, frozen=True):
     """Days that a job does not read."""
 
-    by_earlier: Set[str]  # jobs: the lake's files of that day are not read
+    by_needed: Set[str]  # jobs: the lake's files of that day are not read
     by_itself: Set[str]
 
     def of(self, table: str) -> Set[str]:
-        return self.by_itself | self.by_earlier if table in TABLES else self.by_itself
+        return self.by_itself | self.by_needed if table in TABLES else self.by_itself
 
 
 class JobRunner:
@@ -87,9 +90,8 @@ class JobRunner:
         self._lake.refresh()
         last = self._runs.last()
         done: list[JobRun] = []
-        earlier: set[str] = set()
         for job in jobs:
-            refused = _refused_days(last.values(), by=earlier)
+            refused = _refused_days(last.values(), by=all_needed_by(job))
             now = self.fingerprints(job)
             outdated = set(now) if is_forced else self._outdated(job, now, last)
             stale = [day for day in now if day in span and day in outdated - refused]
@@ -100,7 +102,6 @@ class JobRunner:
                 last |= {(run.job, run.dt): run for run in runs}
                 done += runs
                 self._on_done(runs)
-            earlier.add(job.name)
         self._lake.vacuum({table for run in done for table in run.rows_out})
         if self._runs.has_many_files():
             self._may_write()
@@ -142,11 +143,11 @@ class JobRunner:
         self, job: PipelineJob, days: list[str], inputs: Mapping[str, str], refused: _Refused
     ) -> list[JobRun]:
         started_at = self._clock()
-        unreadable = self._empty_files(job, window(days, job), refused)
+        unreadable = self._empty_files(job, days, refused)
         counted: _Counted = {}
         notes: dict[str, str] = {}
         while readable := [day for day in days if day not in unreadable]:
-            skipped = _Refused(refused.by_earlier, refused.by_itself | set(unreadable))
+            skipped = _Refused(refused.by_needed, refused.by_itself | set(unreadable))
             try:
                 counted = self._replace(job, readable, skipped)
                 notes = self._check(job, readable)
@@ -182,25 +183,33 @@ class JobRunner:
         self, job: PipelineJob, days: Collection[str], refused: _Refused
     ) -> dict[str, str]:
         """Files without contents, which Spark would skip without an error, by day."""
+        read = {table: window(days, job, table) for table in job.inputs}
         return {
             day: f"{UNREADABLE}{files.empty}: it is empty"
             for table in job.inputs
             for day, files in self._lake.files(table).items()
-            if files.empty and day in days and day not in refused.of(table)
+            if files.empty and day in read[table] and day not in refused.of(table)
         }
 
     def _replace(self, job: PipelineJob, days: list[str], refused: _Refused) -> _Counted:
         """Compute those days; returns the rows in and out, by day and table."""
-        read = window(days, job)
-        tables = {
-            table: self._lake.read(table, set(read) - refused.of(table)) for table in job.inputs
+        frames = {
+            table: self._lake.read(table, set(window(days, job, table)) - refused.of(table))
+            for table in job.inputs
         }
+        tables = TablesOfDays(frames, days)
         for output in job.outputs:
             self._may_write()
-            self._lake.replace(output.table, output.transform(tables, self._settings), days)
+            self._write(output.table, output.transform(tables, self._settings), days)
         rows_in = self._lake.counts(job.inputs, days)
         rows_out = self._lake.counts([output.table.name for output in job.outputs], days)
         return {day: (rows_in[day], rows_out[day]) for day in days}
+
+    def _write(self, table: ComputedTable, rows: DataFrame, days: list[str]) -> None:
+        """Days that are the same as before stay, so that the jobs that read them need not run."""
+        is_compared = table.name in read_tables() and not table.is_large
+        write = self._lake.replace_changed if is_compared else self._lake.replace
+        write(table, rows, days)
 
     def _check(self, job: PipelineJob, days: list[str]) -> dict[str, str]:
         """Days that the job itself has found to be bad, and why."""

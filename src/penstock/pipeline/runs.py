@@ -150,7 +150,7 @@ def fingerprints(
     config = msgspec.json.encode([job.version, [getattr(settings, name) for name in job.settings]])
     days = sorted({day for by_day in files.values() for day in by_day})
     return {
-        day: _digest(config, (files[t].get(d) for t in job.inputs for d in window([day], job)))
+        day: _digest(config, (files[t].get(d) for t in job.inputs for d in window([day], job, t)))
         for day in days
     }
 
@@ -161,11 +161,10 @@ def written(job: PipelineJob, files: FilesOfTables, days: Iterable[str]) -> dict
     return {day: _digest(b"", (files[name].get(day) for name in names)) for day in days}
 
 
-def window(days: Iterable[str], job: PipelineJob) -> list[str]:
-    """These days, and the earlier ones within the job's lookback."""
-    return sorted(
-        {_earlier(day, by) for day in days for by in range(job.lookback_days + 1)},
-    )
+def window(days: Iterable[str], job: PipelineJob, table: str) -> list[str]:
+    """These days, and the earlier ones whose rows in this table matter to the job."""
+    back = 0 if table in job.only_own_day else job.lookback_days
+    return sorted({_earlier(day, by) for day in days for by in range(back + 1)})
 
 
 def _earlier(day: str, by: int) -> str:

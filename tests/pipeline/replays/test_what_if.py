@@ -13,7 +13,7 @@ from penstock.domain.message.retry import Fixed, Listed
 from penstock.domain.queue.rate import Rate
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
-from penstock.pipeline.replays.fleet import Arrival, backtest
+from penstock.pipeline.replays.fleet import backtest
 from penstock.pipeline.replays.what_if import (
     AttemptEnd,
     RecordedAttempt,
@@ -25,6 +25,7 @@ from penstock.pipeline.replays.what_if import (
     scale,
     simulate,
 )
+from tests.pipeline.arrivals import Arrival, arrivals_of
 
 FAILED, RETURNED = AttemptEnd.FAILED, AttemptEnd.RETURNED
 
@@ -124,7 +125,7 @@ def test_a_fixed_fleet_of_the_back_test_is_the_same_queue():
     arrivals = [Arrival(m.at, m.attempts[0].work_ms) for m in messages]
 
     found = played(messages, workers=2, until=HOUR)
-    other = backtest(arrivals, fleet, Profile(), from_at=0, to_at=HOUR)
+    other = backtest(arrivals_of(arrivals), fleet, Profile(), from_at=0, to_at=HOUR)
 
     assert (found.wait.p50_ms, found.wait.p99_ms, found.wait.max_ms, found.backlog_max) == (
         other.age_p50_ms, other.age_p99_ms, other.age_max_ms, other.backlog_max,

@@ -6,24 +6,32 @@ apply to all routes.  A day is replayed after the day before it, which fills the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.domain.insights.breaker import ALL_ROUTES, RANKING, SETTINGS, USUAL_THRESHOLD
-from penstock.domain.lake.layout import BACKLOG, midnight_of
+from penstock.domain.insights.breaker import ALL_ROUTES, RANKING, USUAL_THRESHOLD
+from penstock.domain.lake.layout import BACKLOG
 from penstock.domain.lake.pipeline_settings import PipelineSettings, settings_named
-from penstock.domain.limits import DAY, MINUTE
+from penstock.domain.limits import MINUTE
 from penstock.pipeline.checks import sound_rows
-from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.job import JobOutput, PipelineJob, Tables, only_wanted_days
+from penstock.pipeline.jobs.outages import (
+    is_outage,
+    midnight,
+    minute_sums,
+    split_by_failure,
+)
 from penstock.pipeline.jobs.route_calls import route_calls, with_day_before
-from penstock.pipeline.replays.breaker import Interval, RouteCall, evaluate, outages, replay
-from penstock.pipeline.replays.tuning import candidates, survival
+from penstock.pipeline.replays.breaker import RouteCall
+from penstock.pipeline.replays.route import RouteReplay
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
 
 _CANDIDATE = (
@@ -66,161 +74,122 @@ BREAKER_TUNING = ComputedTable(
         boolean("is_recommended", "whether it is the best"),
     ),
 )
-_GRID = StructType(
-    [f for f in BREAKER_TUNING.schema if f.name in {DT, *(c.name for c in _CANDIDATE)}]
-)
-_REPLAYED = StructType(
+_REPLAYED_SCHEMA = StructType(
     [f for f in BREAKER_TUNING.schema if f.name not in {"rank", "is_recommended"}]
 )
+_OUTAGES = "array<struct<from_at: bigint, to_at: bigint>>"
+_OF_CALLS = ("at", "message_no", "is_failure")
+_OF_ROUTES = ("per_minute", "busiest_per_minute", "load", "outages")
 
 
 def breaker_tuning(tables: Tables, settings: PipelineSettings) -> DataFrame:
     calls = route_calls(tables)
-    grid = _grid(calls, sound_rows(tables["backlog"], BACKLOG), settings)
-    # Each call counts on its own day and fills the window for the next one.  All candidates of a
-    # route are replayed together, so that its calls are shuffled once.
-    replays = with_day_before(calls).groupBy(DT, "route").cogroup(grid.groupBy(DT, "route"))
-    found = replays.applyInArrow(_replaying(settings), _REPLAYED)
-    return _ranked(found.unionByName(_of_all(found)))
-
-
-def _grid(calls: DataFrame, backlog: DataFrame, settings: PipelineSettings) -> DataFrame:
-    """The candidates for every route and day, chosen for the busiest route of the day."""
-    minutes = calls.groupBy(DT, "route", F.expr(f"at div {MINUTE}").alias("minute"))
-    tried = minutes.agg(F.count_distinct("message_no").alias("tried"))
-    rates = tried.groupBy(DT, "route").agg(F.percentile("tried", 0.95).alias("per_minute"))
-    active = (
-        backlog.where("ready > 0 OR leased > 0").groupBy(DT).agg(F.count(F.lit(1)).alias("active"))
+    minutes = minute_sums(calls)
+    routes = _routes(minutes, sound_rows(tables["backlog"], BACKLOG), settings)
+    # Each call counts on its own day and fills the window for the next one.
+    rows = only_wanted_days(_with_headers(with_day_before(calls), routes), tables)
+    # All candidates of a route are replayed together, so that its calls are shuffled once.  They
+    # are sorted here and streamed through Python: a route may have more calls than fit into memory.
+    in_order = rows.repartition(DT, "route").sortWithinPartitions(
+        DT, "route", F.asc_nulls_first("at"), "message_no", "is_failure"
     )
-    sampled = backlog.groupBy(DT).agg(F.count_distinct(F.expr(f"at div {MINUTE}")).alias("minutes"))
-    loads = sampled.join(active, DT, "left").select(
-        DT, (F.coalesce("active", F.lit(0)) / F.col("minutes")).alias("load")
+    return _rank(_with_all(in_order.mapInArrow(_replay_routes(settings), _REPLAYED_SCHEMA)))
+
+
+def _routes(minutes: DataFrame, backlog: DataFrame, settings: PipelineSettings) -> DataFrame:
+    """A row per route and day: how busy it is, how busy the busiest one is, and its outages.
+
+    Also for routes that had calls on the day before only, because their calls are replayed too.
+    """
+    # All in one pass over the minutes: each branch would read and join the calls once more.
+    of_route = Window.partitionBy(DT, "route")
+    is_own_day = F.col("minute") * MINUTE >= midnight()
+    rate = F.percentile(F.when(is_own_day, F.col("messages")), 0.95).over(of_route)
+    periods = split_by_failure(
+        with_day_before(minutes).withColumn("per_minute", rate), "per_minute"
     )
-    known = rates.join(loads, DT, "left").na.fill({"load": 0.0})
-    return known.groupBy(DT).applyInArrow(_candidates(settings), _GRID)
-
-
-def _candidates(settings: PipelineSettings) -> Any:
-    schema = to_arrow_schema(_GRID)
-
-    def of_day(table: pa.Table) -> pa.Table:
-        routes = table.to_pylist()
-        busiest = max(routes, key=lambda r: (r["per_minute"], r["route"]))
-        rows = [
-            _candidate_row(route, one, settings)
-            for one in candidates(
-                current_settings(settings),
-                _survival(busiest, settings),
-                per_minute=busiest["per_minute"],
-            )
-            for route in routes
-        ]
-        return pa.Table.from_pylist(rows, schema)
-
-    return of_day
-
-
-def _candidate_row(route: dict[str, Any], one: Any, settings: PipelineSettings) -> dict[str, Any]:
-    lives = _survival(route, settings)
-    return {
-        **{f: getattr(one.settings, f) for f in SETTINGS},
-        "route": route["route"],
-        "candidate": one.name,
-        "off_by": one.off_by,
-        "per_minute": route["per_minute"],
-        "load": _load(route, settings),
-        "survival_ms": lives.ms if lives else None,
-        "dies_with": lives.active if lives else None,
-        DT: route[DT],
-    }
-
-
-def current_settings(settings: PipelineSettings) -> BreakerSettings:
-    return BreakerSettings(
-        entries_max_age_ms=settings.breaker_max_age_ms,
-        max_queue_sample_count=settings.breaker_max_samples,
-        min_queue_sample_count=settings.breaker_min_samples,
-        error_threshold_percentage=settings.breaker_threshold_percent,
-        open_to_half_open=BreakerTask(interval_ms=settings.breaker_half_open_ms),
+    outage = F.when(is_outage(settings.breaker_outage_ms), F.struct("from_at", "to_at"))
+    routes = periods.groupBy(DT, "route", "per_minute").agg(
+        F.array_sort(F.collect_list(outage)).alias("outages")
     )
+    busiest = F.max("per_minute").over(Window.partitionBy(DT))
+    known = routes.withColumn("busiest_per_minute", busiest)
+    return known.join(_loads(backlog), DT, "left").na.fill({"load": 0.0})
 
 
-def _load(route: dict[str, Any], settings: PipelineSettings) -> float:
-    configured = settings.breaker_load
-    return float(route["load"] if configured is None else configured)
+def _loads(backlog: DataFrame) -> DataFrame:
+    """Active queues on average, by day."""
+    active = F.count_if(F.expr("ready > 0 OR leased > 0"))
+    minutes = F.count_distinct(F.expr(f"at div {MINUTE}"))
+    return backlog.groupBy(DT).agg((active / minutes).alias("load"))
 
 
-def _survival(route: dict[str, Any], settings: PipelineSettings) -> Any:
-    return survival(
-        capacity=settings.breaker_capacity,
-        load=_load(route, settings),
-        per_minute=route["per_minute"],
+def _with_headers(calls: DataFrame, routes: DataFrame) -> DataFrame:
+    """Calls, and a header for each route and day, which has no instant."""
+    kinds = dict(zip(_OF_ROUTES, ("double", "double", "double", _OUTAGES), strict=True))
+    bodies = calls.select(
+        DT,
+        "route",
+        *_OF_CALLS,
+        *(F.lit(None).cast(kind).alias(name) for name, kind in kinds.items()),
     )
+    headers = routes.select(DT, "route", *_OF_ROUTES)
+    return headers.unionByName(bodies, allowMissingColumns=True)
 
 
-def _replaying(settings: PipelineSettings) -> Any:
-    schema = to_arrow_schema(_REPLAYED)
+def _replay_routes(
+    settings: PipelineSettings,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    schema = to_arrow_schema(_REPLAYED_SCHEMA)
 
-    def of_route(table: pa.Table, grid: pa.Table) -> pa.Table:
-        if not grid.num_rows:  # a day that was loaded only for the next one, or has no calls
-            return schema.empty_table()
-        table = table.sort_by([("at", "ascending"), ("message_no", "ascending")])
-        columns = (table.column(n).to_pylist() for n in ("at", "message_no", "is_failure"))
-        calls = list(map(RouteCall, *columns))
-        rows = [one | _played(calls, one, settings) for one in grid.to_pylist()]
-        return pa.Table.from_pylist(rows, schema)
+    def of_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        route: RouteReplay | None = None
+        for batch in batches:
+            for header, calls in _parts(batch):
+                if header is not None:
+                    yield from _batches(route, schema)
+                    route = RouteReplay(header, settings)
+                if route is not None:
+                    route.play(calls)
+        yield from _batches(route, schema)
 
-    return of_route
-
-
-def _played(
-    calls: list[RouteCall], candidate: dict[str, Any], settings: PipelineSettings
-) -> dict[str, Any]:
-    from_at = midnight_of(candidate[DT])
-    day = Interval(from_at, from_at + DAY)
-    # The same result whichever neighbouring days were loaded.
-    calls = [call for call in calls if from_at - DAY <= call.at < day.to_at]
-    tried = BreakerSettings(
-        circuit_check_enabled=True,
-        statistics_update_enabled=True,
-        open_to_half_open=BreakerTask(True, settings.breaker_half_open_ms),
-        **{name: candidate[name] for name in SETTINGS},
-    )
-    replayed = replay(calls, tried, day)
-    real = outages(calls, least_ms=settings.breaker_outage_ms)
-    verdict = evaluate(replayed, real, day, survival_ms=candidate["survival_ms"])
-    own = [call for call in calls if call.at >= from_at]
-    return {
-        "calls": len(own),
-        "failures": sum(call.is_failure for call in own),
-        **{n: getattr(verdict, n) for n in ("outages", "missed", "unsafe", "opens", "false_opens")},
-        "reopens": replayed.reopened,
-        "open_ms": verdict.open_ms,
-        "false_open_ms": verdict.false_open_ms,
-        "detection_ms": sum(verdict.delays_ms),
-        "detection_max_ms": max(verdict.delays_ms, default=None),
-        "held": replayed.held,
-        "failed": replayed.failed,
-    }
+    return of_partition
 
 
-def _of_all(found: DataFrame) -> DataFrame:
-    """A row for all routes together; the shortest survival of any route counts."""
+def _parts(batch: pa.RecordBatch) -> Iterator[tuple[dict[str, Any] | None, list[RouteCall]]]:
+    """Calls of one route at a time, with the header of the route if it is in this batch."""
+    headers = set(pc.indices_nonzero(pc.is_null(batch.column("at"))).to_pylist())
+    for begin, end in pairwise(sorted({0, *headers, batch.num_rows})):
+        part = batch.slice(begin, end - begin)
+        header = part.slice(0, 1).to_pylist()[0] if begin in headers else None
+        calls = part.slice(0 if header is None else 1)
+        columns = (calls.column(name).to_pylist() for name in _OF_CALLS)
+        yield header, list(map(RouteCall, *columns))
+
+
+def _batches(route: RouteReplay | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    rows = [] if route is None else route.rows()
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema)
+
+
+def _with_all(found: DataFrame) -> DataFrame:
+    """Also a row for all routes together; the shortest survival of any route counts."""
+    # Every row twice, and added up once: otherwise each route would be replayed twice.
+    twice = found.withColumn("route", F.explode(F.array("route", F.lit(ALL_ROUTES))))
     same = ("max_queue_sample_count", "min_queue_sample_count", "entries_max_age_ms")
-    shortest = F.min_by("dies_with", "survival_ms")
     added = [n.name for n in _FOUND if n.name != "detection_max_ms"]
-    return found.groupBy(DT, "candidate").agg(
-        F.lit(ALL_ROUTES).alias("route"),
+    return twice.groupBy(DT, "route", "candidate").agg(
         *(F.first(n).alias(n) for n in (*same, "error_threshold_percentage", "off_by", "load")),
         F.max("per_minute").alias("per_minute"),
         F.min("survival_ms").alias("survival_ms"),
-        shortest.alias("dies_with"),
+        F.min_by("dies_with", "survival_ms").alias("dies_with"),
         *(F.sum(n).alias(n) for n in added),
         F.max("detection_max_ms").alias("detection_max_ms"),
     )
 
 
-def _ranked(found: DataFrame) -> DataFrame:
+def _rank(found: DataFrame) -> DataFrame:
     best = Window.partitionBy(DT, "route").orderBy(*_better())
     ranked = found.withColumn("rank", F.row_number().over(best))
     return ranked.withColumn("is_recommended", F.col("rank") == 1)
@@ -244,6 +213,7 @@ JOB = PipelineJob(
     after=("quality",),
     outputs=(JobOutput(BREAKER_TUNING, breaker_tuning),),
     lookback_days=1,
+    only_own_day=("backlog",),
     settings=settings_named("breaker_"),
     version=2,
 )

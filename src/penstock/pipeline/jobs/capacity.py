@@ -16,7 +16,13 @@ from pyspark.sql.window import WindowSpec
 from penstock.domain.lake.layout import BACKLOG
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.pipeline.checks import sound_rows
-from penstock.pipeline.job import JobOutput, PipelineJob, Tables
+from penstock.pipeline.job import (
+    JobOutput,
+    PipelineJob,
+    Tables,
+    only_earlier_days,
+    only_wanted_days,
+)
 from penstock.pipeline.schemas import DT, ComputedTable, double, long, text
 
 ALL = "*"  # the row for all queues together
@@ -55,7 +61,10 @@ CAPACITY = ComputedTable(
 
 
 def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    ended = _days(tables["rollups"])
+    queues = tables["rollups"].where("dimension = 'queue'")
+    ended = _days(only_wanted_days(queues, tables)).unionByName(
+        _messages(only_earlier_days(queues, tables)), allowMissingColumns=True
+    )
     samples = _samples(sound_rows(tables["backlog"], BACKLOG), ended)
     days = ended.join(samples, on=[DT, "queue"], how="left")
     average = F.avg("messages").over(_weeks())
@@ -86,9 +95,20 @@ def capacity(tables: Tables, settings: PipelineSettings) -> DataFrame:
     )
 
 
-def _days(rollups: DataFrame) -> DataFrame:
+def _messages(queues: DataFrame) -> DataFrame:
+    """What trends need of earlier days, from one row per queue instead of one for each minute."""
+    days = queues.where("grain = 'day'").select(
+        DT, F.col("name").alias("queue"), F.col("finished").alias("messages"), "backlog"
+    )
+    together = days.groupBy(DT).agg(
+        F.lit(ALL).alias("queue"), *(F.sum(name).alias(name) for name in ("messages", "backlog"))
+    )
+    return days.unionByName(together).where("messages > 0 OR backlog > 0").drop("backlog")
+
+
+def _days(queues: DataFrame) -> DataFrame:
     """Per queue, and for all queues together."""
-    minutes = rollups.where("dimension = 'queue' AND grain = 'minute'").select(
+    minutes = queues.where("grain = 'minute'").select(
         DT,
         F.col("name").alias("queue"),
         "at",
@@ -138,12 +158,12 @@ def _samples(backlog: DataFrame, days: DataFrame) -> DataFrame:
     before = F.lag("sent").over(Window.partitionBy("queue_no").orderBy(DT))
     by_queue = by_queue.join(days.select(DT, "queue", "messages"), [DT, "queue"], "left")
     by_queue = by_queue.withColumn("arrived", F.col("sent") - F.coalesce(before, first))
-    names = by_queue.groupBy(DT, "queue").agg(*_summed("arrived", "backlog_end"))
-    together = names.groupBy(DT).agg(F.lit(ALL).alias("queue"), *_summed("arrived", "backlog_end"))
+    names = by_queue.groupBy(DT, "queue").agg(*_sums("arrived", "backlog_end"))
+    together = names.groupBy(DT).agg(F.lit(ALL).alias("queue"), *_sums("arrived", "backlog_end"))
     return names.unionByName(together)
 
 
-def _summed(*names: str) -> list[Column]:
+def _sums(*names: str) -> list[Column]:
     return [F.sum(name).alias(name) for name in names]
 
 

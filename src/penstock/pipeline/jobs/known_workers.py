@@ -60,4 +60,5 @@ JOB = PipelineJob(
     after=("quality",),
     outputs=(JobOutput(KNOWN_WORKERS, known_workers),),
     lookback_days=KNOWN_DAYS - 1,
+    only_own_day=("history",),
 )

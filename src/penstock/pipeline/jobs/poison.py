@@ -107,7 +107,7 @@ def poison_messages(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 def poison_kinds(tables: Tables, settings: PipelineSettings) -> DataFrame:
     counted = sound_rows(tables["history"], HISTORY).groupBy(DT, "queue", "kind")
-    return _judged(
+    return _with_verdict(
         counted.agg(
             *_counts(),
             F.sum("failures").alias("failures"),
@@ -122,16 +122,14 @@ def poison_kinds(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 def poison_releases(tables: Tables, settings: PipelineSettings) -> DataFrame:
     known = tables["known_workers"].select(DT, F.col("worker").alias("leased_by"), "release")
-    ended = sound_rows(tables["history"], HISTORY).join(
-        F.broadcast(known), [DT, "leased_by"], "left"
-    )
+    ended = sound_rows(tables["history"], HISTORY).join(known, [DT, "leased_by"], "left")
     of_release = ended.groupBy(DT, "queue", "kind", "release").agg(
         *_counts(), F.min("finished_at").alias("first_at")
     )
     # All releases of a kind that fails with one of them: they show where it began.
     of_kind = Window.partitionBy(DT, "queue", "kind")
     failing = of_release.withColumn("of_kind", F.sum("failing").over(of_kind)).where("of_kind > 0")
-    return _judged(failing, settings)
+    return _with_verdict(failing, settings)
 
 
 def _is_failing() -> Column:
@@ -146,7 +144,7 @@ def _counts() -> list[Column]:
     ]
 
 
-def _judged(counted: DataFrame, settings: PipelineSettings) -> DataFrame:
+def _with_verdict(counted: DataFrame, settings: PipelineSettings) -> DataFrame:
     ratio = F.col("failing") / F.col("messages")
     is_much = ratio * 100 >= settings.poison_ratio_percent
     return counted.withColumn("failing_ratio", ratio).withColumn(
@@ -175,9 +173,9 @@ def _deaths(history: DataFrame) -> DataFrame:
 
 
 def _labels(history: DataFrame, suspects: DataFrame) -> DataFrame:
-    """Kind and route of the suspects that have ended: few among very many messages."""
-    few = F.broadcast(suspects.select(DT, "message_no"))
-    found = history.select(DT, "message_no", "kind", "route").join(few, on=[DT, "message_no"])
+    """Kind and route of the suspects that have ended: usually few among very many messages."""
+    numbers = suspects.select(DT, "message_no")
+    found = history.select(DT, "message_no", "kind", "route").join(numbers, [DT, "message_no"])
     return found.groupBy(DT, "message_no").agg(
         F.max("kind").alias("kind"), F.max("route").alias("route")
     )

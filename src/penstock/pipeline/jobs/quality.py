@@ -1,6 +1,7 @@
 """Checks whether a day's rows are complete and sound; later jobs do not load a day that fails.
 
 rows        no value missing, no duration negative, every row in its day      quarantined
+            durations below 0 after the clock was set back                    only quarantined
 uniqueness  no number twice, no message done twice                            stops the day
 balance     sent = waiting + ready + leased + done + dead + cancelled         stops the day
 counted     as many endings in the lake as the broker has counted             only reported
@@ -20,6 +21,7 @@ from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import (
     ALWAYS_STOPS,
+    CLOCK_PROBLEMS,
     DOUBLED,
     counts_of,
     doubled_rows,
@@ -32,6 +34,9 @@ from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, long, text
 
 CHECKED = (lake.HISTORY, lake.ATTEMPTS, lake.FACTS, lake.BACKLOG)
+SET_BACK = "clock_set_back"  # the fact that the store's clock was ahead, and from when
+SET_BACK_DAYS = 1  # how much later messages that were claimed by that clock may still end
+CLOCK_INSTANTS = ("sent_at", "first_leased_at", "leased_at")
 SLACK_MS = 5_000  # how long after its instant an ending may be committed
 
 QUALITY = ComputedTable(
@@ -60,8 +65,12 @@ QUARANTINE = ComputedTable(
 
 
 def quality(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    parts = [_rows(tables[table.name], table, settings) for table in CHECKED]
-    parts += [_done_twice(tables["history"]), _counted(tables["history"], tables["backlog"])]
+    ahead = _clock_ahead(tables["facts"])
+    parts = [_rows(tables[table.name], table, ahead, settings) for table in CHECKED]
+    parts += [
+        _done_twice(tables["history"]),
+        _compare_with_counters(tables["history"], tables["backlog"]),
+    ]
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -80,17 +89,39 @@ def refused_days(of: SparkLake, days: Collection[str]) -> dict[str, str]:
     return {day: ", ".join(of_day) for day, of_day in notes.items()}
 
 
-def _rows(rows: DataFrame, table: LakeTable, settings: PipelineSettings) -> DataFrame:
+def _rows(
+    rows: DataFrame, table: LakeTable, ahead: DataFrame, settings: PipelineSettings
+) -> DataFrame:
     """All checks of single rows, and of the uniqueness of their numbers, in one pass."""
     problems = problems_of(table)
-    counted = counts_of(rows, table.number, problems)
-    found = counted.unpivot([DT, "rows"], [*problems, DOUBLED], "check", "bad")
+    # Rows with times from before the clock was set back are no sign of a damaged lake.
+    explained = {name: f"{name}_explained" for name in problems if name in CLOCK_PROBLEMS}
+    instants = [c.name for c in table.columns if c.name in CLOCK_INSTANTS]
+    is_explained = F.greatest(F.lit(0), F.lit(0), *instants) <= F.col("ahead_until")
+    counted = counts_of(
+        rows.join(F.broadcast(ahead), DT, "left"),
+        table.number,
+        problems | {alias: problems[name] & is_explained for name, alias in explained.items()},
+    )
+    found = counted.unpivot([DT, "rows", *explained.values()], [*problems, DOUBLED], "check", "bad")
     # A duplicate means that the lake itself is broken.
     is_always = F.col("check").isin(*ALWAYS_STOPS, DOUBLED)
     tolerated = F.when(is_always, 0.0).otherwise(
         F.col("rows") * F.lit(settings.max_bad_per_million) / 1_000_000
     )
-    return _findings(found, table.name, is_passed=F.col("bad") <= tolerated)
+    own = [F.when(F.col("check") == name, F.col(alias)) for name, alias in explained.items()]
+    forgiven = F.coalesce(*own, F.lit(0))
+    return _findings(found, table.name, is_passed=F.col("bad") - forgiven <= tolerated)
+
+
+def _clock_ahead(facts: DataFrame) -> DataFrame:
+    """By day: the latest reading of clocks that were set back on it or on the day before."""
+    found = sound_rows(facts, lake.FACTS).where(F.col("kind") == SET_BACK)
+    reading = F.get_json_object("data", "$.from").try_cast("long")
+    days = F.sequence(F.to_date(DT), F.date_add(F.to_date(DT), SET_BACK_DAYS))
+    dated = found.select(F.explode(days).alias("day"), reading.alias("reading"))
+    by_day = dated.groupBy(F.date_format("day", "yyyy-MM-dd").alias(DT))
+    return by_day.agg(F.max("reading").alias("ahead_until"))
 
 
 def _done_twice(history: DataFrame) -> DataFrame:
@@ -100,7 +131,7 @@ def _done_twice(history: DataFrame) -> DataFrame:
     return _findings(named, "history", is_passed=F.col("bad") == 0)
 
 
-def _counted(history: DataFrame, backlog: DataFrame) -> DataFrame:
+def _compare_with_counters(history: DataFrame, backlog: DataFrame) -> DataFrame:
     """Compare endings with counters between the first and last sample of a day, per queue."""
     sound = sound_rows(backlog, lake.BACKLOG)
     samples = sound.groupBy(F.col(DT).alias("sample_dt"), F.col("queue_no").alias("of")).agg(
@@ -159,5 +190,8 @@ JOB = PipelineJob(
     summary="checks that stop a bad day: balance, durations, uniqueness; quarantine of bad rows",
     inputs=tuple(table.name for table in CHECKED),
     outputs=(JobOutput(QUALITY, quality), JobOutput(QUARANTINE, quarantine)),
+    lookback_days=SET_BACK_DAYS,
+    only_own_day=tuple(table.name for table in CHECKED if table is not lake.FACTS),
     settings=("max_bad_per_million",),
+    version=2,
 )

@@ -33,15 +33,16 @@ def route_calls(tables: Tables) -> DataFrame:
     # Few messages fail: the others need not be grouped.
     few = ended.join(failed.select("message_no").distinct(), "message_no", "left_semi")
     by_message = few.groupBy("message_no").agg(F.first("route").alias("own_route"))
+    # Without repeated routes first: Spark would sort all rows to find the least of texts.
     by_queue = (
-        ended.groupBy("queue")
-        .agg(F.min("route").alias("queue_route"), F.max("route").alias("other"))
-        .where("queue_route = other")
-        .drop("other")
+        ended.select("queue", "route")
+        .distinct()
+        .groupBy("queue")
+        .agg(F.min("route").alias("queue_route"), F.count(F.lit(1)).alias("routes"))
+        .where("routes = 1")
+        .drop("routes")
     )
-    known = failed.join(by_message, "message_no", "left").join(
-        F.broadcast(by_queue), "queue", "left"
-    )
+    known = failed.join(by_message, "message_no", "left").join(by_queue, "queue", "left")
     routed = known.select(
         DT,
         F.coalesce("own_route", "queue_route").alias("route"),

@@ -25,7 +25,7 @@ from penstock.domain.limits import DAY
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
-from penstock.pipeline.replays.fleet import Arrival, backtest
+from penstock.pipeline.replays.fleet import QueueArrivals, backtest
 from penstock.pipeline.schemas import DT, ComputedTable, boolean, double, integer, long, text
 
 _PROFILE = (
@@ -57,17 +57,20 @@ SCALING_BACKTEST = ComputedTable(
         boolean("is_recommended", "the cheapest that is fast enough, or else the fastest"),
     ),
 )
-_JUDGED = ("age_goal_ms", "is_on_frontier", "is_recommended")
+_MOST_MS = 2**63 - 1  # of work; for absurd rows
+_VERDICT_COLUMNS = ("age_goal_ms", "is_on_frontier", "is_recommended")
 _CANDIDATES = StructType(
     [f for f in SCALING_BACKTEST.schema if f.name in {field.name for field in _PROFILE}]
 )
-_PLAYED = StructType([f for f in SCALING_BACKTEST.schema if f.name not in _JUDGED])
+_REPLAYED_SCHEMA = StructType(
+    [f for f in SCALING_BACKTEST.schema if f.name not in _VERDICT_COLUMNS]
+)
 
 
 def scaling_backtest(tables: Tables, settings: PipelineSettings) -> DataFrame:
     # All candidates of a queue together, so that its arrivals are shuffled once.
     replays = _arrivals(tables["lifecycle"]).groupBy(DT, "queue")
-    return _compared(replays.applyInArrow(_replaying(settings), _PLAYED), settings)
+    return _with_verdict(replays.applyInArrow(_replay_queue(settings), _REPLAYED_SCHEMA), settings)
 
 
 def _arrivals(lifecycle: DataFrame) -> DataFrame:
@@ -78,11 +81,11 @@ def _arrivals(lifecycle: DataFrame) -> DataFrame:
     )
     begins = F.unix_millis(F.to_timestamp(F.col(DT)))
     once = F.coalesce("service_ms", "usual_ms", F.lit(0))
-    return worked.join(F.broadcast(usual), [DT, "queue"]).select(
+    return worked.join(usual, [DT, "queue"]).select(
         DT,
         "queue",
         F.greatest("sent_at", begins).alias("at"),
-        (once * F.col("attempts")).alias("work_ms"),
+        F.coalesce(F.try_multiply(once, "attempts"), F.lit(_MOST_MS)).alias("work_ms"),
     )
 
 
@@ -101,14 +104,14 @@ def profiles(settings: PipelineSettings) -> Iterator[tuple[str, Profile]]:
             yield f"{goal_s}s/{samples}/+{most_up}", profile
 
 
-def _replaying(settings: PipelineSettings) -> Any:
-    schema = to_arrow_schema(_PLAYED)
+def _replay_queue(settings: PipelineSettings) -> Any:
+    schema = to_arrow_schema(_REPLAYED_SCHEMA)
     candidates = list(profiles(settings))
 
     def of_queue(table: pa.Table) -> pa.Table:
         queue, dt = (table.column(name)[0].as_py() for name in ("queue", DT))
         from_at = midnight_of(dt)
-        arrivals = list(map(Arrival, *(table.column(n).to_pylist() for n in ("at", "work_ms"))))
+        arrivals = QueueArrivals.of(table)
         rows = []
         for name, profile in candidates:
             found = backtest(
@@ -138,7 +141,7 @@ def _fleet(queue: str, settings: PipelineSettings) -> Fleet:
     )
 
 
-def _compared(found: DataFrame, settings: PipelineSettings) -> DataFrame:
+def _with_verdict(found: DataFrame, settings: PipelineSettings) -> DataFrame:
     of_queue = Window.partitionBy(DT, "queue")
     # An ordered window includes all rows that are equal to the current one.
     as_cheap, as_fast = of_queue.orderBy("worker_hours"), of_queue.orderBy("age_p99_ms")

@@ -13,10 +13,12 @@ from pyspark.sql import functions as F
 
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.lake.slo_targets import Objective, Target
+from penstock.domain.limits import MINUTE
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
 from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
 
+LATE_MS = MINUTE  # for queues without a target for the wait
 WORST = 10  # offenders listed per queue, objective and dimension
 DIMENSIONS = ("kind", "route", "worker")
 
@@ -57,7 +59,7 @@ OFFENDERS = ComputedTable(
 
 
 def slo(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    hours = _judged(tables["lifecycle"], settings).groupBy(
+    hours = _with_misses(tables["lifecycle"], settings).groupBy(
         DT, *_names(), F.expr("finished_at div 3600000 * 3600000").alias("hour_at")
     )
     counted = hours.agg(F.count(F.lit(1)).alias("messages"), F.count_if("is_bad").alias("bad"))
@@ -78,7 +80,7 @@ def slo(tables: Tables, settings: PipelineSettings) -> DataFrame:
 
 
 def offenders(tables: Tables, settings: PipelineSettings) -> DataFrame:
-    missed = _judged(tables["lifecycle"], settings).where("is_bad")
+    missed = _with_misses(tables["lifecycle"], settings).where("is_bad")
     by = Window.partitionBy(DT, "queue", "objective", "dimension")
     parts = [
         missed.select(
@@ -108,7 +110,7 @@ def burn(bad: Column, messages: Column) -> Column:
     return bad * 100 / (messages * (100 - F.col("percent")))
 
 
-def _judged(lifecycle: DataFrame, settings: PipelineSettings) -> DataFrame:
+def _with_misses(lifecycle: DataFrame, settings: PipelineSettings) -> DataFrame:
     """A row for each message and objective that applies to it, and whether it missed it."""
     parts = [
         _of_objective(
@@ -121,7 +123,7 @@ def _judged(lifecycle: DataFrame, settings: PipelineSettings) -> DataFrame:
 
 def _of_objective(lifecycle: DataFrame, objective: Objective, targets: list[Target]) -> DataFrame:
     is_about, is_bad = _measures()[objective]
-    judged = lifecycle.select(
+    measured = lifecycle.select(
         DT,
         "queue",
         *DIMENSIONS,
@@ -132,7 +134,7 @@ def _of_objective(lifecycle: DataFrame, objective: Objective, targets: list[Targ
         first_match(targets, "limit_ms").cast("long").alias("limit_ms"),
         first_match(targets, "percent").cast("double").alias("percent"),
     )
-    about = judged.where(F.col("percent").isNotNull() & is_about)
+    about = measured.where(F.col("percent").isNotNull() & is_about)
     return about.select(*_names(), *DIMENSIONS, "finished_at", DT, is_bad.alias("is_bad"))
 
 
@@ -143,6 +145,12 @@ def first_match(targets: list[Target], field: str) -> Column:
         fits = F.col("queue").rlike(target.pattern)
         found = F.when(fits, F.lit(getattr(target, field))).otherwise(found)
     return found
+
+
+def wait_limit_ms(settings: PipelineSettings) -> Column:
+    """How long messages of the column `queue` may wait: the queue's target for the wait."""
+    targets = [t for t in settings.service_levels if t.objective is Objective.WAIT]
+    return F.coalesce(first_match(targets, "limit_ms"), F.lit(LATE_MS)).cast("long")
 
 
 def _names() -> tuple[str, ...]:

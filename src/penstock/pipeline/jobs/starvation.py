@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 
 from penstock.domain.lake.layout import HISTORY
 from penstock.domain.lake.pipeline_settings import PipelineSettings
-from penstock.domain.lake.slo_targets import Objective
 from penstock.domain.limits import DAY, MINUTE
 from penstock.domain.message.lifecycle import State
 from penstock.pipeline.checks import sound_rows
 from penstock.pipeline.job import JobOutput, PipelineJob, Tables
-from penstock.pipeline.jobs.outage_cost import LATE_MS, tenant
-from penstock.pipeline.jobs.slo import first_match
+from penstock.pipeline.jobs.outage_cost import tenant
+from penstock.pipeline.jobs.outages import PERIOD, is_concerned, midnight
+from penstock.pipeline.jobs.slo import wait_limit_ms
 from penstock.pipeline.schemas import DT, ComputedTable, double, integer, long, text
 
 STEP_MS = 10 * MINUTE
@@ -44,11 +44,12 @@ STARVATION = ComputedTable(
     ),
 )
 _WHO = ("queue", "tenant")
+_EXACT = "decimal(38, 0)"  # times of absurd rows, multiplied, exceed a long
 
 
 def starvation(tables: Tables, settings: PipelineSettings) -> DataFrame:
     ended = _with_pool(tables, settings)
-    late = _late(ended, settings).join(*_in_outages(tables["outage_cost"]), "left_anti")
+    late = _without_outages(_late(ended, settings), tables["outage_cost"])
     steps = late.groupBy(DT, "pool", *_WHO, "from_step", "to_step").agg(
         F.count(F.lit(1)).alias("waiting")
     )
@@ -62,10 +63,10 @@ def starvation(tables: Tables, settings: PipelineSettings) -> DataFrame:
     )
     # A step counts for as many messages as waited in it.
     by = met.groupBy(DT, "w.pool", *_WHO, "by_queue", "by_tenant").agg(
-        F.sum(F.col("waiting") * F.col("ms")).alias("ms")
+        F.sum(F.col("waiting") * F.col("ms").cast(_EXACT)).cast("double").alias("ms")
     )
     return (
-        _shared(by)
+        _rank_shares(by)
         .join(_totals(late), [DT, "pool_key", *_keys()], "inner")
         .select(
             DT,
@@ -91,35 +92,27 @@ def _with_pool(tables: Tables, settings: PipelineSettings) -> DataFrame:
         "leased_by",
         "outcome",
         *("sent_at", "first_leased_at", "leased_at", "finished_at"),
-    ).join(F.broadcast(known), [DT, "leased_by"])
+    ).join(known, [DT, "leased_by"])
 
 
 def _late(ended: DataFrame, settings: PipelineSettings) -> DataFrame:
-    targets = [t for t in settings.service_levels if t.objective is Objective.WAIT]
-    limit_ms = F.coalesce(first_match(targets, "limit_ms"), F.lit(LATE_MS)).cast("long")
     # The day before its end is the earliest whose work is known whichever days were loaded.
-    earliest = F.unix_millis(F.to_timestamp(F.col(DT))) - DAY
+    earliest = midnight() - DAY
     return (
-        ended.withColumn("limit_ms", limit_ms)
+        ended.withColumn("limit_ms", wait_limit_ms(settings))
         .withColumn("wait_ms", F.col("first_leased_at") - F.col("sent_at"))
         .where("wait_ms > limit_ms")
         .where(F.col("first_leased_at") >= earliest)
         .withColumn("from_step", _step(F.greatest(F.col("sent_at"), earliest)))
         .withColumn("to_step", _step(F.col("first_leased_at")))
-        .alias("e")
     )
 
 
-def _in_outages(costs: DataFrame) -> tuple[DataFrame, Column]:
-    """Outages, and which messages waited for one rather than for a worker."""
-    outages = costs.select(DT, "route", "from_at", "to_at").distinct().alias("o")
-    recovered_at = 2 * F.col("o.to_at") - F.col("o.from_at")
-    return outages, (
-        (F.col("e.dt") == F.col("o.dt"))
-        & (F.col("e.route") == F.col("o.route"))
-        & (F.col("e.sent_at") <= recovered_at)
-        & (F.col("e.first_leased_at") >= F.col("o.from_at"))
-    )
+def _without_outages(late: DataFrame, costs: DataFrame) -> DataFrame:
+    """Leaves out messages that waited for a route rather than for a worker."""
+    outages = costs.select(*PERIOD).distinct().alias("o")
+    is_held = is_concerned("m", "o", until="first_leased_at")
+    return late.alias("m").join(outages, is_held, "left_anti")
 
 
 def _work(ended: DataFrame) -> DataFrame:
@@ -131,9 +124,9 @@ def _work(ended: DataFrame) -> DataFrame:
     )
 
 
-def _shared(by: DataFrame) -> DataFrame:
+def _rank_shares(by: DataFrame) -> DataFrame:
     """Shares of the working time, and the largest ones of others."""
-    keyed = _keyed(by)
+    keyed = _add_join_keys(by)
     of_one = Window.partitionBy(DT, "pool_key", *_keys())
     is_own = F.col("queue").eqNullSafe(F.col("by_queue")) & F.col("tenant").eqNullSafe(
         F.col("by_tenant")
@@ -149,7 +142,7 @@ def _shared(by: DataFrame) -> DataFrame:
 
 def _totals(late: DataFrame) -> DataFrame:
     return (
-        _keyed(late)
+        _add_join_keys(late)
         .groupBy(DT, "pool_key", *_keys())
         .agg(
             F.count(F.lit(1)).alias("late"),
@@ -160,8 +153,8 @@ def _totals(late: DataFrame) -> DataFrame:
     )
 
 
-def _keyed(rows: DataFrame) -> DataFrame:
-    """With keys for a join, in which nulls are equal."""
+def _add_join_keys(rows: DataFrame) -> DataFrame:
+    """Keys in which nulls are equal."""
     return rows.withColumns(
         {
             "pool_key": F.coalesce("pool", F.lit("")),
@@ -186,5 +179,6 @@ JOB = PipelineJob(
     outputs=(JobOutput(STARVATION, starvation),),
     after=("quality",),
     lookback_days=1,
+    only_own_day=("outage_cost",),
     settings=("service_levels", "tenant"),
 )

@@ -4,15 +4,13 @@ A call is an attempt that ended: when, of which message, and whether it failed. 
 circuit is open is held and not tried later in the replay; the first call after the circuit has
 become half-open is the probe.
 
-Whether an opening was right is judged in hindsight: an outage is a period in which at least half of
-the calls of every minute failed (minutes without calls do not end it), from its first failure to
-its last, if that is long enough.
+Whether an opening was right is judged in hindsight, by the outages of pipeline/jobs/outages.py.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -25,9 +23,6 @@ from penstock.domain.circuit.circuit import (
     RequestOutcome,
 )
 from penstock.domain.circuit.settings import BreakerSettings
-from penstock.domain.limits import MINUTE
-
-OUTAGE_PERCENT = 50
 
 
 class RouteCall(msgspec.Struct, frozen=True):
@@ -99,48 +94,57 @@ class ReplayWindow:
             outcomes.clear()
 
 
-def replay(calls: Iterable[RouteCall], settings: BreakerSettings, within: Interval) -> Replay:
-    """Calls are in order of time; those before `within` only fill the window."""
-    circuit, window = Circuit(pattern=""), ReplayWindow(settings)
-    opens: list[Interval] = []
-    opened_at, reopened, held, failed = 0, 0, 0, 0
-    for call in calls:
-        is_counted = call.at >= within.from_at
-        circuit = _ticked(circuit, settings, now=call.at)
-        permit = circuits.permit(circuit, settings)
+class BreakerReplay:
+    """Takes the calls of a route a part at a time, in order of time.
+
+    Its memory is bounded by the settings: outcomes in the window, and one period per opening.
+    Calls before `within` only fill the window.
+    """
+
+    def __init__(self, settings: BreakerSettings, within: Interval) -> None:
+        self._settings = settings
+        self._within = within
+        self._circuit = Circuit(pattern="")
+        self._window = ReplayWindow(settings)
+        self._opens: list[Interval] = []
+        self._opened_at = self._reopened = self._held = self._failed = 0
+
+    def play(self, calls: Iterable[RouteCall]) -> None:
+        for call in calls:
+            self._play(call, is_counted=call.at >= self._within.from_at)
+
+    def result(self) -> Replay:
+        opens = list(self._opens)
+        if self._circuit.state is not CircuitState.CLOSED:
+            opens.append(Interval(self._opened_at, self._within.to_at))
+        return Replay(
+            opens=tuple(one for one in opens if one.to_at >= self._within.from_at),
+            reopened=self._reopened,
+            held=self._held,
+            failed=self._failed,
+        )
+
+    def _play(self, call: RouteCall, *, is_counted: bool) -> None:
+        settings, window = self._settings, self._window
+        before = _tick(self._circuit, settings, now=call.at)
+        permit = circuits.permit(before, settings)
         if permit is Permit.HOLD:
-            held += is_counted
-            continue
-        failed += is_counted and call.is_failure
-        before = circuit
-        circuit = circuits.judge(circuit, window.note(call), settings, now=call.at)
+            self._circuit = before
+            self._held += is_counted
+            return
+        self._failed += is_counted and call.is_failure
+        after = circuits.judge(before, window.note(call), settings, now=call.at)
         window.trim()
         if permit is Permit.PROBE:
             outcome = RequestOutcome.FAILURE if call.is_failure else RequestOutcome.SUCCESS
-            circuit = circuits.conclude_probe(circuit, outcome, now=call.at)
-            reopened += is_counted and circuit.state is CircuitState.OPEN
-        if before.state is CircuitState.CLOSED and circuit.state is CircuitState.OPEN:
-            opened_at = call.at
-        if before.state is not CircuitState.CLOSED and circuit.state is CircuitState.CLOSED:
+            after = circuits.conclude_probe(after, outcome, now=call.at)
+            self._reopened += is_counted and after.state is CircuitState.OPEN
+        if before.state is CircuitState.CLOSED and after.state is CircuitState.OPEN:
+            self._opened_at = call.at
+        if before.state is not CircuitState.CLOSED and after.state is CircuitState.CLOSED:
             window.clear()
-            opens.append(Interval(opened_at, call.at))
-    if circuit.state is not CircuitState.CLOSED:
-        opens.append(Interval(opened_at, within.to_at))
-    counted = tuple(one for one in opens if one.to_at >= within.from_at)
-    return Replay(opens=counted, reopened=reopened, held=held, failed=failed)
-
-
-def outages(calls: Sequence[RouteCall], *, least_ms: int) -> list[Interval]:
-    found: list[Interval] = []
-    begun: Interval | None = None
-    for failures, total in _minutes(calls):
-        if len(failures) * 100 >= total * OUTAGE_PERCENT:
-            begun = Interval(begun.from_at if begun else failures[0], failures[-1])
-        elif begun is not None:
-            found.append(begun)
-            begun = None
-    found += [begun] if begun is not None else []
-    return [one for one in found if one.ms >= least_ms]
+            self._opens.append(Interval(self._opened_at, call.at))
+        self._circuit = after
 
 
 def evaluate(
@@ -168,7 +172,7 @@ def evaluate(
     )
 
 
-def _ticked(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit:
+def _tick(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit:
     """Half-open the circuit if a tick of the duty fell due, once per interval since it opened."""
     if circuit.state is not CircuitState.OPEN or circuit.opened_at is None:
         return circuit
@@ -176,21 +180,6 @@ def _ticked(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit
     earliest = circuit.opened_at + circuits.open_ms(circuit, settings)
     tick = max(circuit.opened_at // every + 1, -(-earliest // every)) * every
     return circuits.half_open(circuit, settings, now=tick) if tick <= now else circuit
-
-
-def _minutes(calls: Iterable[RouteCall]) -> Iterator[tuple[list[int], int]]:
-    """For each minute with calls: the instants of its failures, and the number of calls."""
-    minute, failures, total = None, list[int](), 0
-    for call in calls:
-        if call.at // MINUTE != minute:
-            if total:
-                yield failures, total
-            minute, failures, total = call.at // MINUTE, [], 0
-        total += 1
-        if call.is_failure:
-            failures.append(call.at)
-    if total:
-        yield failures, total
 
 
 def _delay(outage: Interval, opens: Iterable[Interval]) -> int | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import deque
+from array import array
 from collections.abc import Sequence
-from operator import attrgetter
+from typing import Self
 
 import msgspec
+import pyarrow as pa
 
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.scaling.fleet import Fleet
@@ -22,9 +23,17 @@ from penstock.domain.scaling.recommendation import Profile, Replicas, Sample
 FLAP_MS = 10 * MINUTE  # a reversed change within this time is a flap
 
 
-class Arrival(msgspec.Struct, frozen=True):
-    at: int
-    work_ms: int
+class QueueArrivals(msgspec.Struct, frozen=True):
+    """When messages arrive, in order, and how long they take: 16 bytes for each."""
+
+    at: Sequence[int]
+    work_ms: Sequence[int]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Self:
+        """From the columns `at` and `work_ms`, which are not copied into Python's objects."""
+        ordered = table.select(["at", "work_ms"]).sort_by("at")
+        return cls(_numbers(ordered.column("at")), _numbers(ordered.column("work_ms")))
 
 
 class Backtest(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,23 +53,28 @@ class Backtest(msgspec.Struct, frozen=True, kw_only=True):
 class SimulatedFleet:
     """The simulated workers and their backlog at one instant."""
 
-    def __init__(self, arrivals: Sequence[Arrival], *, from_at: int, slots: int) -> None:
+    def __init__(self, arrivals: QueueArrivals, *, from_at: int, slots: int) -> None:
         self.now = from_at
         self.running = 0  # workers
         self.starting: list[int] = []  # heap of instants at which they are running
-        self.backlog: deque[Arrival] = deque()
         self.busy: list[int] = []  # heap of instants at which each finishes
-        self.ages: list[int] = []
-        self.arrived = self.finished = self.backlog_max = self.clear_max_ms = 0
+        self.ages = array("q")
+        self.arrived = self.claimed = self.finished = self.backlog_max = self.clear_max_ms = 0
         self.slot_ms = 0
         self._free = self._leaving = 0  # slots
         self._slots = slots
         self._waits_since: int | None = None
-        self._arrivals = deque(arrivals)
+        self._arrivals = arrivals
+        self._total = len(arrivals.at)
+
+    @property
+    def backlog(self) -> int:
+        """Messages that have arrived and are not claimed: those next in order."""
+        return self.arrived - self.claimed
 
     @property
     def is_through(self) -> bool:
-        return not self._arrivals and not self.backlog and not self.busy
+        return self.claimed == self._total and not self.busy
 
     def advance(self, to: int) -> None:
         while (at := self._next()) <= to:
@@ -85,7 +99,7 @@ class SimulatedFleet:
 
     def _next(self) -> float:
         ahead = (
-            self._arrivals[0].at if self._arrivals else math.inf,
+            self._arrivals.at[self.arrived] if self.arrived < self._total else math.inf,
             self.busy[0] if self.busy else math.inf,
             self.starting[0] if self.starting else math.inf,
         )
@@ -109,16 +123,15 @@ class SimulatedFleet:
             self.running += 1
             self._free += self._slots
         else:
-            self.backlog.append(self._arrivals.popleft())
             self.arrived += 1
 
     def _claim(self, at: float) -> None:
         while self._free and self.backlog:
-            taken = self.backlog.popleft()
-            self.ages.append(self.now - taken.at)
-            heapq.heappush(self.busy, self.now + taken.work_ms)
+            self.ages.append(self.now - self._arrivals.at[self.claimed])
+            heapq.heappush(self.busy, self.now + self._arrivals.work_ms[self.claimed])
+            self.claimed += 1
             self._free -= 1
-        self.backlog_max = max(self.backlog_max, len(self.backlog))
+        self.backlog_max = max(self.backlog_max, self.backlog)
         if not self.backlog:
             since, self._waits_since = self._waits_since, None
         elif self._waits_since is None:
@@ -130,7 +143,7 @@ class SimulatedFleet:
 
 
 def backtest(
-    arrivals: Sequence[Arrival],
+    arrivals: QueueArrivals,
     fleet: Fleet,
     profile: Profile,
     *,
@@ -140,7 +153,7 @@ def backtest(
     start_ms: int = 0,
 ) -> Backtest:
     """Run from an empty fleet until the end, then until all is finished, for at most a day."""
-    crew = SimulatedFleet(sorted(arrivals, key=attrgetter("at")), from_at=from_at, slots=slots)
+    crew = SimulatedFleet(arrivals, from_at=from_at, slots=slots)
     crew.grow(fleet.min, start_ms=0)
     state = FleetState()
     changes = _Changes()
@@ -151,7 +164,7 @@ def backtest(
         reading = FleetReading(
             replicas=_replicas(crew),
             sample=Sample(
-                ready=len(crew.backlog),
+                ready=crew.backlog,
                 leased=len(crew.busy),
                 consume_rate=(crew.finished - finished) * per_s,
                 publish_rate=(crew.arrived - arrived) * per_s,
@@ -193,10 +206,11 @@ def _scale(crew: SimulatedFleet, change: int, start_ms: int) -> None:
 
 
 def _result(crew: SimulatedFleet, changes: _Changes, slots: int) -> Backtest:
-    ages = sorted(crew.ages)
+    unordered = pa.py_buffer(crew.ages)
+    ages = _numbers(pa.Array.from_buffers(pa.int64(), len(crew.ages), [None, unordered]).sort())
     return Backtest(
         messages=crew.arrived,
-        unfinished=len(crew.backlog),
+        unfinished=crew.backlog,
         age_p50_ms=percentile(ages, 0.5),
         age_p99_ms=percentile(ages, 0.99),
         age_max_ms=ages[-1] if ages else None,
@@ -212,3 +226,10 @@ def _result(crew: SimulatedFleet, changes: _Changes, slots: int) -> Backtest:
 def percentile(ordered: Sequence[int], share: float) -> int | None:
     """The value that this share does not exceed."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def _numbers(column: pa.Array | pa.ChunkedArray) -> memoryview:
+    """A view of a column of whole numbers without nulls."""
+    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    every = memoryview(values.buffers()[1] or b"").cast("q")
+    return every[values.offset : values.offset + len(values)]

@@ -98,11 +98,11 @@ def read_queue(
                 TOO_LARGE,
             )
     attempts = _attempts(lake_, queue, days, {row["message_no"] for row in endings})
-    recorded = _recorded(endings, attempts, from_at=from_at, to_at=to_at)
+    recorded = _pair_attempts(endings, attempts, from_at=from_at, to_at=to_at)
     return msgspec.structs.replace(recorded, not_simulated=sorted(used))
 
 
-def _recorded(
+def _pair_attempts(
     endings: list[Row], attempts: dict[int, list[Row]], *, from_at: int, to_at: int
 ) -> RecordedQueue:
     messages, waits, spans = [], [], []

@@ -114,7 +114,7 @@ def simulate(
         attempts=queue.attempts,
         wait=waits_of(queue.waits),
         backlog_max=max(ready for _, ready in backlog),
-        backlog=_sampled(backlog, from_at, ended_at),
+        backlog=_sample_backlog(backlog, from_at, ended_at),
         utilisation=queue.work_ms / slot_ms if slot_ms else 0.0,
         worker_hours=hours,
         ended_at=ended_at,
@@ -297,7 +297,9 @@ class _SimulatedQueue:
         return self._failures[place] >= most
 
 
-def _sampled(backlog: Sequence[tuple[int, int]], from_at: int, to_at: int) -> list[BacklogPoint]:
+def _sample_backlog(
+    backlog: Sequence[tuple[int, int]], from_at: int, to_at: int
+) -> list[BacklogPoint]:
     """The most ready messages in each of BUCKETS periods of equal length."""
     width = max(1, -(-(to_at - from_at) // BUCKETS))
     most = [0] * max(1, -(-(to_at - from_at) // width))

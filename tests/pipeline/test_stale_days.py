@@ -1,0 +1,78 @@
+"""How many days each job computes when a day is new, and when rows come late."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock.domain.lake.layout import ATTEMPTS, BACKLOG, FACTS, HISTORY
+from penstock.pipeline.registry import MODULES
+from tests.pipeline.lake_driver import FEW_CANDIDATES, LakeDriver
+from tests.pipeline.rows import DT, at, day_after
+
+DAYS = [day_after(DT, n) for n in range(5)]
+NEW_DAY = day_after(DT, 5)
+ROUTE = "/shop/.*"
+
+
+@pytest.fixture
+def lake(bench: LakeDriver) -> LakeDriver:
+    for day in DAYS:
+        archive(bench, day)
+    worker = {"name": "w", "queues": ["mail"], "labels": {"release": "1.0"}}
+    data = json.dumps(worker)
+    fact = {"kind": "worker_registered", "subject": "w-1", "at": at("06:00:00"), "data": data}
+    bench.archive(FACTS, fact)
+    bench.run(settings=FEW_CANDIDATES)
+    return bench
+
+
+def archive(bench: LakeDriver, day: str) -> None:
+    noon = at("12:00:00", day)
+    bench.archive(HISTORY, {"finished_at": noon, "route": ROUTE, "leased_by": "w-1"})
+    bench.archive(ATTEMPTS, {"ended_at": noon})
+    bench.archive(BACKLOG, {"at": noon})
+
+
+def days_of_jobs(bench: LakeDriver) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for job, day in bench.ran(settings=FEW_CANDIDATES):
+        found.setdefault(job, []).append(day)
+    return found
+
+
+def test_a_new_day_is_the_only_one_that_is_computed(lake):
+    archive(lake, NEW_DAY)
+
+    assert days_of_jobs(lake) == {key: [NEW_DAY] for key in MODULES}
+
+
+def test_a_late_fact_leaves_the_days_alone_whose_workers_are_the_same(lake):
+    lake.archive(FACTS, {"kind": "worker_left", "subject": "w-1", "at": at("13:00:00")})
+
+    found = days_of_jobs(lake)
+
+    assert found.pop("known_workers") == DAYS
+    assert found == {
+        "quality": DAYS[:2],
+        "poison": DAYS[:1],
+        "outage_cost": DAYS[:2],
+    }
+
+
+def test_a_late_registration_reaches_all_days_on_which_the_worker_is_known(lake):
+    lake.archive(FACTS, {"kind": "worker_registered", "subject": "w-2", "at": at("13:00:00")})
+
+    found = days_of_jobs(lake)
+
+    assert found["known_workers"] == found["poison"] == found["starvation"] == DAYS
+
+
+def test_a_late_message_does_not_change_the_workers_that_are_known(lake):
+    lake.archive(HISTORY, {"finished_at": at("13:00:00"), "route": ROUTE, "leased_by": "w-1"})
+
+    found = days_of_jobs(lake)
+
+    assert found["known_workers"] == found["poison"] == DAYS[:1]
+    assert found["starvation"] == found["breaker_tuning"] == DAYS[:2]
