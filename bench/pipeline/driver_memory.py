@@ -1,4 +1,4 @@
-"""`python -m bench.pipeline.driver_memory [--days 20] [--times 1,10,100]`
+"""`python -m bench.pipeline.driver_memory [--days 8] [--times 1,10,100]`
 
 The memory of the driver with more and more files and queues: all days but the last are computed
 first, and then the last one in a process of its own, whose memory is measured meanwhile.  "Live" is
@@ -35,7 +35,7 @@ MIB = 1024**2
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.pipeline.driver_memory")
-    parser.add_argument("--days", type=int, default=20)
+    parser.add_argument("--days", type=int, default=8)
     parser.add_argument("--times", default="1,10,100", help="times the files and queues")
     parser.add_argument("--one", help="compute days of this lake, print the memory, and end")
     parser.add_argument("--last", action="store_true", help="only its last day, not the others")

@@ -58,9 +58,7 @@ def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_delet
     bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
     bench.run("lifecycle")
     [damaged] = (bench.folder / "derived" / "lifecycle" / f"dt={DT}").glob("*.parquet")
-    sound = damaged.stat()
-    damaged.write_bytes(b"PAR1".ljust(sound.st_size - 4, b"?") + b"PAR1")
-    os.utime(damaged, ns=(sound.st_atime_ns, sound.st_mtime_ns))  # as after a defect of the disk
+    damage(damaged)
 
     first = bench.run("slo")
     damaged.unlink()
@@ -115,7 +113,7 @@ def test_a_damaged_file_of_a_table_does_not_stop_the_jobs_that_do_not_read_it(be
     bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
     bench.run("rollups")
     [damaged, *_] = (bench.folder / "derived" / "rollups" / f"dt={DT}").glob("*.parquet")
-    damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+    damage(damaged)
 
     found = bench.run("capacity", "outage_cost", "breaker_tuning")
 
@@ -163,3 +161,10 @@ def _retype(path: Path, column: str) -> None:
 
 def _done(runs) -> list[tuple[str, str]]:
     return [(run.job, run.dt) for run in runs if run.status == "done"]
+
+
+def damage(file: Path) -> None:
+    """As a defect of the disk does: size and time stay."""
+    sound = file.stat()
+    file.write_bytes(b"PAR1".ljust(sound.st_size - 4, b"?") + b"PAR1")
+    os.utime(file, ns=(sound.st_atime_ns, sound.st_mtime_ns))
