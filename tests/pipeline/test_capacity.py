@@ -168,7 +168,7 @@ def test_a_queue_with_a_backlog_that_finished_nothing_has_no_ratios(spark):
 
 def test_a_day_that_is_computed_alone_has_the_trend_of_all_days(spark):
     """Earlier days are then read from one row per queue."""
-    minutes = [
+    minutes: list[dict[str, Any]] = [
         {"dt": day_after(DT, n), "at": at("12:00:00", day_after(DT, n)), "finished": 100 + 10 * n}
         for n in range(4)
     ]
