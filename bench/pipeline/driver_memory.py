@@ -65,7 +65,8 @@ def make(folder: Path, *, days: int, times: int) -> int:
     for day in range(FIRST_DAY, FIRST_DAY + days):
         for number in range(1, count + 1):
             at = day * DAY + number * MINUTE // times
-            _write(folder, HISTORY, day, number, {"finished_at": at, "sent_at": at})
+            ended = {"finished_at": at, "sent_at": at, "route": f"r-{number}"}
+            _write(folder, HISTORY, day, number, ended)
         _write(folder, BACKLOG, day, 1, {"at": day * DAY})
     return days * (count + 1)
 

@@ -127,7 +127,7 @@ def test_no_job_reads_columns_that_no_job_needs(plans, output):
 @pytest.mark.parametrize(
     ("output", "table", "conditions"),
     [
-        ("capacity", "rollups", {"EqualTo(dimension,queue)", "EqualTo(grain,minute)"}),
+        ("capacity", "rollups", {"EqualTo(dimension,queue)"}),
         ("scaling_backtest", "lifecycle", {"GreaterThan(attempts,0)"}),
         ("starvation", "history", {"IsNotNull(first_leased_at)"}),
         ("outage_cost", "history", {"IsNotNull(route)"}),
@@ -140,6 +140,22 @@ def test_conditions_reach_the_files(plans, output, table, conditions):
 
     assert pushed
     assert all(conditions <= set(one.split(", ")) for one in pushed)
+
+
+def test_minutes_are_read_of_the_day_to_compute_and_of_earlier_ones_only_the_sums_of_days(plans):
+    lines = [one for one in plans["capacity"].splitlines() if "EqualTo(grain," in one]
+    grains = {
+        (grain, day)
+        for one in lines
+        for grain in re.findall(r"EqualTo\(grain,(\w+)\)", one)
+        for day in re.findall(r"/rollups/dt=([\d-]+)", one)
+    }
+
+    assert grains >= {("minute", NEXT_DT), ("day", DT)}
+    assert len(lines) == len(_scans(plans["capacity"], "rollups", r"(ReadSchema)"))
+    for one in lines:
+        [filters] = re.findall(r"PartitionFilters: \[(.*?)\], PushedFilters", one)
+        assert ("NOT" in filters) == ("EqualTo(grain,day)" in one)
 
 
 def test_only_the_columns_that_are_needed_are_read(plans):
