@@ -14,7 +14,7 @@ from typing import TextIO
 from penstock.edge.cli.pipeline import submit
 from tests.edge.process import ROOT
 
-PATIENCE_S = 280
+PATIENCE_S = 560
 # The session of these tests has left its own traces in the environment.
 _TRACES = (
     "PYSPARK_GATEWAY_PORT",
