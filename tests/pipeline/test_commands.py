@@ -10,7 +10,7 @@ import pytest
 from penstock.domain.datetimes import parse_instant
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline import stream
-from penstock.edge.cli.pipeline.shared import lock_tables
+from penstock.edge.cli.pipeline.spark_command import lock_tables
 from penstock.pipeline import session as sessions
 from penstock.pipeline.registry import MODULES
 from penstock.settings import load

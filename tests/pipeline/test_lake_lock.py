@@ -102,7 +102,7 @@ def test_the_lock_of_a_killed_run_expires_and_is_taken_over(path, clock):
 
     assert second.acquire() is None
     second.check()
-    with pytest.raises(PipelineStopped, match="another run may be at work"):
+    with pytest.raises(PipelineStopped, match="another run may be in progress"):
         killed.check()
     killed.release()
     assert path.exists(), "a run that lost its lock must not remove that of another"

@@ -52,7 +52,7 @@ def shared_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def session(args: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr("penstock.edge.cli.pipeline.shared.session", session)
+    monkeypatch.setattr("penstock.edge.cli.pipeline.spark_command.session", session)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.domain.lake.layout import HISTORY
 from penstock.edge.cli.pipeline.run_summary import write_summary
-from penstock.edge.cli.pipeline.shared import lock_tables
+from penstock.edge.cli.pipeline.spark_command import lock_tables
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.runs import JobRun, RunStatus
 from penstock.pipeline.schemas import ComputedTable

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.domain.lake.layout import HISTORY
-from penstock.edge.cli.pipeline.shared import lock_tables
+from penstock.edge.cli.pipeline.spark_command import lock_tables
 from penstock.pipeline.files.lock_files import NAME
 from tests.pipeline.lake_driver import LakeDriver
 from tests.pipeline.process import PATIENCE_S, SMALL, penstock, run, started

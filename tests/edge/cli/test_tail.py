@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.client.remote.server import Remote
-from penstock.edge.cli.broker.insight import Follower
+from penstock.edge.cli.broker.stats import Follower
 from tests.edge.api import Api
 
 pytestmark = pytest.mark.both_stores

@@ -130,7 +130,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
         },
     },
     "Insight": {
-        "broker.insight": {
+        "broker.stats": {
             "stats": "show counts and totals",
             "tail": "follow finished messages and the counts",
             "history": "list finished messages, newest first",

@@ -32,7 +32,7 @@ class LakeLock:
         self._is_lost = False
 
     def holder(self) -> RunLock | None:
-        """The lock of a run that is at work."""
+        """The lock of the run in progress."""
         return self._holder(self._file.read())
 
     def acquire(self) -> RunLock | None:
@@ -64,7 +64,7 @@ class LakeLock:
         """Raises PipelineStopped if another run may have taken the lock over."""
         if self._is_lost or is_expired(self._lock, now=self._clock()):
             raise PipelineStopped(
-                f"{self._file.place} was not renewed in time, and another run may be at work; "
+                f"{self._file.place} was not renewed in time, and another run may be in progress; "
                 "run again",
                 "lock_lost",
             )
@@ -148,5 +148,5 @@ def _decode(text: str, place: str) -> RunLock:
         return msgspec.json.decode(text, type=RunLock)
     except msgspec.MsgspecError as error:
         raise InvalidRequest(
-            f"{place} is not a lock that this version can read; delete it if no run is at work"
+            f"{place} is not a lock that this version can read; delete it if no run is in progress"
         ) from error

@@ -14,7 +14,7 @@ from penstock.edge.cli.kit.command import ServerCommand, argument, flag
 from penstock.edge.cli.kit.confirmation import is_confirmed
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
-from penstock.edge.cli.pipeline.shared import day
+from penstock.edge.cli.pipeline.spark_command import day
 
 if TYPE_CHECKING:
     from penstock.client.remote.server import Remote

@@ -51,7 +51,7 @@ COMMANDS = {
             "--processes",
             "server.processes",
             value="N",
-            text="processes that serve HTTP, beside a writer process; 0: by the number of cores; "
+            text="processes that serve HTTP; one more process writes; 0: one per core but one; "
             "default 1: one process does everything",
         ),
         more="Stores messages in the data folder (SQLite), or in PostgreSQL with --store. Prints "

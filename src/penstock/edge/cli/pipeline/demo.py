@@ -15,7 +15,7 @@ from penstock.edge.cli.kit.flags import instant
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.pipeline.failures import report_failures
-from penstock.edge.cli.pipeline.shared import (
+from penstock.edge.cli.pipeline.spark_command import (
     RUN,
     day,
     lock_tables,

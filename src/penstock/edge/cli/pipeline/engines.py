@@ -15,7 +15,7 @@ from penstock.edge.cli.kit.command import Part, StoreCommand, flag
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.operate.archive import lake_flag, lake_folder, tables_flag
 from penstock.edge.cli.pipeline.failures import report_failures
-from penstock.edge.cli.pipeline.shared import (
+from penstock.edge.cli.pipeline.spark_command import (
     open_lake,
     session_flags,
 )

@@ -19,7 +19,7 @@ from penstock.edge.cli.kit.flags import DEFAULT_SERVER, instant
 from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.pipeline.engines import LakeCommand, run_on_lake
-from penstock.edge.cli.pipeline.restoring import (
+from penstock.edge.cli.pipeline.message_selection import (
     chunks,
     count,
     filter_flags,

@@ -16,7 +16,7 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.progress import progress
 from penstock.edge.cli.kit.throttle import Throttle
 from penstock.edge.cli.pipeline.engines import LakeCommand, run_on_lake
-from penstock.edge.cli.pipeline.restoring import (
+from penstock.edge.cli.pipeline.message_selection import (
     chunks,
     count,
     filter_flags,
@@ -136,7 +136,7 @@ COMMANDS = {
         more="Computes from the lake which messages existed at an instant, and writes them to the "
         "store of --data or --store, with their ids, dates and attempts; missing queues are "
         "created with their settings. The store may be in use by a running server. Messages that "
-        "the store knows are not changed, so the command can be repeated, also if it was killed. "
+        "the store knows are not changed, so the command can be repeated, even if it was killed. "
         "For finished messages see penstock pipeline resend.",
         examples=(
             "penstock pipeline restore --at 2030-01-31T12:00Z --lake /lake --data ./new --dry-run",

@@ -20,7 +20,7 @@ from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.pipeline import repeating
 from penstock.edge.cli.pipeline.failures import report_failures
 from penstock.edge.cli.pipeline.run_summary import RunNotes, write_summary
-from penstock.edge.cli.pipeline.shared import (
+from penstock.edge.cli.pipeline.spark_command import (
     FROM,
     RUN,
     TO,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.runs import JobRun, LastRuns
 
 _COMPACTED = View("table dt:day files_before files_after")
-_WAIT = flag("--wait", "wait while another run is at work on the same tables")
+_WAIT = flag("--wait", "wait while another run is using the same tables")
 _COLUMN = View("name type is_nullable:null since meaning")
 _STATUS = View("job days last_day computed_at:computed_at rows to_compute refused")
 
@@ -244,7 +244,7 @@ COMMANDS = {
         more="A day is computed again when its files have changed: by late rows, or by a new run "
         "of a job that it depends on. Each day is replaced as a whole, so an interrupted run can "
         "simply be repeated. Exits with code 1 if a check rejected a day, if a file cannot be read "
-        "or if another run is at work on the same tables.",
+        "or if another run is using the same tables.",
         examples=(
             "penstock pipeline run --data ./data",
             "penstock pipeline run rollups slo --from 2030-01-01 --to 2030-01-31",

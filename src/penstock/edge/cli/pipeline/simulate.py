@@ -25,7 +25,7 @@ from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import lake_flag
 from penstock.edge.cli.pipeline.engines import open_local_lake
 from penstock.edge.cli.pipeline.failures import LocalCommand
-from penstock.edge.cli.pipeline.shared import day
+from penstock.edge.cli.pipeline.spark_command import day
 from penstock.settings import Settings
 
 if TYPE_CHECKING:

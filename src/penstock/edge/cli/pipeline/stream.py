@@ -13,7 +13,7 @@ from penstock.domain.limits import MINUTE
 from penstock.edge.cli.kit.command import flag
 from penstock.edge.cli.kit.flags import duration
 from penstock.edge.cli.kit.output import Output
-from penstock.edge.cli.pipeline.shared import MayWrite, SparkCommand, open_lake, this_lock
+from penstock.edge.cli.pipeline.spark_command import MayWrite, SparkCommand, open_lake, this_lock
 from penstock.settings import Settings
 
 if TYPE_CHECKING:

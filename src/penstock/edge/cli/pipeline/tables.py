@@ -16,7 +16,7 @@ from penstock.edge.cli.kit.output import Output
 from penstock.edge.cli.kit.view import View
 from penstock.edge.cli.operate.archive import lake_flag, tables_flag, tables_folder
 from penstock.edge.cli.pipeline.failures import LocalCommand
-from penstock.edge.cli.pipeline.shared import FROM, TO
+from penstock.edge.cli.pipeline.spark_command import FROM, TO
 from penstock.settings import Settings
 
 if TYPE_CHECKING:

@@ -30,12 +30,12 @@ def filter_flags(what: str) -> list[Part]:
     only = [
         flag(
             f"--{name}",
-            f"only messages with this {name}; may be repeated",
+            f"only messages {place} this {name}; may be repeated",
             value=name.upper(),
             action="append",
             default=[],
         )
-        for name in ("queue", "kind", "group", "tag")
+        for place, name in (("of", "queue"), ("with", "kind"), ("of", "group"), ("with", "tag"))
     ]
     return [
         *only,

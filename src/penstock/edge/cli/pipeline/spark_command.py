@@ -171,7 +171,8 @@ def lock_tables(lake: SparkLake, *, waits: bool) -> Iterator[MayWrite]:
     file = lock_file(lake)
     if file is None:
         exits.note(
-            "the tables cannot be reached from this machine: make sure that no other run is at work"
+            "the tables cannot be reached from this machine: make sure that no other run is in "
+            "progress"
         )
         yield lambda: None
         return
