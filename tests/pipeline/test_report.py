@@ -240,7 +240,7 @@ def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
         assert f"<h2>{question.text}</h2>" in page
     assert "3 messages died. By queue: mail&lt;1&gt; (3 dead)." in page
     assert "mail&lt;1&gt;, dead: 3" in page  # the chart
-    assert "Not computed yet: run penstock pipeline run, which makes starvation." in page
+    assert "Not computed yet: run penstock pipeline run, which computes starvation." in page
     for heading in ("Latency", "Backlog", "Targets", "Circuits", "Capacity"):
         assert f"<h2>{heading}</h2>" in page
     assert "Nothing yet" not in page

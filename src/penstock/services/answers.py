@@ -19,9 +19,9 @@ from penstock.domain.insights import fleet as fleet_question
 from penstock.domain.insights.answer import (
     Advice,
     Answer,
+    CurrentState,
     Disk,
-    InForce,
-    Present,
+    SettingsInForce,
     SourceTables,
 )
 from penstock.domain.insights.questions import FLEET, Question, answer
@@ -70,17 +70,17 @@ class AnswerService:
         names = {name for question in questions for name in question.tables}
         return self._tables.streams(names, from_day=first, to_day=last)
 
-    def in_force(self, question: Question) -> Work[list[InForce]]:
+    def in_force(self, question: Question) -> Work[list[SettingsInForce]]:
         """The settings that the advice on this question would change."""
         if question.name == FLEET:
             return self._scaling.profiles().map(_of_fleets)
         return read(self._store, self._of_routes)
 
     def answer(
-        self, question: Question, tables: SourceTables, in_force: Sequence[InForce] | None
+        self, question: Question, tables: SourceTables, in_force: Sequence[SettingsInForce] | None
     ) -> Answer:
         """Blocks; do not call from an event loop: it reads the rows."""
-        return answer(question, tables, Present(in_force=in_force, disk=self._disk()))
+        return answer(question, tables, CurrentState(in_force=in_force, disk=self._disk()))
 
     def apply(self, question: str, advice: Advice) -> Work[dict[str, int]]:
         """Apply the advice; returns the settings, which are in force then.
@@ -105,19 +105,19 @@ class AnswerService:
         own.change(session, advice.target, partial(_changed_overrides, advice))
         return advice.settings
 
-    def _of_routes(self, session: Session) -> list[InForce]:
+    def _of_routes(self, session: Session) -> list[SettingsInForce]:
         """Those of routes with overrides, and those of all others."""
         defaults, own = self._breaker.read(session), self._breaker.overrides.read(session)
         by_route = {breaker_question.ANY_ROUTE: NONE} | dict(own)
         return [
-            InForce(target=route, key=route, settings=_breaker_values(merge(defaults, one)))
+            SettingsInForce(target=route, key=route, settings=_breaker_values(merge(defaults, one)))
             for route, one in by_route.items()
         ]
 
 
-def _of_fleets(found: Sequence[FleetProfile]) -> list[InForce]:
+def _of_fleets(found: Sequence[FleetProfile]) -> list[SettingsInForce]:
     return [
-        InForce(
+        SettingsInForce(
             target=one.fleet,
             key=one.queues[0],
             settings=_profile_values(one) if one.is_replayed else None,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from penstock.domain.insights.answer import Answer, InForce, Present
+from penstock.domain.insights.answer import Answer, CurrentState, SettingsInForce
 from penstock.domain.insights.questions import QUESTIONS, answer
 from penstock.domain.limits import HOUR, MINUTE
 from tests.domain.insights.rows import DAY_1, DAY_2, DAY_3, Row, RowsAsTable, backtest, tuned
 
 
-def ask(name: str, rows: list[Row], in_force: list[InForce] | None = None) -> Answer:
+def ask(name: str, rows: list[Row], in_force: list[SettingsInForce] | None = None) -> Answer:
     return answer(
-        QUESTIONS[name], {QUESTIONS[name].tables[0]: RowsAsTable(rows)}, Present(in_force=in_force)
+        QUESTIONS[name],
+        {QUESTIONS[name].tables[0]: RowsAsTable(rows)},
+        CurrentState(in_force=in_force),
     )
 
 
@@ -62,7 +64,7 @@ def test_settings_in_force_that_are_as_good_as_any_stay() -> None:
 
 def test_advice_is_compared_with_the_settings_that_are_really_in_force() -> None:
     rows = [tuned("now", missed=1), tuned("300s")]
-    applied = InForce(target="*", key="*", settings=settings_of(rows[1], *BREAKER))
+    applied = SettingsInForce(target="*", key="*", settings=settings_of(rows[1], *BREAKER))
 
     found = ask("breaker", rows, [applied])
 
@@ -73,7 +75,7 @@ def test_settings_in_force_that_were_not_replayed_cannot_be_compared() -> None:
     rows = [tuned("now", missed=1), tuned("300s", failed=7)]
     other = settings_of(rows[0], *BREAKER) | {"error_threshold_percentage": 1}
 
-    found = ask("breaker", rows, [InForce(target="*", key="*", settings=other)])
+    found = ask("breaker", rows, [SettingsInForce(target="*", key="*", settings=other)])
 
     [advice] = found.advice
     assert advice.refusal is not None
@@ -94,10 +96,10 @@ def test_candidates_that_differ_only_in_room_for_samples_are_the_same_on_all_day
 
     assert (advice.days, advice.settings["max_queue_sample_count"]) == (2, 4_000)
     applied = advice.settings | {"max_queue_sample_count": 9_000}
-    again = ask("breaker", rows, [InForce(target="*", key="*", settings=applied)])
+    again = ask("breaker", rows, [SettingsInForce(target="*", key="*", settings=applied)])
     assert [one.refusal for one in again.advice] == ["These settings are in force."]
     scarce = advice.settings | {"max_queue_sample_count": 10}
-    [other] = ask("breaker", rows, [InForce(target="*", key="*", settings=scarce)]).advice
+    [other] = ask("breaker", rows, [SettingsInForce(target="*", key="*", settings=scarce)]).advice
     assert (other.refusal or "").startswith("The settings in force were not replayed")
 
 
@@ -156,7 +158,7 @@ def test_a_replay_with_other_room_for_samples_is_not_that_of_the_settings_in_for
     rows = [tuned("now", missed=1), tuned("300s")]
     scarce = settings_of(rows[0], *BREAKER) | {"max_queue_sample_count": 1_000}
 
-    [advice] = ask("breaker", rows, [InForce(target="*", key="*", settings=scarce)]).advice
+    [advice] = ask("breaker", rows, [SettingsInForce(target="*", key="*", settings=scarce)]).advice
 
     assert (advice.refusal or "").startswith("The settings in force were not replayed")
 
@@ -188,8 +190,8 @@ def test_the_cheapest_profile_that_is_fast_enough_on_every_day_is_recommended() 
 def test_advice_names_the_fleet_of_the_queue() -> None:
     rows = [backtest("now"), backtest("60s", worker_hours=4.0)]
     fleets = [
-        InForce(target="mailers", key="mail", settings=settings_of(rows[0], *PROFILE)),
-        InForce(target="all", key="", settings=None),
+        SettingsInForce(target="mailers", key="mail", settings=settings_of(rows[0], *PROFILE)),
+        SettingsInForce(target="all", key="", settings=None),
     ]
 
     found = ask("fleet", rows, fleets)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.insights.answer import Answer, ChartKind, Disk, Present, Unit
-from penstock.domain.insights.questions import QUESTIONS, UNKNOWN, answer
+from penstock.domain.insights.answer import Answer, ChartKind, CurrentState, Disk, Unit
+from penstock.domain.insights.questions import NOTHING_KNOWN, QUESTIONS, answer
 from penstock.domain.insights.wording import (
     count_phrase,
     duration,
@@ -31,7 +31,7 @@ from tests.domain.insights.rows import (
 )
 
 
-def ask(name: str, *tables: list[Row], now: Present = UNKNOWN) -> Answer:
+def ask(name: str, *tables: list[Row], now: CurrentState = NOTHING_KNOWN) -> Answer:
     question = QUESTIONS[name]
     given = dict(zip(question.tables, map(RowsAsTable, tables), strict=True))
     return answer(question, given, now)
@@ -201,7 +201,7 @@ def test_a_server_says_what_its_store_takes_and_what_is_free() -> None:
     said = "All files of the store take 3 GiB now; 40 GiB are free on its disk."
 
     for rows in ([], [load()]):
-        found = ask("storage", rows, now=Present(disk=disk))
+        found = ask("storage", rows, now=CurrentState(disk=disk))
 
         assert found.sentences[-1] == said
 

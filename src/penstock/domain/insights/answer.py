@@ -101,7 +101,7 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
     free_bytes: int
 
 
-class InForce(msgspec.Struct, frozen=True, kw_only=True):
+class SettingsInForce(msgspec.Struct, frozen=True, kw_only=True):
     """Settings that are in force now, of a route or a fleet."""
 
     target: str
@@ -109,10 +109,10 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, int] | None  # None: they have not been replayed, whatever they are
 
 
-class Present(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server knows about now; a report knows nothing of it."""
+class CurrentState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server knows about the present; a report knows none of it."""
 
-    in_force: Sequence[InForce] | None = None
+    in_force: Sequence[SettingsInForce] | None = None
     disk: Disk | None = None
 
 

@@ -10,8 +10,8 @@ from penstock.domain.insights.answer import (
     Advice,
     BacktestFigure,
     Chart,
-    InForce,
     Row,
+    SettingsInForce,
     SourceTable,
     Unit,
     bars,
@@ -38,7 +38,10 @@ SETTINGS = (
 RANKING = ("unsafe", "missed", "false_opens", "detection_ms")
 USUAL_THRESHOLD = 80  # gateleen's recommendation if there is no history: not too aggressive
 NONE = "No calls to any route in this period."
-HOW = "set pipeline.breaker_max_age_ms and its neighbours to them, and run the pipeline again"
+HOW = (
+    "set pipeline.breaker_max_age_ms and the other pipeline.breaker_… settings to their values, "
+    "and run the pipeline again"
+)
 
 
 def _ranking(total: Row) -> tuple[Any, ...]:
@@ -64,7 +67,7 @@ RULES = ReplayRules(
 
 
 def breaker(
-    table: SourceTable, in_force: Sequence[InForce] | None = None
+    table: SourceTable, in_force: Sequence[SettingsInForce] | None = None
 ) -> tuple[list[str], Chart | None, list[Advice]]:
     """`in_force`: the settings in force by route; None: those that the replays began with."""
     known: Mapping[str, dict[str, int] | None] = {one.key: one.settings for one in in_force or ()}

@@ -9,8 +9,8 @@ from penstock.domain.insights.answer import (
     Advice,
     BacktestFigure,
     Chart,
-    InForce,
     Row,
+    SettingsInForce,
     SourceTable,
     Unit,
     bars,
@@ -21,7 +21,10 @@ from penstock.domain.insights.wording import count_phrase, duration, join_names,
 
 SETTINGS = ("samples_needed", "backlog_goal_s", "most_up")
 NONE = "No messages were processed in this period."
-HOW = "set pipeline.backtest_profile_goal_s and its neighbours to them, and run the pipeline again"
+HOW = (
+    "set pipeline.backtest_profile_goal_s and the other pipeline.backtest_profile_… settings to "
+    "their values, and run the pipeline again"
+)
 
 NamedComparisons = list[tuple[str, Comparison]]
 
@@ -47,10 +50,10 @@ RULES = ReplayRules(
 
 
 def fleet(
-    table: SourceTable, in_force: Sequence[InForce] | None = None
+    table: SourceTable, in_force: Sequence[SettingsInForce] | None = None
 ) -> tuple[list[str], Chart | None, list[Advice]]:
     """`in_force`: the profiles of the fleets; None: fleets are not known, so queues are named."""
-    fleets: dict[str, list[InForce]] = {}
+    fleets: dict[str, list[SettingsInForce]] = {}
     for one in in_force or ():
         if one.settings is not None:
             fleets.setdefault(one.key, []).append(one)

@@ -10,7 +10,7 @@ from penstock.domain.insights.answer import (
     Advice,
     Answer,
     Chart,
-    Present,
+    CurrentState,
     SourceTable,
     SourceTables,
 )
@@ -22,7 +22,7 @@ from penstock.domain.insights.starvation import starvation
 from penstock.domain.insights.storage import storage
 
 Reply = tuple[list[str], Chart | None, list[Advice]]
-UNKNOWN = Present()
+NOTHING_KNOWN = CurrentState()
 BREAKER, FLEET = "breaker", "fleet"  # the questions whose answers have advice
 
 
@@ -30,7 +30,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     text: str
     tables: tuple[str, ...]
-    compute: Callable[[list[SourceTable], Present], Reply]
+    compute: Callable[[list[SourceTable], CurrentState], Reply]
     has_advice: bool = False
 
 
@@ -79,7 +79,7 @@ QUESTIONS = {
 }
 
 
-def answer(question: Question, tables: SourceTables, now: Present = UNKNOWN) -> Answer:
+def answer(question: Question, tables: SourceTables, now: CurrentState = NOTHING_KNOWN) -> Answer:
     """Answer from the rows of some days."""
     given = {name: tables.get(name) for name in question.tables}
     known = [table for table in given.values() if table is not None]
@@ -99,4 +99,4 @@ def answer(question: Question, tables: SourceTables, now: Present = UNKNOWN) -> 
 
 
 def _not_computed(missing: list[str]) -> str:
-    return f"Not computed yet: run penstock pipeline run, which makes {' and '.join(missing)}."
+    return f"Not computed yet: run penstock pipeline run, which computes {' and '.join(missing)}."
