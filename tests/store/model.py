@@ -292,7 +292,7 @@ class Model(LimitsModel):
         if head.group is None:
             return [head]
         group = [m for m in self.of(head.queue_no, LIVE) if m.group == head.group]
-        return lifecycle.run(group, now=now)
+        return lifecycle.claimable_in_a_row(group, now=now)
 
     def _next_due(self, claim: Claim) -> int | None:
         queue = self.queues[claim.queue_no]

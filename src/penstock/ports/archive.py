@@ -86,7 +86,7 @@ class ArchiveStore(Protocol):
         """The id of this store's lake; the first call decides it."""
         ...
 
-    def begin_anew(self) -> None:
+    def begin_new_lake(self) -> None:
         """Forget the lake and the progress."""
         ...
 

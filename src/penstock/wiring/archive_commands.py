@@ -48,7 +48,7 @@ def run(settings: Settings, *, new_lake: bool, progress: Progress) -> ArchiveRun
     with _opened(settings) as (broker, archive):
         if new_lake:
             _refuse_old(archive.lake)
-            broker.store.write(lambda s: s.archive.begin_anew()).result()
+            broker.store.write(lambda s: s.archive.begin_new_lake()).result()
         return archive.archiver.run(progress)
 
 

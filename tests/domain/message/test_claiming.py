@@ -154,10 +154,17 @@ def test_a_group_is_claimed_in_a_row_up_to_the_first_unclaimable_message():
     waiting = replace(behind, state=State.WAITING, due_at=NOON + 1)
     expired = replace(behind, expires_at=NOON)
 
-    assert lifecycle.run([first, second, behind], now=NOON) == [first, second, behind]
+    assert lifecycle.claimable_in_a_row([first, second, behind], now=NOON) == [
+        first,
+        second,
+        behind,
+    ]
     for stop in (held, waiting, expired):
-        assert lifecycle.run([first, second, stop, behind], now=NOON) == [first, second]
-        assert lifecycle.run([stop, behind], now=NOON) == []
+        assert lifecycle.claimable_in_a_row([first, second, stop, behind], now=NOON) == [
+            first,
+            second,
+        ]
+        assert lifecycle.claimable_in_a_row([stop, behind], now=NOON) == []
 
 
 def test_a_blocked_message_is_claimed_with_those_before_it_and_stays_blocked():

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.domain.scaling.fleet import External, Fleet
 from penstock.domain.scaling.recommendation import Profile
-from tests.domain.message.modelled_queue import ModelledQueue
+from tests.domain.scaling.modelled_queue import ModelledQueue
 
 HOUR = 3_600
 DAY = 24 * HOUR

@@ -318,7 +318,7 @@ def test_a_lake_that_is_gone_is_not_replaced_silently(driver, tmp_path):
     with pytest.raises(LakeRefused, match="--new-lake"):
         elsewhere.run()
 
-    driver.store_driver.write(lambda s: s.archive.begin_anew())
+    driver.store_driver.write(lambda s: s.archive.begin_new_lake())
     elsewhere.run()
 
     assert elsewhere.ids(lake.HISTORY) == driver.ids(lake.HISTORY)

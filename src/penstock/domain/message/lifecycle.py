@@ -118,7 +118,7 @@ def is_claimable(message: Message, *, now: int, in_a_row: bool = False) -> bool:
     return in_front and not is_expired(message, now=now)
 
 
-def run(group: Iterable[Message], *, now: int) -> list[Message]:
+def claimable_in_a_row(group: Iterable[Message], *, now: int) -> list[Message]:
     """The messages that one claim may take in a row; `group`: its live messages in order."""
     return list(takewhile(lambda m: is_claimable(m, now=now, in_a_row=True), group))
 

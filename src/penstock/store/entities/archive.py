@@ -114,7 +114,7 @@ class SqlArchive(SqlEntity):
         [(lake_id,)] = self._db.rows("meta.get", {"name": LAKE})
         return str(lake_id)
 
-    def begin_anew(self) -> None:
+    def begin_new_lake(self) -> None:
         self._db.run("archive.forget_marks")
         self._db.run("archive.forget_lake")
 
