@@ -47,7 +47,7 @@ class ServerSettings:
     port: int = setting(7654, "TCP port; 0: any free port", 0, 65535)
     processes: int = setting(
         1,
-        "processes that serve HTTP; above 1 beside a writer process; 0: by the number of cores",
+        "processes that serve HTTP; if more than 1, one more writes; 0: one per core but one",
         0,
         MAX_PROCESSES,
     )

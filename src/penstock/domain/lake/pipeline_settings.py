@@ -55,19 +55,19 @@ class PipelineSettings:
         None, "average number of active queues; unset: measured", 0, BILLION
     )
     breaker_max_age_ms: int = setting(
-        86_400_000, "entriesMaxAgeMS in force, as the baseline of replays", 0, MAX_INT
+        86_400_000, "entries_max_age_ms in force, as the baseline of replays", 0, MAX_INT
     )
     breaker_max_samples: int = setting(
-        5_000, "maxQueueSampleCount in force, as the baseline of replays", 0, MAX_INT
+        5_000, "max_queue_sample_count in force, as the baseline of replays", 0, MAX_INT
     )
     breaker_min_samples: int = setting(
-        100, "minQueueSampleCount in force, as the baseline of replays", 0, MAX_INT
+        100, "min_queue_sample_count in force, as the baseline of replays", 0, MAX_INT
     )
     breaker_threshold_percent: int = setting(
-        90, "errorThresholdPercentage in force, as the baseline of replays", 0, 100
+        90, "error_threshold_percentage in force, as the baseline of replays", 0, 100
     )
     breaker_half_open_ms: int = setting(
-        120_000, "openToHalfOpen.interval in force, as the baseline of replays", 1, MAX_INT
+        120_000, "open_to_half_open.interval_ms in force, as the baseline of replays", 1, MAX_INT
     )
     breaker_outage_ms: int = setting(
         60_000, "how long at least half of the calls must fail to count as an outage", 0, MAX_INT

@@ -195,8 +195,8 @@ def _routes(facts: Rows) -> list[str]:
 
 def _tuning(rows: Rows) -> Section:
     heads = (
-        "Route", "Settings", "entriesMaxAgeMS", "maxQueueSampleCount", "errorThresholdPercentage",
-        "Server lives", "Outages", "Missed", "False opens", "Detection", "Open",
+        "Route", "Settings", "Max. age", "Samples kept", "Threshold", "Server survives",
+        "Outages", "Missed", "False opens", "Detection", "Open",
     )  # fmt: skip
     chosen = [row for row in rows if row["is_recommended"] or row["candidate"] == "now"]
     chosen.sort(key=lambda r: (r["route"] != "*", r["route"], not r["is_recommended"]))
@@ -204,9 +204,9 @@ def _tuning(rows: Rows) -> Section:
         (
             "all routes" if row["route"] == "*" else row["route"],
             "recommended" if row["is_recommended"] else "in force",
-            f"{row['entries_max_age_ms']:,}",
+            _ms(row["entries_max_age_ms"]),
             f"{row['max_queue_sample_count']:,}",
-            str(row["error_threshold_percentage"]),
+            f"{row['error_threshold_percentage']} %",
             _ms(row["survival_ms"]),
             str(row["outages"]),
             str(row["missed"]),
