@@ -145,7 +145,7 @@ def test_an_end_that_cannot_be_recorded_is_logged(make, home, caplog):
 
     fleet._wait_for_ends(NOON)
 
-    assert "fleet mail: its end is not recorded" in caplog.text
+    assert "fleet mail: cannot record which processes have ended" in caplog.text
 
 
 _ELSEWHERE = """

@@ -38,7 +38,7 @@ class Child:
         message, ends = self._channel.receive()
         match message:
             case None:
-                _log.error("the supervisor has exited: ending")
+                _log.error("the supervisor has exited: shutting down")
                 # As if killed: nothing unacknowledged needs to be finished.
                 os._exit(EXIT_ORPHANED)
             case Connect():

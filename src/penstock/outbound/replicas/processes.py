@@ -158,7 +158,9 @@ class ProcessReplicas:
                 self._remove_ended(state, now)
                 self._kill_overdue(state, now)
         except ReplicasUnavailable as error:  # the data folder may have been removed
-            _log.warning("fleet %s: its end is not recorded: %s", self._fleet, error)
+            _log.warning(
+                "fleet %s: cannot record which processes have ended: %s", self._fleet, error
+            )
 
     # ---- counting
 

@@ -169,7 +169,7 @@ def _follow_orders(wire: Wire, worker: JobWorker) -> None:
             worker.finish()
             continue
         if frame is None:
-            _log.warning("the supervisor has exited: ending")
+            _log.warning("the supervisor has exited: shutting down")
         worker.drain(frame.within_ms if isinstance(frame, Drain) else None)
         if frame is None:
             return

@@ -152,7 +152,7 @@ class Supervisor:
         if self._drain_until is None or until < self._drain_until:
             self._drain_until = until
             patience = f"running jobs have {duration_text(self._drain_ms)} to finish"
-            _log.info("ending: %s", patience if self._drain_ms else "at once")
+            _log.info("shutting down: %s", patience if self._drain_ms else "at once")
             for child in self._children:
                 child.drain(self._drain_ms)
         if now >= self._drain_until + _CLOSING_MS:
