@@ -163,7 +163,7 @@ def test_a_thread_that_waits_for_other_processes_answers_when_it_fails(
     with pytest.raises(StoreUnavailable, match=MISTAKE):
         ours.acquire()
 
-    assert_logged(caplog, "penstock-turn")
+    assert_logged(caplog, "penstock-write-lock")
     rival.release()
     assert ours.acquire()
     ours.release()

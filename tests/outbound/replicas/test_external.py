@@ -39,7 +39,7 @@ def test_a_new_autoscaler_knows_from_the_store_how_many_are_still_requested(regi
 
 def test_for_workers_that_do_not_register_the_wanted_count_is_assumed(registry):
     fleet = ExternalReplicas(
-        "mail", External(on_roll=False), registry=registry, before=lambda name: 4
+        "mail", External(registered=False), registry=registry, before=lambda name: 4
     )
 
     assert fleet.count(now=NOON) == Replicas(running=4, requested=4)

@@ -78,7 +78,7 @@ class Kubernetes(Spec, frozen=True, kw_only=True, tag="kubernetes"):
 class External(Spec, frozen=True, kw_only=True, tag="external"):
     """Another system (KEDA) reads the wanted number and applies it."""
 
-    on_roll: bool = True  # count registered workers; false: assume that the wanted number runs
+    registered: bool = True  # count registered workers; false: assume that the wanted number runs
 
 
 ReplicasSpec = Processes | CommandSpec | Kubernetes | External

@@ -104,7 +104,7 @@ class ExternalReplicas:
     def count(self, *, now: int) -> Replicas:
         if self._wanted is None:
             self._wanted = self._before(self._fleet)
-        if not self._spec.on_roll:
+        if not self._spec.registered:
             return Replicas(running=self._wanted, requested=self._wanted)
         members = _ask_registry(lambda: self._registry.members(self._fleet))
         running = sum(not member.is_draining for member in members)

@@ -218,7 +218,7 @@ class WriteLock:
                 self._asked.release()
         if self._thread is None:
             self._thread = SupervisedThread(
-                "penstock-turn",
+                "penstock-write-lock",
                 self._wait_in_kernel,
                 health=self._health,
                 on_failure=self._fail_wait,

@@ -144,7 +144,7 @@ def _work(app: Application, assignment: ProcessAssignment, wire: Wire) -> int:
     worker.start()
     signal.signal(signal.SIGTERM, lambda *_: worker.drain())
     start_logged(
-        "penstock-obey", lambda: _follow_orders(wire, worker), on_failure=lambda _: worker.drain()
+        "penstock-orders", lambda: _follow_orders(wire, worker), on_failure=lambda _: worker.drain()
     )
     wire.send(Working(work.queues, tuple(warnings)))
     worker.run()
