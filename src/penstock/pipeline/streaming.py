@@ -9,12 +9,12 @@ batch belong to an earlier checkpoint and do not count.
 
 After every FOLD batches, one batch stores the sum of all batches before it, whose folders are then
 reused, so that there are never many.  This sum keeps the latest DAYS days only, so that it does not
-grow for ever.  Rows that come later for an earlier day have that day computed from its source, as a
-run computes it.
+grow for ever.
 
-So have rows of a day whose files were replaced: Spark does not read a file of the same name again,
-and the sums have the rows of the old one.  To notice this, each batch stores which files its days
-have, as further rows of its sums.
+Two kinds of days are computed from their source instead, as a run computes them: days that the sum
+no longer keeps, when a late row arrives, and days whose files were replaced.  Spark does not read a
+file of the same name again, so the sums still count the rows of the old one.  To notice this, each
+batch stores which files its days have, as further rows of its sums.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a front and the writer of a node exchange beside the hot verbs of the store.
 
 A front forwards HTTP requests that it does not answer itself, and claims that wait; it reports its
-state.  The writer tells the fronts which queues have changed.
+state.  The writer reports to the fronts which queues have changed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A message that the store knows is skipped: it is live, in the store's history, or has ended since
 according to the store's own lake, which outlives the history.  So a restore can be repeated at any
-time, also after a kill and into a running store, and never duplicates a message.
+time, even after a kill or into a running store, and never duplicates a message.
 """
 
 from __future__ import annotations

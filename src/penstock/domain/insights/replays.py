@@ -24,7 +24,7 @@ Baselines = Callable[[str], Sequence[Settings | None]]
 
 
 class ReplayRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How the candidates of a table are told apart and ranked.
+    """How the candidates of a table are distinguished and ranked.
 
     `ranking` and `tie_breaker` order candidates, the best first, by the totals of their days.
     """
@@ -32,7 +32,7 @@ class ReplayRules(msgspec.Struct, frozen=True, kw_only=True):
     subject: str  # the column of the route or queue
     settings: tuple[str, ...]
     # Candidates have just enough of it on each day: more of it changes nothing, so it does not
-    # tell them apart.
+    # distinguish them.
     capacity_setting: str | None = None
     sums: tuple[str, ...]
     maxima: tuple[str, ...]

@@ -76,7 +76,7 @@ def _claims(broker: Broker, link: WriterLink, *, fronts: int) -> ClaimWaiter:
 
 
 class StateReports:
-    """Tells the writer what the figures of the node need to know of this front."""
+    """Reports to the writer what the figures of the node need from this front."""
 
     def __init__(self, link: WriterLink, health: NodeHealth, room: ClaimWaiter) -> None:
         self._link = link

@@ -50,7 +50,7 @@ class SqlProcesses:
         timer.start()
         try:
             answer = _ask(process, msgspec.json.encode(request))
-        finally:  # also after Ctrl-C
+        finally:  # even after Ctrl-C
             timer.cancel()
             self._end(process)
         if not answer and is_late.is_set():

@@ -1,4 +1,4 @@
-"""Puts small files of the computed tables together, day by day, and the log of runs into one file.
+"""Merges small files of the computed tables, day by day, and the log of runs into one file.
 
 A day is replaced as a whole, under the lock of runs.  Its rows stay the same, so the jobs that have
 read or written them are recorded with the new files, and nothing is computed again.  (After a kill

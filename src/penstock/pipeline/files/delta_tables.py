@@ -2,7 +2,7 @@
 
 Spark itself needs no support for Delta: it reads the files of one version, by their paths, and
 writes files, which a commit then adds to the log.  The log is read and written here, so this
-machine must reach the tables, also if Spark runs elsewhere.
+machine must reach the tables, even if Spark runs elsewhere.
 """
 
 from __future__ import annotations

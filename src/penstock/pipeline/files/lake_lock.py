@@ -111,7 +111,7 @@ def wait_until_free(
 ) -> None:
     """Wait until `look` finds no holder; raises PipelineStopped instead if `waits` is false.
 
-    A brief holder is waited for in any case, and without a word.
+    A brief holder is waited for in any case, and without a message.
     """
     pause = pause or threading.Event().wait
     is_noted = False

@@ -16,11 +16,11 @@ OnProgress = Callable[[int, int | None], None]  # done, total
 
 @contextmanager
 def report_progress(
-    spark: SparkSession, tell: OnProgress, *, every_s: float = EVERY_S
+    spark: SparkSession, report: OnProgress, *, every_s: float = EVERY_S
 ) -> Iterator[None]:
-    """Inside the block, call `tell` with the completed and known tasks of the running stages."""
+    """Inside the block, call `report` with the completed and known tasks of the running stages."""
     if is_remote(spark):
-        handler = _handler(tell)
+        handler = _handler(report)
         spark.registerProgressHandler(handler)
         try:
             yield
@@ -28,7 +28,7 @@ def report_progress(
             spark.removeProgressHandler(handler)
         return
     stop = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(spark, tell, stop, every_s), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(spark, report, stop, every_s), daemon=True)
     watcher.start()
     try:
         yield
@@ -42,18 +42,18 @@ def is_remote(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def _watch(spark: SparkSession, tell: OnProgress, stop: threading.Event, every_s: float) -> None:
+def _watch(spark: SparkSession, report: OnProgress, stop: threading.Event, every_s: float) -> None:
     tracker = spark.sparkContext.statusTracker()
     while not stop.wait(every_s):
         found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         stages = [info for info in found if info is not None]
         if stages:
-            tell(sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages))
+            report(sum(s.numCompletedTasks for s in stages), sum(s.numTasks for s in stages))
 
 
-def _handler(tell: OnProgress) -> Any:
+def _handler(report: OnProgress) -> Any:
     def on_progress(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         if stages:
-            tell(sum(s.num_completed_tasks for s in stages), sum(s.num_tasks for s in stages))
+            report(sum(s.num_completed_tasks for s in stages), sum(s.num_tasks for s in stages))
 
     return on_progress

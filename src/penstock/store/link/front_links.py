@@ -55,7 +55,7 @@ class FrontLinks:
         self._duties.note(front, FrontState())
 
     def forget(self, queue: str) -> None:
-        """Tell all fronts that a queue has changed."""
+        """Inform all fronts that a queue has changed."""
         for link in self._links.values():
             link.connection.send(ForgetFrame(queue))
 

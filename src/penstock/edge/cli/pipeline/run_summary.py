@@ -45,7 +45,7 @@ class RunNotes:
 
 @contextmanager
 def write_summary(file: str | None) -> Iterator[RunNotes]:
-    """Write the file at the end of the block, also if it raises.
+    """Write the file at the end of the block, even if it raises.
 
     Raises InvalidRequest at once if the file cannot be written.
     """

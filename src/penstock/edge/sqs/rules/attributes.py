@@ -125,7 +125,7 @@ def _is_so(present: Any, wanted: Any) -> bool:
 def render(attributes: QueueAttributes) -> dict[str, str]:
     """The settable attributes as GetQueueAttributes returns them; unset ones are omitted."""
     shown = {
-        name: rule.tell(getattr(attributes, rule.field))
+        name: rule.render(getattr(attributes, rule.field))
         for name, rule in _RULES.items()
         if getattr(attributes, rule.field) is not None
     }
@@ -171,7 +171,7 @@ def check_names(names: Iterable[str] | None) -> frozenset[str]:
 class _Rule(msgspec.Struct, frozen=True):
     field: str
     read: Callable[[str, str], Any]  # takes the name and the text of the attribute
-    tell: Callable[[Any], str] = str
+    render: Callable[[Any], str] = str
 
 
 def _number(field: str, least: int, most: int) -> _Rule:
