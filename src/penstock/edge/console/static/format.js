@@ -11,7 +11,6 @@ const SIZES = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const few = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
 // Times follow the server's clock: how far the browser's clock is ahead of it.
 let aheadMs = 0;
@@ -105,10 +104,6 @@ export function readSize(text) {
 
 export function instant(text) {
   return day.format(new Date(text));
-}
-
-export function timeOfDay(ms) {
-  return clock.format(new Date(ms));
 }
 
 export function ago(text) {

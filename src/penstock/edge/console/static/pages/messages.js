@@ -179,7 +179,7 @@ export function messageLink(id, text = null) {
 }
 
 /** The last digits of an id differ; the first encode the time. */
-export function shortId(id) {
+function shortId(id) {
   return id.length > 20 ? `…${id.slice(-12)}` : id;
 }
 

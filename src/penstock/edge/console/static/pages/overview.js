@@ -69,7 +69,7 @@ export const overview = {
   },
 };
 
-export function problemBadge(problem) {
+function problemBadge(problem) {
   const [text, tone, title] = PROBLEMS[problem] ?? [problem, "", null];
   return badge(text, tone, title);
 }
