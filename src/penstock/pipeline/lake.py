@@ -13,7 +13,6 @@ import os
 from collections.abc import Collection, Iterable
 from functools import reduce
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -29,7 +28,7 @@ from penstock.domain.lake.places import (
     spark_url,
 )
 from penstock.pipeline.files.delta_tables import DeltaTables
-from penstock.pipeline.files.listing import DayFiles, files_by_day, is_missing, summed_by_day
+from penstock.pipeline.files.listing import DayFiles, files_by_day, read_folders, summed_by_day
 from penstock.pipeline.registry import computed_tables
 from penstock.pipeline.schemas import DT, ComputedTable, conform, schema_of
 from penstock.pipeline.spark.errors import SPARK_ERRORS
@@ -82,14 +81,7 @@ class SparkLake:
             return frame_of(self.spark, [], schema)
         # Spark keeps a list of all files of the folders that it is given.
         folders = [path] if wanted is None else [f"{path}/{DT}={day}" for day in wanted]
-        try:
-            found = self.spark.read.schema(schema).option("basePath", path).parquet(*folders)
-            found.schema  # noqa: B018 -- Spark Connect looks for the files only now
-        except AnalysisException as error:
-            if not is_missing(error):
-                raise
-            return frame_of(self.spark, [], schema)
-        return found
+        return read_folders(self.spark, folders, schema, base=path)
 
     def files(self, table: str) -> dict[str, DayFiles]:
         """The files of a table by day, as of the first call since `refresh`."""

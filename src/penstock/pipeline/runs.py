@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -21,7 +20,7 @@ from pyspark.sql import types as T
 from penstock.domain.lake.layout import dt_of, midnight_of
 from penstock.domain.lake.pipeline_settings import PipelineSettings
 from penstock.domain.limits import DAY
-from penstock.pipeline.files.listing import DayFiles, HadoopFiles, is_missing
+from penstock.pipeline.files.listing import DayFiles, HadoopFiles, read_folders
 from penstock.pipeline.job import PipelineJob
 from penstock.pipeline.lake import SparkLake
 from penstock.pipeline.spark.frames import frame_of
@@ -127,14 +126,7 @@ class RunLog:
         files.remove(before)
 
     def _read(self) -> DataFrame:
-        try:
-            found = self._spark.read.schema(_SCHEMA).parquet(self._path)
-            found.schema  # noqa: B018 -- Spark Connect looks for the files only now
-        except AnalysisException as error:
-            if not is_missing(error):
-                raise
-            return frame_of(self._spark, [], _SCHEMA)
-        return found
+        return read_folders(self._spark, [self._path], _SCHEMA, base=self._path)
 
 
 def _run_of(row: Row) -> JobRun:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
 
 import msgspec
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from penstock.files.folder import is_visible
 from penstock.pipeline.schemas import DT
+from penstock.pipeline.spark.frames import frame_of
 from penstock.pipeline.spark.progress import is_remote
 
 _DAY = re.compile(rf"{DT}=(\d{{4}}-\d\d-\d\d)")
@@ -99,7 +101,24 @@ class HadoopFiles:
             self._files.delete(self._new_path(self._folder, name), False)
 
 
-def is_missing(error: AnalysisException) -> bool:
+def read_folders(
+    spark: SparkSession, folders: Sequence[str], schema: StructType, *, base: str
+) -> DataFrame:
+    """The rows of the Parquet files; none if a folder does not exist yet.
+
+    Folders of partitions are below `base`.
+    """
+    try:
+        found = spark.read.schema(schema).option("basePath", base).parquet(*folders)
+        found.schema  # noqa: B018 -- Spark Connect looks for the files only now
+    except AnalysisException as error:
+        if not _is_missing(error):
+            raise
+        return frame_of(spark, [], schema)
+    return found
+
+
+def _is_missing(error: AnalysisException) -> bool:
     """True if the folder does not exist yet, which is not an error."""
     return error.getCondition() == "PATH_NOT_FOUND"
 
@@ -158,7 +177,7 @@ def _listed_by_spark(spark: SparkSession, path: str) -> Iterator[tuple[str, DayF
         )
         rows = days.collect()
     except AnalysisException as error:
-        if not is_missing(error):
+        if not _is_missing(error):
             raise
         return
     for row in rows:
@@ -170,7 +189,7 @@ def _days_by_spark(spark: SparkSession, path: str, days: Collection[str]) -> lis
         found = _files_in_spark(spark, f"{path}/{DT}={{{','.join(sorted(days))}}}")
         return [(row[DT], row["file"]) for row in found.select(DT, "file").collect()]
     except AnalysisException as error:
-        if not is_missing(error):
+        if not _is_missing(error):
             raise
         return []
 
