@@ -92,5 +92,5 @@ def test_a_server_runs_only_so_many_statements_at_a_time(tmp_path: Path) -> None
 
 
 def test_a_server_may_run_none(processes: SqlProcesses) -> None:
-    with pytest.raises(InvalidRequest, match=r"sql\.max_running is 0"):
+    with pytest.raises(InvalidRequest, match=r"sql\.max_running = 0"):
         SqlService(processes, LIMITS, max_running=0).run("SELECT 1")

@@ -219,8 +219,9 @@ class NodeSupervisor:
         code = process.reap()
         if self._is_stopping:
             return
-        # Once a front answers clients, the node stays up, even if another one has yet to start.
-        if not any(one.was_ready for one in (process, *self._fronts)):
+        # A killed process (a negative code) can be started again; and once a front answers
+        # clients, the node stays up, even if another one cannot start.
+        if code >= 0 and not any(one.was_ready for one in (process, *self._fronts)):
             text = f"{process.name} exited with {code} while it started"
             self._failure = self._failure or PenstockError(text)
             return
