@@ -1,1 +1,1 @@
-"""The native HTTP API, operation by operation and connection by connection."""
+"""The native HTTP API, operation by operation."""

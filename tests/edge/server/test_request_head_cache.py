@@ -17,8 +17,8 @@ from penstock.edge.server.protocol import HttpConnection
 from penstock.edge.server.request import Request, RequestHeadCache, Respond, Response
 from penstock.edge.server.traffic import Traffic
 from tests.edge.live import LiveServer
-from tests.edge.native.wire import Wire
 from tests.edge.raw import Raw, request
+from tests.edge.server.wire import Wire
 
 REQUESTS = [
     request("POST", "/a", b"12345678"),

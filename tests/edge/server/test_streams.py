@@ -11,7 +11,7 @@ from penstock.edge.server.protocol import HttpConnection
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.stream import Stream
 from penstock.edge.server.traffic import Traffic
-from tests.edge.native.wire import Wire
+from tests.edge.server.wire import Wire
 
 ASK = b"GET /news HTTP/1.1\r\nhost: localhost\r\n\r\n"
 

@@ -1,0 +1,1 @@
+"""The shared parts of the commands: flags, output, signals."""
