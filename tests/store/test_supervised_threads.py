@@ -14,8 +14,8 @@ from penstock.domain.errors import StoreUnavailable
 from penstock.store.sqlite.write_lock import WriteLock
 from penstock.supervision.health import NodeHealth
 from tests.factories import a_new_message
+from tests.store.commit.test_request_timeouts import busy_writer, pass_time
 from tests.store.driver import WAIT_S
-from tests.store.test_request_timeouts import busy_writer, pass_time
 from tests.support.waiting import eventually
 
 MISTAKE = "an unforeseen mistake"

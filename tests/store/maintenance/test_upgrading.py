@@ -20,7 +20,7 @@ from penstock.store.postgres.store import open_postgres
 from penstock.store.store import open_sqlite
 from tests.clocks import NOON, ManualClock
 from tests.store.driver import StoreDriver
-from tests.store.test_migrations import Connect, connect, in_transaction
+from tests.store.maintenance.test_migrations import Connect, connect, in_transaction
 
 __all__ = ["connect"]  # the fixture
 

@@ -15,7 +15,7 @@ from penstock.services.circuits.circuits import CircuitService, PermitRequest, R
 from penstock.services.directory import Directory
 from penstock.services.queues import QueueService
 from penstock.services.routes import RouteService
-from tests.services.circuit_model import Model
+from tests.services.circuits.circuit_model import Model
 from tests.store.driver import StoreDriver
 
 PATTERNS = ("/a/(.*)", "/b/(.*)")

@@ -1,0 +1,1 @@
+"""Circuits: permits, probes, settings, held queues."""

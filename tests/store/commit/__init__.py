@@ -1,0 +1,1 @@
+"""Group commit: batches, reads beside them, timeouts, outages."""

@@ -1,0 +1,1 @@
+"""Migrations, backups, promotion to PostgreSQL."""

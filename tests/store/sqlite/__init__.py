@@ -1,0 +1,1 @@
+"""What only SQLite has: its log, its plans."""
