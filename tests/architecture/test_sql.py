@@ -86,7 +86,7 @@ def test_a_planted_clock_is_found_in_sql(tmp_path, leak):
     assert clocks_in_sql(plant(tmp_path, "store/sql/common/message.sql", leak))
 
 
-def test_the_clocks_own_sql_and_parameters_and_comments_may_say_now(tmp_path):
+def test_clock_sql_parameters_and_comments_may_contain_now(tmp_path):
     package = plant(tmp_path, "store/sql/postgres/clock.sql", "SELECT clock_timestamp()")
     package = plant(
         tmp_path, "store/sql/common/message.sql", "-- never now()\nSELECT :now, :due_at"

@@ -53,7 +53,7 @@ def test_every_exception_has_a_reason_excludes_something_and_is_in_use():
     assert named("no_store") - {"row"} == set(NO_STORE)
 
 
-def test_every_async_form_stands_for_a_sync_call_with_the_same_parameters():
+def test_every_async_form_has_a_sync_twin_with_the_same_parameters():
     found = list(twins())
 
     assert found

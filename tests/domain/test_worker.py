@@ -29,7 +29,7 @@ def gone(state: WorkerState) -> Worker:
     return replace(a_worker(), state=state, ended_at=NOON)
 
 
-def test_a_new_worker_is_active_and_believed_for_a_while():
+def test_a_new_worker_is_active_and_counts_as_alive_for_a_while():
     worker = a_worker(name="mailer", queues=("mail",), slots=4)
 
     assert worker.state is WorkerState.ACTIVE

@@ -79,7 +79,7 @@ if FULL:
         assert_kept(judge(server, fill_up, Rules(min_acked=1200)), server)
 
     @pytest.mark.parametrize("block_bytes", [1024, 4096])
-    def test_a_full_disk_that_another_program_writes_to_stops_nothing_for_good(
+    def test_a_store_recovers_from_a_disk_that_another_program_filled(
         tmp_path: Path, make_server: MakeServer, block_bytes: int
     ) -> None:
         """Each byte that is freed may be taken a moment later, at any point."""

@@ -130,7 +130,7 @@ def test_a_receipt_from_before_a_power_cut_is_not_valid_for_the_lease_after_it(
     wire.close()
 
 
-def test_the_harness_notices_a_disk_that_only_says_it_synced(
+def test_the_harness_notices_a_disk_that_only_pretends_to_sync(
     make_server: MakeServer, tmp_path: Path
 ) -> None:
     """A test of the harness: with a lying disk acknowledged messages must get lost."""

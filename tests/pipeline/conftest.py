@@ -45,5 +45,5 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def bench(spark: SparkSession, tmp_path: Path) -> LakeDriver:
+def driver(spark: SparkSession, tmp_path: Path) -> LakeDriver:
     return LakeDriver(spark, tmp_path / "lake")

@@ -212,14 +212,14 @@ def test_the_load_is_measured_unless_it_is_configured(spark, found):
     assert {row["load"] for row in found} == {2.0}
 
 
-def test_the_job_replays_a_day_and_records_it(bench):
+def test_the_job_replays_a_day_and_records_it(driver):
     calls = Calls()
     calls.play("......", DT)
-    bench.archive(HISTORY, *calls.history)
+    driver.archive(HISTORY, *calls.history)
 
-    assert ("breaker_tuning", DT) in bench.ran("breaker_tuning")
-    assert bench.ran("breaker_tuning") == []
-    assert bench.read("breaker_tuning").count() == 2 * 13
+    assert ("breaker_tuning", DT) in driver.ran("breaker_tuning")
+    assert driver.ran("breaker_tuning") == []
+    assert driver.read("breaker_tuning").count() == 2 * 13
 
 
 def test_late_attempts_and_other_settings_change_a_day():

@@ -35,10 +35,10 @@ def same_session(spark, monkeypatch):
     return asked
 
 
-def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, bench: LakeDriver):
-    bench.archive(HISTORY, {}, {})
+def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, driver: LakeDriver):
+    driver.archive(HISTORY, {}, {})
 
-    ran = run("pipeline", "run", "lifecycle", "--lake", bench.folder, "--json")
+    ran = run("pipeline", "run", "lifecycle", "--lake", driver.folder, "--json")
 
     assert ran.code == 0
     assert [(r["job"], r["dt"], r["status"]) for r in ran.records] == [
@@ -49,11 +49,11 @@ def test_a_run_prints_each_job_and_day_with_its_rows(run: Run, bench: LakeDriver
     assert "penstock: lifecycle: 1 day" in ran.err
 
 
-def test_days_a_master_and_spark_settings_can_be_given(run: Run, bench: LakeDriver, same_session):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+def test_days_a_master_and_spark_settings_can_be_given(run: Run, driver: LakeDriver, same_session):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
 
     ran = run(
-        "pipeline", "run", "quality", "--lake", bench.folder, "--from", NEXT_DT, "--to", NEXT_DT,
+        "pipeline", "run", "quality", "--lake", driver.folder, "--from", NEXT_DT, "--to", NEXT_DT,
         "--master", "local[1]", "--conf", "spark.x=1", "--conf", "spark.y=2", "--json",
     )  # fmt: skip
 
@@ -62,22 +62,22 @@ def test_days_a_master_and_spark_settings_can_be_given(run: Run, bench: LakeDriv
 
 
 def test_a_day_that_is_refused_ends_the_command_with_a_code_and_a_reason(
-    run: Run, bench: LakeDriver
+    run: Run, driver: LakeDriver
 ):
-    bench.archive(HISTORY, {"sent_at": NOON})
+    driver.archive(HISTORY, {"sent_at": NOON})
 
-    ran = run("pipeline", "run", "lifecycle", "--lake", bench.folder)
+    ran = run("pipeline", "run", "lifecycle", "--lake", driver.folder)
 
     assert ran.code == 1
     assert f"{DT} (load_refused)" in ran.err
     assert "negative_wait (1 of 1)" in ran.out
 
 
-def test_with_nothing_new_there_is_nothing_to_compute(run: Run, bench: LakeDriver):
-    bench.archive(HISTORY, {})
-    bench.run("quality")
+def test_with_nothing_new_there_is_nothing_to_compute(run: Run, driver: LakeDriver):
+    driver.archive(HISTORY, {})
+    driver.run("quality")
 
-    ran = run("pipeline", "run", "quality", "--lake", bench.folder)
+    ran = run("pipeline", "run", "quality", "--lake", driver.folder)
 
     assert (ran.code, ran.out) == (0, "nothing to compute: no day has changed\n")
 
@@ -108,12 +108,12 @@ def test_invalid_arguments_are_reported_before_spark_is_started(
     assert same_session == []
 
 
-def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, bench: LakeDriver):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    bench.run("lifecycle")
-    bench.archive(HISTORY, {})
+def test_the_status_shows_what_was_computed_and_what_is_stale(run: Run, driver: LakeDriver):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    driver.run("lifecycle")
+    driver.archive(HISTORY, {})
 
-    ran = run("pipeline", "status", "--lake", bench.folder, "--json")
+    ran = run("pipeline", "status", "--lake", driver.folder, "--json")
 
     found = {record["job"]: record for record in ran.records}
     assert list(found) == list(MODULES)
@@ -162,11 +162,11 @@ def test_a_setting_that_makes_no_sense_is_refused(key: str, value: str, expected
         load(env={key: value})
 
 
-def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: LakeDriver, tmp_path: Path):
-    bench.archive(HISTORY, {}, {})
-    run("pipeline", "run", "rollups", "--lake", bench.folder)
+def test_a_report_of_what_was_computed_is_one_page(run: Run, driver: LakeDriver, tmp_path: Path):
+    driver.archive(HISTORY, {}, {})
+    run("pipeline", "run", "rollups", "--lake", driver.folder)
 
-    made = run("pipeline", "report", tmp_path / "what-was.html", "--lake", bench.folder)
+    made = run("pipeline", "report", tmp_path / "what-was.html", "--lake", driver.folder)
 
     assert (made.code, made.out.strip()) == (0, str(tmp_path / "what-was.html"))
     page = (tmp_path / "what-was.html").read_text()
@@ -174,12 +174,12 @@ def test_a_report_of_what_was_computed_is_one_page(run: Run, bench: LakeDriver, 
     assert "<script" not in page
 
 
-def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: LakeDriver):
-    bench.archive(HISTORY, {}, {})
+def test_a_stream_that_runs_once_adds_what_is_there(run: Run, driver: LakeDriver):
+    driver.archive(HISTORY, {}, {})
 
-    with stream._alone(bench.lake):
-        refused = run("pipeline", "stream", "--once", "--lake", bench.folder)
-    ran = run("pipeline", "stream", "--once", "--lake", bench.folder, "--json")
+    with stream._alone(driver.lake):
+        refused = run("pipeline", "stream", "--once", "--lake", driver.folder)
+    ran = run("pipeline", "stream", "--once", "--lake", driver.folder, "--json")
 
     assert refused.code == 1
     assert "penstock: another stream is using these tables: " in refused.err
@@ -190,16 +190,16 @@ def test_a_stream_that_runs_once_adds_what_is_there(run: Run, bench: LakeDriver)
     assert batch["per_second"] > 0
     ended_at = parse_instant("at", batch["at"])
     assert batch["lag_ms"] >= ended_at - NOON
-    of_days = bench.read("rollups").where("grain = 'day' AND dimension = 'queue'")
+    of_days = driver.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     assert [row.finished for row in of_days.collect()] == [2]
 
 
-def test_a_damaged_file_is_one_line_with_its_name_and_a_code(run: Run, bench: LakeDriver):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    [damaged] = (bench.folder / "history" / f"dt={DT}").glob("*.parquet")
+def test_a_damaged_file_is_one_line_with_its_name_and_a_code(run: Run, driver: LakeDriver):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    [damaged] = (driver.folder / "history" / f"dt={DT}").glob("*.parquet")
     damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
 
-    ran = run("pipeline", "run", "quality", "--lake", bench.folder, "--json")
+    ran = run("pipeline", "run", "quality", "--lake", driver.folder, "--json")
 
     assert ran.code == 1
     assert [(r["dt"], r["status"]) for r in ran.records] == [(DT, "refused"), (NEXT_DT, "done")]
@@ -210,17 +210,17 @@ def test_a_damaged_file_is_one_line_with_its_name_and_a_code(run: Run, bench: La
     ]
 
 
-def test_a_second_run_names_the_one_that_is_at_work(run: Run, bench: LakeDriver):
-    bench.archive(HISTORY, {})
-    with lock_tables(bench.lake, waits=False):
-        ran = run("pipeline", "run", "quality", "--lake", bench.folder)
+def test_a_second_run_names_the_one_that_is_at_work(run: Run, driver: LakeDriver):
+    driver.archive(HISTORY, {})
+    with lock_tables(driver.lake, waits=False):
+        ran = run("pipeline", "run", "quality", "--lake", driver.folder)
 
     assert ran.code == 1
     [line] = ran.err.splitlines()
     assert line.startswith("penstock: another run is using these tables: ")
     assert f"(process {os.getpid()}), since " in line
     assert line.endswith("; use --wait to wait for it (lake_busy)")
-    assert run("pipeline", "run", "quality", "--lake", bench.folder, "--wait").code == 0
+    assert run("pipeline", "run", "quality", "--lake", driver.folder, "--wait").code == 0
 
 
 @pytest.mark.parametrize("words", [(), ("--verbose",)])

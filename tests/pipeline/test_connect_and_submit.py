@@ -29,27 +29,27 @@ def connect_url(spark) -> str:
     return f"sc://127.0.0.1:{port}"
 
 
-def test_jobs_run_through_spark_connect(bench, connect_url):
-    bench.archive(HISTORY, {}, {})
+def test_jobs_run_through_spark_connect(driver, connect_url):
+    driver.archive(HISTORY, {}, {})
 
     ran = run(
         penstock(
             "pipeline", "run", "rollups",
-            "--lake", bench.folder, "--master", connect_url, "--json",
+            "--lake", driver.folder, "--master", connect_url, "--json",
         )
     )  # fmt: skip
 
     assert ran.returncode == 0, ran.stderr
     assert len(ran.stdout.splitlines()) == 3
-    assert pairs(bench.read("rollups").where("grain = 'day'"), "dt", "finished") == [(DT, 2)]
+    assert pairs(driver.read("rollups").where("grain = 'day'"), "dt", "finished") == [(DT, 2)]
 
 
-def test_jobs_run_under_spark_submit_and_only_our_own_lines_are_shown(bench):
-    bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
-    [damaged] = (bench.folder / "history" / f"dt={DT}").glob("*.parquet")
+def test_jobs_run_under_spark_submit_and_only_our_own_lines_are_shown(driver):
+    driver.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
+    [damaged] = (driver.folder / "history" / f"dt={DT}").glob("*.parquet")
     damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
 
-    ran = run(spark_submit("pipeline", "run", "lifecycle", "--lake", bench.folder, "--json"))
+    ran = run(spark_submit("pipeline", "run", "lifecycle", "--lake", driver.folder, "--json"))
 
     # spark-submit writes what Python prints on both streams to its standard output.
     lines = [*ran.stdout.splitlines(), *ran.stderr.splitlines()]
@@ -62,19 +62,19 @@ def test_jobs_run_under_spark_submit_and_only_our_own_lines_are_shown(bench):
     levels = (" INFO ", " WARN ", " ERROR ", "WARNING")
     assert [line for line in lines if any(level in line for level in levels)] == []
     assert ran.returncode == 1
-    assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
+    assert pairs(driver.read("lifecycle"), "dt") == [(NEXT_DT,)]
 
 
 @pytest.mark.slow
 def test_jobs_run_on_a_standalone_cluster_and_only_our_own_lines_are_shown(
-    bench: LakeDriver, tmp_path: Path
+    driver: LakeDriver, tmp_path: Path
 ):
-    bench.archive(HISTORY, {}, {})
+    driver.archive(HISTORY, {}, {})
 
     with a_cluster(tmp_path) as url:
         ran = run(
             penstock(
-                "pipeline", "run", "quality", "--lake", bench.folder, "--master", url, "--json",
+                "pipeline", "run", "quality", "--lake", driver.folder, "--master", url, "--json",
                 "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m",
                 "--conf", "spark.driver.memory=512m", "--conf", "spark.sql.shuffle.partitions=2",
             )
@@ -87,11 +87,11 @@ def test_jobs_run_on_a_standalone_cluster_and_only_our_own_lines_are_shown(
 
 
 @pytest.mark.slow
-def test_on_a_terminal_the_bar_disappears_and_does_not_mix_with_other_lines(bench: LakeDriver):
-    bench.archive(HISTORY, {}, {})
+def test_on_a_terminal_the_bar_disappears_and_does_not_mix_with_other_lines(driver: LakeDriver):
+    driver.archive(HISTORY, {}, {})
 
     code, written = run_on_terminal(
-        penstock("pipeline", "run", "rollups", "--lake", bench.folder, "--json", *SMALL),
+        penstock("pipeline", "run", "rollups", "--lake", driver.folder, "--json", *SMALL),
         env=environ_of_process(),
     )
 

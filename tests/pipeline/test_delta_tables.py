@@ -18,41 +18,41 @@ from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 
 
 @pytest.fixture
-def bench(spark, tmp_path) -> LakeDriver:
+def driver(spark, tmp_path) -> LakeDriver:
     driver = LakeDriver(spark, tmp_path / "lake")
     driver.lake = SparkLake(spark, str(tmp_path / "lake"), is_delta=True)
     return driver
 
 
-def compute(bench: LakeDriver, *days: str) -> None:
-    rows = JOB.outputs[0].transform({"history": bench.read("history")}, PipelineSettings())
-    bench.lake.replace(LIFECYCLE, rows, days)
+def compute(driver: LakeDriver, *days: str) -> None:
+    rows = JOB.outputs[0].transform({"history": driver.read("history")}, PipelineSettings())
+    driver.lake.replace(LIFECYCLE, rows, days)
 
 
-def test_days_are_replaced_in_one_version_which_any_program_reads(bench):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    compute(bench, DT, NEXT_DT)
-    table = bench.folder / "derived" / "lifecycle"
-    before, files = DeltaTable(table).version(), bench.lake.files("lifecycle")
+def test_days_are_replaced_in_one_version_which_any_program_reads(driver):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    compute(driver, DT, NEXT_DT)
+    table = driver.folder / "derived" / "lifecycle"
+    before, files = DeltaTable(table).version(), driver.lake.files("lifecycle")
 
-    bench.archive(HISTORY, {"id": "late"})
-    compute(bench, DT)
+    driver.archive(HISTORY, {"id": "late"})
+    compute(driver, DT)
 
     ids = [(DT, "late"), (DT, "m-1"), (NEXT_DT, "m-1")]
-    assert pairs(bench.read("lifecycle"), "dt", "id") == ids
+    assert pairs(driver.read("lifecycle"), "dt", "id") == ids
     rows = DeltaTable(table).to_pyarrow_table()
     assert sorted(zip(*(rows[name].to_pylist() for name in ("dt", "id")), strict=True)) == ids
     assert DeltaTable(table).version() == before + 1
     assert DeltaTable(table, version=before).to_pyarrow_table().num_rows == 2
-    now = bench.lake.files("lifecycle")
+    now = driver.lake.files("lifecycle")
     assert (now[DT] != files[DT], now[NEXT_DT] == files[NEXT_DT]) == (True, True)
 
 
-def test_a_reader_keeps_its_version_while_another_run_replaces_the_day(bench):
-    bench.archive(HISTORY, {"id": "old"})
-    compute(bench, DT)
-    reading = bench.read("lifecycle")
-    other = LakeDriver(bench.spark, bench.folder)  # its setting is parquet; the table stays Delta
+def test_a_reader_keeps_its_version_while_another_run_replaces_the_day(driver):
+    driver.archive(HISTORY, {"id": "old"})
+    compute(driver, DT)
+    reading = driver.read("lifecycle")
+    other = LakeDriver(driver.spark, driver.folder)  # its setting is parquet; the table stays Delta
 
     other.archive(HISTORY, {"id": "late"})
     compute(other, DT)
@@ -61,27 +61,27 @@ def test_a_reader_keeps_its_version_while_another_run_replaces_the_day(bench):
     assert pairs(other.read("lifecycle"), "id") == [("late",)]
 
 
-def test_a_plain_table_keeps_its_other_days_when_it_becomes_a_delta_table(bench, monkeypatch):
+def test_a_plain_table_keeps_its_other_days_when_it_becomes_a_delta_table(driver, monkeypatch):
     monkeypatch.setattr(delta_tables, "_LISTED_APART", 0)  # as when many days are replaced
-    bench.archive(HISTORY, {"id": "a"}, {"id": "b", "finished_at": at("09:00:00", NEXT_DT)})
-    plain = LakeDriver(bench.spark, bench.folder)
+    driver.archive(HISTORY, {"id": "a"}, {"id": "b", "finished_at": at("09:00:00", NEXT_DT)})
+    plain = LakeDriver(driver.spark, driver.folder)
     compute(plain, DT, NEXT_DT)
 
-    compute(bench, DT)
-    assert pairs(bench.read("lifecycle"), "dt", "id") == [(DT, "a"), (NEXT_DT, "b")]
+    compute(driver, DT)
+    assert pairs(driver.read("lifecycle"), "dt", "id") == [(DT, "a"), (NEXT_DT, "b")]
 
-    nothing = bench.read("lifecycle").limit(0)
-    bench.lake.replace(LIFECYCLE, nothing, [DT])
-    assert pairs(bench.read("lifecycle"), "dt", "id") == [(NEXT_DT, "b")]
+    nothing = driver.read("lifecycle").limit(0)
+    driver.lake.replace(LIFECYCLE, nothing, [DT])
+    assert pairs(driver.read("lifecycle"), "dt", "id") == [(NEXT_DT, "b")]
 
 
-def test_spark_reads_the_files_of_the_lakes_logs_only(bench):
-    bench.archive(HISTORY, {"id": "a"})
-    LakeFiles(open_folder(str(bench.folder), str), is_delta=True)._log(HISTORY)
-    bench.lake.refresh()
+def test_spark_reads_the_files_of_the_lakes_logs_only(driver):
+    driver.archive(HISTORY, {"id": "a"})
+    LakeFiles(open_folder(str(driver.folder), str), is_delta=True)._log(HISTORY)
+    driver.lake.refresh()
 
-    bench.archive(HISTORY, {"id": "not committed"})
+    driver.archive(HISTORY, {"id": "not committed"})
 
-    assert pairs(bench.read("history"), "id") == [("a",)]
-    assert [files.count for files in bench.lake.files("history").values()] == [1]
-    assert len(DeltaLog(str(bench.folder / "history")).files()) == 1
+    assert pairs(driver.read("history"), "id") == [("a",)]
+    assert [files.count for files in driver.lake.files("history").values()] == [1]
+    assert len(DeltaLog(str(driver.folder / "history")).files()) == 1

@@ -87,11 +87,11 @@ def test_an_existing_lake_is_not_changed(past):
 
 
 def test_it_passes_all_checks_and_every_table_has_something_in_it(past, spark):
-    bench = LakeDriver(spark, past)
+    driver = LakeDriver(spark, past)
 
-    runs = bench.run(settings=FEW_CANDIDATES)
+    runs = driver.run(settings=FEW_CANDIDATES)
 
     assert {run.status for run in runs} == {"done"}, [run.note for run in runs]
-    assert all(row["is_passed"] for row in bench.rows("quality"))
+    assert all(row["is_passed"] for row in driver.rows("quality"))
     with_rows = {table for run in runs for table, rows in run.rows_out.items() if rows}
     assert set(computed_tables()) - with_rows == {"quarantine"}

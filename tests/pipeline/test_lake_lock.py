@@ -47,7 +47,7 @@ def no_wait(holder: RunLock) -> None:
     raise AssertionError(f"waits for {holder}")
 
 
-def test_a_second_run_learns_who_is_at_work(path, clock):
+def test_a_second_run_names_the_running_one(path, clock):
     first, second = a_lock(path, clock), a_lock(path, clock, pid=2)
     with (
         acquired(first, waits=False, on_wait=no_wait),
@@ -119,7 +119,7 @@ def test_a_run_that_renews_its_lock_keeps_it(path, clock):
     first.check()
 
 
-def test_a_run_whose_lock_was_taken_over_learns_it_when_it_renews(path, clock):
+def test_a_run_whose_lock_was_taken_over_notices_when_it_renews(path, clock):
     first = a_lock(path, clock)
     assert first.acquire() is None
     path.unlink()

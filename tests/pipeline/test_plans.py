@@ -52,19 +52,19 @@ _SETTINGS = {
 
 @pytest.fixture(scope="module")
 def lake(spark, tmp_path_factory) -> Iterator[SparkLake]:
-    bench = LakeDriver(spark, tmp_path_factory.mktemp("plans") / "lake")
+    driver = LakeDriver(spark, tmp_path_factory.mktemp("plans") / "lake")
     for day in DAYS:
-        bench.archive(HISTORY, {"finished_at": at("12:00:00", day), "route": "/a"})
-        bench.archive(ATTEMPTS, {"ended_at": at("12:00:00", day)})
-        bench.archive(BACKLOG, {"at": at("12:00:00", day)})
-        bench.archive(FACTS, {"at": at("12:00:00", day)})
+        driver.archive(HISTORY, {"finished_at": at("12:00:00", day), "route": "/a"})
+        driver.archive(ATTEMPTS, {"ended_at": at("12:00:00", day)})
+        driver.archive(BACKLOG, {"at": at("12:00:00", day)})
+        driver.archive(FACTS, {"at": at("12:00:00", day)})
     for name in sorted(read_tables() & set(computed_tables())):  # as if jobs had computed them
         table = computed_tables()[name]
         rows = computed(spark, table, *({"dt": day} for day in DAYS))
-        bench.lake.replace(table, rows, DAYS)
+        driver.lake.replace(table, rows, DAYS)
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)
-    yield bench.lake
+    yield driver.lake
     for name in _SETTINGS:
         spark.conf.unset(name)
 

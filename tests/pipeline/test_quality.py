@@ -215,10 +215,10 @@ class TestCounted:
         assert bad(spark, history=({}, at_the_edge), backlog=(FIRST, LAST)) == []
 
 
-def test_a_bad_day_is_not_loaded_and_a_good_one_is(bench):
-    bench.archive(HISTORY, {}, {"sent_at": NOON}, {"finished_at": at("09:00:00", NEXT_DT)})
+def test_a_bad_day_is_not_loaded_and_a_good_one_is(driver):
+    driver.archive(HISTORY, {}, {"sent_at": NOON}, {"finished_at": at("09:00:00", NEXT_DT)})
 
-    runs = bench.run("lifecycle")
+    runs = driver.run("lifecycle")
 
     assert [(run.job, run.dt, run.status) for run in runs] == [
         ("quality", DT, "refused"),
@@ -226,36 +226,36 @@ def test_a_bad_day_is_not_loaded_and_a_good_one_is(bench):
         ("lifecycle", NEXT_DT, "done"),
     ]
     assert runs[0].note == "history: negative_wait (1 of 2)"
-    assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
-    assert bench.read("quarantine").count() == 1
-    assert bench.run("lifecycle") == []
+    assert pairs(driver.read("lifecycle"), "dt") == [(NEXT_DT,)]
+    assert driver.read("quarantine").count() == 1
+    assert driver.run("lifecycle") == []
 
 
-def test_results_stay_when_bad_rows_come_and_are_replaced_when_they_are_repaired(bench):
-    bench.archive(HISTORY, {})
-    bench.run("lifecycle")
-    bench.archive(HISTORY, {"outcome": "lost"})
-    bench.run("lifecycle")
+def test_results_stay_when_bad_rows_come_and_are_replaced_when_they_are_repaired(driver):
+    driver.archive(HISTORY, {})
+    driver.run("lifecycle")
+    driver.archive(HISTORY, {"outcome": "lost"})
+    driver.run("lifecycle")
 
-    assert bench.read("lifecycle").count() == 1
+    assert driver.read("lifecycle").count() == 1
 
-    [*_, newest] = sorted((bench.folder / "history" / f"dt={DT}").iterdir())
+    [*_, newest] = sorted((driver.folder / "history" / f"dt={DT}").iterdir())
     newest.unlink()
-    bench.archive(HISTORY, {})
-    runs = bench.run("lifecycle")
+    driver.archive(HISTORY, {})
+    runs = driver.run("lifecycle")
 
     assert [(run.job, run.status) for run in runs] == [("quality", "done"), ("lifecycle", "done")]
-    assert bench.read("lifecycle").count() == 2
-    assert bench.read("quarantine").count() == 0
+    assert driver.read("lifecycle").count() == 2
+    assert driver.read("quarantine").count() == 0
 
 
-def test_tolerated_bad_rows_are_left_out_of_everything_else(bench):
-    bench.archive(HISTORY, {"id": "good"}, {"id": "bad", "sent_at": NOON})
+def test_tolerated_bad_rows_are_left_out_of_everything_else(driver):
+    driver.archive(HISTORY, {"id": "good"}, {"id": "bad", "sent_at": NOON})
 
-    bench.run("lifecycle", settings=PipelineSettings(max_bad_per_million=500_000))
+    driver.run("lifecycle", settings=PipelineSettings(max_bad_per_million=500_000))
 
-    assert pairs(bench.read("lifecycle"), "id") == [("good",)]
-    assert pairs(bench.read("quarantine"), "problems") == [("negative_wait",)]
+    assert pairs(driver.read("lifecycle"), "id") == [("good",)]
+    assert pairs(driver.read("quarantine"), "problems") == [("negative_wait",)]
 
 
 def test_the_page_names_every_check(spark):
@@ -274,15 +274,15 @@ def test_impossible_counters_fail_the_balance_instead_of_overflowing(spark):
     ]
 
 
-def test_a_tolerated_sample_without_values_is_not_loaded(bench):
-    bench.archive(HISTORY, {"route": "/shop"})
-    bench.archive(BACKLOG, BALANCED | {"ready": 2})
-    bench.archive(BACKLOG, {"leased": -1, "ready": 8, "sent_total": 7})
+def test_a_tolerated_sample_without_values_is_not_loaded(driver):
+    driver.archive(HISTORY, {"route": "/shop"})
+    driver.archive(BACKLOG, BALANCED | {"ready": 2})
+    driver.archive(BACKLOG, {"leased": -1, "ready": 8, "sent_total": 7})
 
-    runs = bench.run(
+    runs = driver.run(
         "capacity", "breaker_tuning", settings=PipelineSettings(max_bad_per_million=500_000)
     )
 
     assert {run.status for run in runs} == {"done"}, [run.note for run in runs]
-    of_queue = bench.read("capacity").where("queue = 'mail'")
+    of_queue = driver.read("capacity").where("queue = 'mail'")
     assert pairs(of_queue, "backlog_peak", "backlog_end") == [(2, 6)]

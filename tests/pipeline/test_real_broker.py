@@ -47,14 +47,14 @@ def broker(store_driver: StoreDriver, tmp_path: Path) -> RealBroker:
 
 def test_all_jobs_compute_plausible_numbers_from_the_lake_of_a_real_broker(broker, spark):
     broker.play()
-    bench = LakeDriver(spark, broker.folder)
+    driver = LakeDriver(spark, broker.folder)
     settings = replace(FEW_CANDIDATES, storage_bytes=1024**3)
 
-    runs = bench.run(settings=settings)
+    runs = driver.run(settings=settings)
 
     assert {(run.status, run.note) for run in runs} == {("done", "")}
     assert {run.job for run in runs} == set(MODULES)
-    found = {name: bench.rows(name) for name in computed_tables()}
+    found = {name: driver.rows(name) for name in computed_tables()}
     assert [row for row in found["quality"] if not row["is_passed"]] == []
     assert [name for name, rows in found.items() if not rows] == []
     for name, rows in found.items():
@@ -63,7 +63,7 @@ def test_all_jobs_compute_plausible_numbers_from_the_lake_of_a_real_broker(broke
     _check_times(found["lifecycle"], broker)
     _check_trouble(found, broker)
     _check_workers_and_routes(found, broker)
-    assert broker.first_day in report(bench.lake, DaySpan())
+    assert broker.first_day in report(driver.lake, DaySpan())
 
 
 def _check_capacity(rows: Rows, broker: RealBroker) -> None:

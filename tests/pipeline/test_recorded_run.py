@@ -71,19 +71,20 @@ def _end(driver: ArchiverDriver, number: int, message: Any) -> None:
 
 def test_the_numbers_of_the_jobs_are_the_brokers_own_counters(driver, spark):
     queues = play(driver)
-    bench = LakeDriver(spark, driver.folder)
+    lake_driver = LakeDriver(spark, driver.folder)
 
-    runs = bench.run("rollups", "capacity")
+    runs = lake_driver.run("rollups", "capacity")
 
     assert {run.status for run in runs} == {"done"}, [run.note for run in runs]
-    assert bench.read("quality").where("NOT is_passed").collect() == []
-    days = bench.read("rollups").where("grain = 'day' AND dimension = 'queue'")
+    assert lake_driver.read("quality").where("NOT is_passed").collect() == []
+    days = lake_driver.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     summed = days.groupBy("name").agg(*(F.sum(n).alias(n) for n in ("done", "dead", "cancelled")))
     found = {row["name"]: row for row in summed.collect()}
-    attempts = bench.read("attempts").groupBy("queue", "outcome").count().collect()
+    attempts = lake_driver.read("attempts").groupBy("queue", "outcome").count().collect()
     ended = {(row["queue"], row["outcome"]): row["count"] for row in attempts}
     lives = {
-        r["queue"]: r["count"] for r in bench.read("lifecycle").groupBy("queue").count().collect()
+        r["queue"]: r["count"]
+        for r in lake_driver.read("lifecycle").groupBy("queue").count().collect()
     }
     for queue in queues:
         counts = driver.store_driver.counts(queue)

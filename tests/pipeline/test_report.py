@@ -123,23 +123,23 @@ def test_a_percentile_is_that_of_all_messages_of_the_histogram():
     assert percentile_of({}, 0.99) is None
 
 
-def test_an_empty_lake_has_a_page_that_says_so(bench):
-    page = report(bench.lake, DaySpan())
+def test_an_empty_lake_has_a_page_that_says_so(driver):
+    page = report(driver.lake, DaySpan())
 
     assert "No data for these days." in page
 
 
-def kept(bench, table, *given):
+def kept(driver, table, *given):
     """As if its job had computed it."""
     rows = [{"dt": DT, **one} for one in given]
-    bench.lake.replace(table, computed(bench.spark, table, *rows), [DT])
+    driver.lake.replace(table, computed(driver.spark, table, *rows), [DT])
 
 
-def test_totals_are_those_of_all_queues_and_details_those_of_the_worst(bench):
+def test_totals_are_those_of_all_queues_and_details_those_of_the_worst(driver):
     names = [f"queue-{n:02}" for n in range(40)]
     day = {"dimension": "queue", "grain": "day", "at": NOON, "dead": 1, "attempts": 2}
     kept(
-        bench,
+        driver,
         ROLLUPS,
         *(
             day | {"name": name, "finished": n, "failures": 1, "wait_histogram": {n % 4: 1}}
@@ -147,21 +147,21 @@ def test_totals_are_those_of_all_queues_and_details_those_of_the_worst(bench):
         ),
     )
     load = {"messages": 5, "per_second_peak": 0.5}
-    kept(bench, CAPACITY, *({"queue": name, **load} for name in ("*", *names)))
+    kept(driver, CAPACITY, *({"queue": name, **load} for name in ("*", *names)))
     kept(
-        bench,
+        driver,
         SLO,
         *({"queue": name, "objective": "wait", "burn": float(n)} for n, name in enumerate(names)),
     )
     replay = {"candidate": "now", "is_recommended": True, "rank": 1}
     kept(
-        bench,
+        driver,
         BREAKER_TUNING,
         *(replay | {"route": f"/{n:02}", "outages": n} for n in range(40)),
         replay | {"route": "*", "outages": 0},
         replay | {"route": "*", "candidate": "other", "is_recommended": False, "rank": 2},
     )
-    readings = Readings(bench.lake, DaySpan())
+    readings = Readings(driver.lake, DaySpan())
 
     total = readings.totals()
     assert (total.queues, total.finished, total.dead, total.failures) == (40, 780, 40, 40)
@@ -174,10 +174,10 @@ def test_totals_are_those_of_all_queues_and_details_those_of_the_worst(bench):
     assert routes == [("*", "now"), *((f"/{n:02}", "now") for n in range(11, 40))]
 
 
-def test_answers_stream_rows_newest_day_first(bench):
+def test_answers_stream_rows_newest_day_first(driver):
     days = [("2030-01-01", "a"), ("2030-01-03", None), ("2030-01-02", "b")]
     rows = [{"dt": day, "queue": "mail", "kind": kind} for day, kind in days]
-    table = SparkTable(computed(bench.spark, KINDS, *rows))
+    table = SparkTable(computed(driver.spark, KINDS, *rows))
 
     assert [(row["dt"], row["kind"]) for row in table.rows("kind")] == [
         ("2030-01-03", None),
@@ -188,52 +188,52 @@ def test_answers_stream_rows_newest_day_first(bench):
     assert [row["kind"] for row in table.rows("kind", kind=["b"])] == ["b"]
 
 
-def test_only_the_newest_changes_of_circuits_are_shown(bench, monkeypatch):
+def test_only_the_newest_changes_of_circuits_are_shown(driver, monkeypatch):
     monkeypatch.setattr("penstock.pipeline.report.tables.MAX_CHANGES", 2)
     circuit = {"subject": "abc", "data": '{"pattern": "/orders/(.*)"}'}
-    bench.archive(
+    driver.archive(
         FACTS,
         {"kind": "circuit_opened", "at": at("12:00:00"), **circuit},
         {"kind": "circuit_closed", "at": at("12:30:00"), **circuit},
         {"kind": "circuit_opened", "at": at("13:00:00"), **circuit},
     )
 
-    found = Readings(bench.lake, DaySpan()).circuits()
+    found = Readings(driver.lake, DaySpan()).circuits()
 
     assert [row["at"] for row in found] == [at("12:30:00"), at("13:00:00")]
 
 
-def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(bench):
+def test_the_page_has_every_section_and_loads_nothing_from_other_hosts(driver):
     name = "mail<1>"
     times = {f"{m}_p{p}_ms": p for m in ("wait", "service") for p in (50, 95, 99)}
     counts = dict.fromkeys(("finished", "done", "attempts"), 20) | {"dead": 0, "failures": 5}
     rolled = {"dimension": "queue", "name": name, "at": NOON, "backlog": 7, **counts, **times}
     kept(
-        bench,
+        driver,
         ROLLUPS,
         rolled | {"grain": "minute"},
         rolled | {"grain": "day", "wait_histogram": {20: 20}, "service_histogram": {9: 20}},
     )
     target = {"queue": name, "objective": "wait", "limit_ms": 60_000, "percent": 99.0}
-    kept(bench, SLO, target | {"bad": 1, "good_percent": 95.0, "burn": 5.0})
+    kept(driver, SLO, target | {"bad": 1, "good_percent": 95.0, "burn": 5.0})
     tuned = {"route": "*", "candidate": "300s-80%", "is_recommended": True, "rank": 1}
     found = dict.fromkeys(("outages", "missed", "false_opens", "open_ms"), 0)
     settings = {"entries_max_age_ms": 300_000, "max_queue_sample_count": 4_000}
-    kept(bench, BREAKER_TUNING, tuned | found | settings | {"error_threshold_percentage": 80})
+    kept(driver, BREAKER_TUNING, tuned | found | settings | {"error_threshold_percentage": 80})
     best = {"candidate": "now", "is_on_frontier": True, "is_recommended": True, "flaps": 0}
     cost = {"queue": name, "worker_hours": 2.0, "age_p99_ms": 900, "clear_max_ms": 5}
-    kept(bench, SCALING_BACKTEST, best | cost)
-    kept(bench, CAPACITY, {"queue": "*", "messages": 20, "per_second_peak": 0.5})
+    kept(driver, SCALING_BACKTEST, best | cost)
+    kept(driver, CAPACITY, {"queue": "*", "messages": 20, "per_second_peak": 0.5})
     outage = {"route": "/orders/(.*)", "from_at": NOON, "to_at": NOON + HOUR}
-    kept(bench, OUTAGE_COST, outage | {"queue": name, "messages": 9, "late": 0, "dead": 3})
+    kept(driver, OUTAGE_COST, outage | {"queue": name, "messages": 9, "late": 0, "dead": 3})
     circuit = {"subject": "abc", "data": '{"pattern": "/orders/(.*)"}'}
-    bench.archive(
+    driver.archive(
         FACTS,
         {"kind": "circuit_opened", **circuit},
         {"kind": "circuit_closed", "at": at("13:00:00"), **circuit},
     )
 
-    page = report(bench.lake, DaySpan())
+    page = report(driver.lake, DaySpan())
 
     assert f"{DT} to {DT}" in page
     for question in QUESTIONS.values():

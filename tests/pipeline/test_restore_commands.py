@@ -211,7 +211,7 @@ def test_a_lake_that_is_too_large_for_one_process_goes_to_spark(
     assert sum(row["messages"] for row in run(*words)) == 3
 
 
-def test_without_spark_a_lake_is_restored_all_the_same(run, old, tmp_path, monkeypatch):
+def test_a_lake_is_restored_without_spark_too(run, old, tmp_path, monkeypatch):
     monkeypatch.setattr("penstock.edge.cli.pipeline.engines.MAX_LOCAL_BYTES", 0)
     monkeypatch.setattr("penstock.edge.cli.pipeline.engines._has_spark", lambda: False)
     words = ["pipeline", "restore", "--at", now_of(old), "--lake", old / "lake"]

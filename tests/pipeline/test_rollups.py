@@ -190,13 +190,13 @@ def test_adding_up_in_many_chunks_gives_the_same_result(spark, monkeypatch):
         assert (same["finished"], same["bytes"]) == (row["finished"], row["bytes"])
 
 
-def test_the_job_reads_what_lifecycle_and_the_archiver_wrote(bench):
-    bench.archive(HISTORY, {"kind": "k"}, {"kind": "k"})
-    bench.archive(BACKLOG, {"ready": 4, "sent_total": 6, "done_total": 2})
+def test_the_job_reads_what_lifecycle_and_the_archiver_wrote(driver):
+    driver.archive(HISTORY, {"kind": "k"}, {"kind": "k"})
+    driver.archive(BACKLOG, {"ready": 4, "sent_total": 6, "done_total": 2})
 
-    bench.run("rollups")
+    driver.run("rollups")
 
-    days = bench.read("rollups").where("grain = 'day'")
+    days = driver.read("rollups").where("grain = 'day'")
     assert pairs(days, "dimension", "name", "finished", "backlog") == [
         ("kind", "k", 2, None),
         ("queue", "mail", 2, 4),

@@ -79,10 +79,18 @@ def test_the_outcome_of_a_run_is_that_of_its_days_unless_it_ended_early():
 
 
 def test_a_summary_is_written_whether_days_are_refused_or_the_lake_is_busy(
-    run: Run, bench: LakeDriver, tmp_path: Path
+    run: Run, driver: LakeDriver, tmp_path: Path
 ):
-    bench.archive(HISTORY, {}, {"sent_at": NOON + 10**9, "finished_at": at("09:00:00", NEXT_DT)})
-    words = ("pipeline", "run", "quality", "--lake", bench.folder, "--summary", tmp_path / "s.json")
+    driver.archive(HISTORY, {}, {"sent_at": NOON + 10**9, "finished_at": at("09:00:00", NEXT_DT)})
+    words = (
+        "pipeline",
+        "run",
+        "quality",
+        "--lake",
+        driver.folder,
+        "--summary",
+        tmp_path / "s.json",
+    )
 
     def summary():
         return json.loads((tmp_path / "s.json").read_text())
@@ -112,28 +120,28 @@ def test_a_summary_is_written_whether_days_are_refused_or_the_lake_is_busy(
     again = summary()
     assert (again["status"], again["jobs"][0]["skipped"]) == ("done", 1)
 
-    with lock_tables(bench.lake, waits=False):
+    with lock_tables(driver.lake, waits=False):
         assert run(*words).code == 1
     busy = summary()
     assert (busy["status"], busy["code"], busy["jobs"]) == ("failed", "lake_busy", [])
     assert "another run is using these tables" in busy["message"]
 
 
-def test_a_refused_day_that_has_left_the_lake_is_refused_no_longer(run: Run, bench: LakeDriver):
-    bench.archive(HISTORY, {}, {"sent_at": NOON + 10**9, "finished_at": at("09:00:00", NEXT_DT)})
-    words = ("pipeline", "run", "quality", "--lake", bench.folder)
+def test_a_refused_day_that_has_left_the_lake_is_refused_no_longer(run: Run, driver: LakeDriver):
+    driver.archive(HISTORY, {}, {"sent_at": NOON + 10**9, "finished_at": at("09:00:00", NEXT_DT)})
+    words = ("pipeline", "run", "quality", "--lake", driver.folder)
     assert run(*words).code == 1
 
-    shutil.rmtree(bench.folder / "history" / f"dt={NEXT_DT}")
+    shutil.rmtree(driver.folder / "history" / f"dt={NEXT_DT}")
 
     assert run(*words).code == 0
 
 
 def test_a_file_that_cannot_be_written_is_reported_before_anything_runs(
-    run: Run, bench: LakeDriver, tmp_path: Path, same_session: list[object]
+    run: Run, driver: LakeDriver, tmp_path: Path, same_session: list[object]
 ):
-    bench.archive(HISTORY, {})
-    words = ("pipeline", "run", "quality", "--lake", bench.folder, "--summary")
+    driver.archive(HISTORY, {})
+    words = ("pipeline", "run", "quality", "--lake", driver.folder, "--summary")
 
     missing = run(*words, tmp_path / "none" / "s.json")
     folder = run(*words, tmp_path)
@@ -154,9 +162,9 @@ def test_the_error_of_a_run_is_not_replaced_by_that_of_its_summary(run: Run, tmp
 
 
 def test_jobs_that_finished_are_in_the_summary_of_a_run_that_failed(
-    run: Run, bench: LakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, driver: LakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    bench.archive(HISTORY, {})
+    driver.archive(HISTORY, {})
     replace = SparkLake.replace
 
     def fail_later(lake: SparkLake, table: ComputedTable, *more: Any) -> None:
@@ -166,7 +174,7 @@ def test_jobs_that_finished_are_in_the_summary_of_a_run_that_failed(
 
     monkeypatch.setattr(SparkLake, "replace", fail_later)
     ran = run(
-        "pipeline", "run", "rollups", "--lake", bench.folder, "--summary", tmp_path / "s.json"
+        "pipeline", "run", "rollups", "--lake", driver.folder, "--summary", tmp_path / "s.json"
     )
 
     assert ran.code == 1

@@ -17,75 +17,75 @@ from penstock.pipeline.runs import fingerprints, window
 from tests.pipeline.rows import DT, NEXT_DT, at, pairs
 
 
-def test_a_job_computes_every_day_once(bench):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+def test_a_job_computes_every_day_once(driver):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
 
-    first = bench.ran("lifecycle")
-    second = bench.ran("lifecycle")
+    first = driver.ran("lifecycle")
+    second = driver.ran("lifecycle")
 
     assert set(first) >= {("lifecycle", DT), ("lifecycle", NEXT_DT)}
     assert second == []
 
 
-def test_late_rows_change_only_their_own_day(bench):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    bench.run("lifecycle")
+def test_late_rows_change_only_their_own_day(driver):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    driver.run("lifecycle")
 
-    bench.archive(HISTORY, {"id": "late"})
-    ran = bench.ran("lifecycle")
+    driver.archive(HISTORY, {"id": "late"})
+    ran = driver.ran("lifecycle")
 
     assert {dt for _, dt in ran} == {DT}
-    assert pairs(bench.read("lifecycle"), "dt", "id") == [
+    assert pairs(driver.read("lifecycle"), "dt", "id") == [
         (DT, "late"),
         (DT, "m-1"),
         (NEXT_DT, "m-1"),
     ]
 
 
-def test_running_a_day_again_replaces_it_and_adds_nothing(bench):
-    bench.archive(HISTORY, {}, {})
-    bench.run("lifecycle")
+def test_running_a_day_again_replaces_it_and_adds_nothing(driver):
+    driver.archive(HISTORY, {}, {})
+    driver.run("lifecycle")
 
-    bench.run("lifecycle", is_forced=True)
+    driver.run("lifecycle", is_forced=True)
 
-    assert bench.read("lifecycle").count() == 2
-
-
-def test_a_run_that_was_killed_before_it_was_recorded_is_repeated(bench):
-    bench.archive(HISTORY, {}, {})
-    bench.lake.replace(LIFECYCLE, bench.read("lifecycle"), [DT])
-    tables = {"history": bench.read("history")}
-    bench.lake.replace(LIFECYCLE, JOB.outputs[0].transform(tables, PipelineSettings()), [DT])
-
-    assert ("lifecycle", DT) in bench.ran("lifecycle")
-    assert bench.read("lifecycle").count() == 2
+    assert driver.read("lifecycle").count() == 2
 
 
-def test_a_day_without_rows_is_emptied(bench):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    bench.run("lifecycle")
+def test_a_run_that_was_killed_before_it_was_recorded_is_repeated(driver):
+    driver.archive(HISTORY, {}, {})
+    driver.lake.replace(LIFECYCLE, driver.read("lifecycle"), [DT])
+    tables = {"history": driver.read("history")}
+    driver.lake.replace(LIFECYCLE, JOB.outputs[0].transform(tables, PipelineSettings()), [DT])
 
-    nothing = bench.read("lifecycle").limit(0)
-    bench.lake.replace(LIFECYCLE, nothing, [DT])
-
-    assert pairs(bench.read("lifecycle"), "dt") == [(NEXT_DT,)]
+    assert ("lifecycle", DT) in driver.ran("lifecycle")
+    assert driver.read("lifecycle").count() == 2
 
 
-def test_only_the_requested_days_are_computed_both_ends_included(bench):
+def test_a_day_without_rows_is_emptied(driver):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    driver.run("lifecycle")
+
+    nothing = driver.read("lifecycle").limit(0)
+    driver.lake.replace(LIFECYCLE, nothing, [DT])
+
+    assert pairs(driver.read("lifecycle"), "dt") == [(NEXT_DT,)]
+
+
+def test_only_the_requested_days_are_computed_both_ends_included(driver):
     for day in ("2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"):
-        bench.archive(HISTORY, {"finished_at": at("09:00:00", day)})
+        driver.archive(HISTORY, {"finished_at": at("09:00:00", day)})
 
-    ran = bench.ran("lifecycle", span=DaySpan("2026-01-02", "2026-01-03"))
+    ran = driver.ran("lifecycle", span=DaySpan("2026-01-02", "2026-01-03"))
 
     assert {dt for _, dt in ran} == {"2026-01-02", "2026-01-03"}
 
 
-def test_a_run_leaves_a_record_with_its_times_and_the_rows_of_each_day(bench):
-    bench.archive(HISTORY, {}, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+def test_a_run_leaves_a_record_with_its_times_and_the_rows_of_each_day(driver):
+    driver.archive(HISTORY, {}, {}, {"finished_at": at("09:00:00", NEXT_DT)})
 
-    bench.run("lifecycle")
+    driver.run("lifecycle")
 
-    [first, second] = [run for run in bench.runs() if run.job == "lifecycle"]
+    [first, second] = [run for run in driver.runs() if run.job == "lifecycle"]
     assert (first.dt, first.status, first.rows_in, first.rows_out) == (
         DT,
         "done",
@@ -96,27 +96,27 @@ def test_a_run_leaves_a_record_with_its_times_and_the_rows_of_each_day(bench):
     assert first.started_at < first.ended_at
 
 
-def test_a_file_that_the_archiver_is_still_writing_is_ignored(bench):
-    bench.archive(HISTORY, {})
-    [file] = (bench.folder / "history" / f"dt={DT}").iterdir()
+def test_a_file_that_the_archiver_is_still_writing_is_ignored(driver):
+    driver.archive(HISTORY, {})
+    [file] = (driver.folder / "history" / f"dt={DT}").iterdir()
     file.with_name(f".tmp-{file.name}").write_bytes(file.read_bytes())
 
-    bench.run("lifecycle")
+    driver.run("lifecycle")
 
-    assert bench.read("lifecycle").count() == 1
-
-
-def test_an_empty_lake_gives_nothing_to_do(bench):
-    assert bench.run() == []
+    assert driver.read("lifecycle").count() == 1
 
 
-def test_a_lake_can_be_moved_and_nothing_is_computed_again(bench, tmp_path):
-    bench.archive(HISTORY, {})
-    bench.run("lifecycle")
+def test_an_empty_lake_gives_nothing_to_do(driver):
+    assert driver.run() == []
 
-    moved = bench.folder.rename(tmp_path / "elsewhere")
 
-    assert type(bench)(bench.spark, moved).ran("lifecycle") == []
+def test_a_lake_can_be_moved_and_nothing_is_computed_again(driver, tmp_path):
+    driver.archive(HISTORY, {})
+    driver.run("lifecycle")
+
+    moved = driver.folder.rename(tmp_path / "elsewhere")
+
+    assert type(driver)(driver.spark, moved).ran("lifecycle") == []
 
 
 def test_the_jobs_that_a_job_needs_run_before_it():

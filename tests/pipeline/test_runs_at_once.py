@@ -19,21 +19,21 @@ from tests.pipeline.rows import DT
 from tests.support.waiting import eventually
 
 
-def test_a_run_that_may_wait_waits_and_another_learns_who_is_at_work(
-    bench: LakeDriver, tmp_path: Path
+def test_a_run_with_wait_waits_and_one_without_names_the_running_one(
+    driver: LakeDriver, tmp_path: Path
 ):
-    bench.archive(HISTORY, {})
-    [damaged] = (bench.folder / "history" / f"dt={DT}").glob("*.parquet")
+    driver.archive(HISTORY, {})
+    [damaged] = (driver.folder / "history" / f"dt={DT}").glob("*.parquet")
     damaged.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
-    command = penstock("pipeline", "run", "quality", "--lake", bench.folder, *SMALL)
+    command = penstock("pipeline", "run", "quality", "--lake", driver.folder, *SMALL)
     log = (tmp_path / "first.log").open("w+")
 
     with log, ExitStack() as this_run:
-        this_run.enter_context(lock_tables(bench.lake, waits=False))
+        this_run.enter_context(lock_tables(driver.lake, waits=False))
         with started([*command, "--wait"], log) as first:
             eventually(lambda: "waiting for" in _text(log.name), within_s=PATIENCE_S)
             this_run.close()
-            eventually(lambda: _is_held(bench, first.pid), within_s=PATIENCE_S)
+            eventually(lambda: _is_held(driver, first.pid), within_s=PATIENCE_S)
             first.send_signal(signal.SIGSTOP)  # it keeps the lock while the second one looks
             second = run(command)
             first.send_signal(signal.SIGCONT)
@@ -53,17 +53,17 @@ def test_a_run_that_may_wait_waits_and_another_learns_who_is_at_work(
     assert line.endswith("; use --wait to wait for it (lake_busy)")
 
 
-def _is_held(bench: LakeDriver, pid: int) -> bool:
-    path = bench.folder / "derived" / NAME
+def _is_held(driver: LakeDriver, pid: int) -> bool:
+    path = driver.folder / "derived" / NAME
     return path.exists() and f'"pid":{pid},' in path.read_text()
 
 
 @pytest.mark.slow
-def test_repeated_runs_compute_the_lake_until_sigterm(bench: LakeDriver, tmp_path: Path):
-    bench.archive(HISTORY, {})
+def test_repeated_runs_compute_the_lake_until_sigterm(driver: LakeDriver, tmp_path: Path):
+    driver.archive(HISTORY, {})
     summary = tmp_path / "summary.json"
     command = penstock(
-        "pipeline", "run", "quality", "--every", "1h", "--lake", bench.folder,
+        "pipeline", "run", "quality", "--every", "1h", "--lake", driver.folder,
         "--summary", summary, *SMALL,
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_repeated_runs_compute_the_lake_until_sigterm(bench: LakeDriver, tmp_pat
 
     found = json.loads(summary.read_text())
     assert (found["status"], found["jobs"][0]["computed"]) == ("done", 1)
-    assert bench.ran("quality") == []
+    assert driver.ran("quality") == []
 
 
 def _text(path: str) -> str:

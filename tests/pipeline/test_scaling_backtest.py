@@ -132,12 +132,12 @@ def test_the_frontier_has_the_unbeaten_candidates_and_the_cheapest_fast_one_is_r
     assert best.worker_hours == min(row.worker_hours for row in rows)
 
 
-def test_the_job_replays_each_queue_separately(bench):
-    bench.archive(HISTORY, {"queue": "mail"}, {"queue": "bills"})
+def test_the_job_replays_each_queue_separately(driver):
+    driver.archive(HISTORY, {"queue": "mail"}, {"queue": "bills"})
 
-    bench.run("scaling_backtest", settings=FEW)
+    driver.run("scaling_backtest", settings=FEW)
 
-    assert pairs(bench.read("scaling_backtest"), "queue", "candidate", "messages") == [
+    assert pairs(driver.read("scaling_backtest"), "queue", "candidate", "messages") == [
         ("bills", "60s/1/+5", 1),
         ("bills", "now", 1),
         ("mail", "60s/1/+5", 1),

@@ -17,27 +17,27 @@ ROUTE = "/shop/.*"
 
 
 @pytest.fixture
-def lake(bench: LakeDriver) -> LakeDriver:
+def lake(driver: LakeDriver) -> LakeDriver:
     for day in DAYS:
-        archive(bench, day)
+        archive(driver, day)
     worker = {"name": "w", "queues": ["mail"], "labels": {"release": "1.0"}}
     data = json.dumps(worker)
     fact = {"kind": "worker_registered", "subject": "w-1", "at": at("06:00:00"), "data": data}
-    bench.archive(FACTS, fact)
-    bench.run(settings=FEW_CANDIDATES)
-    return bench
+    driver.archive(FACTS, fact)
+    driver.run(settings=FEW_CANDIDATES)
+    return driver
 
 
-def archive(bench: LakeDriver, day: str) -> None:
+def archive(driver: LakeDriver, day: str) -> None:
     noon = at("12:00:00", day)
-    bench.archive(HISTORY, {"finished_at": noon, "route": ROUTE, "leased_by": "w-1"})
-    bench.archive(ATTEMPTS, {"ended_at": noon})
-    bench.archive(BACKLOG, {"at": noon})
+    driver.archive(HISTORY, {"finished_at": noon, "route": ROUTE, "leased_by": "w-1"})
+    driver.archive(ATTEMPTS, {"ended_at": noon})
+    driver.archive(BACKLOG, {"at": noon})
 
 
-def days_of_jobs(bench: LakeDriver) -> dict[str, list[str]]:
+def days_of_jobs(driver: LakeDriver) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for job, day in bench.ran(settings=FEW_CANDIDATES):
+    for job, day in driver.ran(settings=FEW_CANDIDATES):
         found.setdefault(job, []).append(day)
     return found
 

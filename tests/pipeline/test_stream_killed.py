@@ -48,45 +48,45 @@ def run_here(lake: SparkLake) -> None:
 
 
 def test_a_stream_killed_before_and_after_it_has_written_counts_everything_once(
-    bench: LakeDriver, tmp_path: Path, monkeypatch
+    driver: LakeDriver, tmp_path: Path, monkeypatch
 ):
-    fresh = SparkLake(bench.spark, str(bench.folder), tables_folder=str(tmp_path / "fresh"))
-    bench.archive(HISTORY, *messages(30, 0))
-    bench.archive(BACKLOG, {"ready": 5, "sent_total": 5})
+    fresh = SparkLake(driver.spark, str(driver.folder), tables_folder=str(tmp_path / "fresh"))
+    driver.archive(HISTORY, *messages(30, 0))
+    driver.archive(BACKLOG, {"ready": 5, "sent_total": 5})
 
     # The sums of the batch are stored, and the rollups do not have them yet.
     run_killed(fresh, when="stream/lake/kept/batch=0/_SUCCESS", log=tmp_path / "stream.log")
-    bench.archive(HISTORY, *messages(20, 50))
+    driver.archive(HISTORY, *messages(20, 50))
     # The rollups have them, and Spark has not recorded yet that the batch is complete.
     with monkeypatch.context() as patch:
         patch.setattr(SparkLake, "replace", replace_and_stop(SparkLake.replace))
         with pytest.raises(StreamingQueryException):
             run_here(fresh)
-    bench.archive(HISTORY, *messages(7, 90))
+    driver.archive(HISTORY, *messages(7, 90))
     run_here(fresh)
 
-    bench.run("rollups")
-    assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
+    driver.run("rollups")
+    assertDataFrameEqual(fresh.read("rollups"), driver.read("rollups"))
     whole = fresh.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     assert [(row.finished, row.backlog) for row in whole.collect()] == [(57, 5)]
 
 
 @pytest.mark.timeout(1_500)  # a stream for each step, and each starts its own Spark
 def test_a_stream_killed_at_any_step_of_a_fold_or_a_swap_counts_everything_once(
-    bench: LakeDriver, tmp_path: Path, monkeypatch
+    driver: LakeDriver, tmp_path: Path, monkeypatch
 ):
-    fresh = SparkLake(bench.spark, str(bench.folder), tables_folder=str(tmp_path / "fresh"))
+    fresh = SparkLake(driver.spark, str(driver.folder), tables_folder=str(tmp_path / "fresh"))
     start = 0
     for step in STEPS:
         for _ in range(3):  # files: each becomes a batch, and one of two batches folds
-            bench.archive(HISTORY, *messages(3, start))
+            driver.archive(HISTORY, *messages(3, start))
             start += 3
         assert run_until(step, fresh, log=tmp_path / "stream.log") == -signal.SIGKILL
     monkeypatch.setattr(streaming, "FOLD", killed_stream.FOLD)
     run_here(fresh)
 
-    bench.run("rollups")
-    assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
+    driver.run("rollups")
+    assertDataFrameEqual(fresh.read("rollups"), driver.read("rollups"))
     whole = fresh.read("rollups").where("grain = 'day' AND dimension = 'queue'")
     assert [row.finished for row in whole.collect()] == [start]
 

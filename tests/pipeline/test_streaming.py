@@ -16,15 +16,15 @@ from tests.pipeline.rows import DT, NEXT_DT, NOON, at, day_after, frame, pairs
 
 
 @pytest.fixture
-def fresh(bench):
+def fresh(driver):
     """What the stream derives, apart from what the jobs derive."""
-    return SparkLake(bench.spark, bench.lake.folder, tables_folder=f"{bench.lake.folder}-fresh")
+    return SparkLake(driver.spark, driver.lake.folder, tables_folder=f"{driver.lake.folder}-fresh")
 
 
-def caught_up(bench, fresh):
+def caught_up(driver, fresh):
     """Add what is there, and end."""
     tables = (
-        lake_stream(bench.spark, fresh.folder, table, most_files=1) for table in streaming.TABLES
+        lake_stream(driver.spark, fresh.folder, table, most_files=1) for table in streaming.TABLES
     )
     query = start(fresh, *tables, every_s=None)
     assert query.awaitTermination(400)
@@ -39,30 +39,30 @@ def totals(lake):
 
 
 @pytest.mark.timeout(900)  # several streams, one after the other
-def test_files_added_one_by_one_give_the_same_rollups_as_one_run(bench, fresh):
-    bench.archive(HISTORY, {"kind": "a", "route": "/a"}, {"finished_at": NOON + 1, "failures": 2})
-    bench.archive(
+def test_files_added_one_by_one_give_the_same_rollups_as_one_run(driver, fresh):
+    driver.archive(HISTORY, {"kind": "a", "route": "/a"}, {"finished_at": NOON + 1, "failures": 2})
+    driver.archive(
         BACKLOG,
         {"ready": 5, "sent_total": 5},
         {"ready": 9, "sent_total": 9, "at": at("23:59:00")},
     )
-    caught_up(bench, fresh)
+    caught_up(driver, fresh)
     assert totals(fresh) == [("2026-01-01", "mail", 2, 9)]
 
-    bench.archive(HISTORY, {"outcome": "dead"}, {"finished_at": at("00:00:00", NEXT_DT)})
-    caught_up(bench, fresh)
-    caught_up(bench, fresh)  # nothing is new
+    driver.archive(HISTORY, {"outcome": "dead"}, {"finished_at": at("00:00:00", NEXT_DT)})
+    caught_up(driver, fresh)
+    caught_up(driver, fresh)  # nothing is new
 
-    bench.run("rollups")
-    assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
+    driver.run("rollups")
+    assertDataFrameEqual(fresh.read("rollups"), driver.read("rollups"))
     assert totals(fresh) == [("2026-01-01", "mail", 3, 9), ("2026-01-02", "mail", 1, None)]
 
 
-def test_a_repeated_batch_counts_once(bench, fresh):
+def test_a_repeated_batch_counts_once(driver, fresh):
     add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
-    none = frame(bench.spark, BACKLOG)
-    one = feed(frame(bench.spark, HISTORY, {}, {}), none)
-    other = feed(frame(bench.spark, HISTORY, {}), none)
+    none = frame(driver.spark, BACKLOG)
+    one = feed(frame(driver.spark, HISTORY, {}, {}), none)
+    other = feed(frame(driver.spark, HISTORY, {}), none)
 
     add(one, 0)
     add(other, 1)
@@ -71,9 +71,9 @@ def test_a_repeated_batch_counts_once(bench, fresh):
     assert totals(fresh) == [("2026-01-01", "mail", 3, None)]
 
 
-def test_sums_of_an_earlier_checkpoint_do_not_count(bench, fresh):
+def test_sums_of_an_earlier_checkpoint_do_not_count(driver, fresh):
     add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
-    one = feed(frame(bench.spark, HISTORY, {}, {}), frame(bench.spark, BACKLOG))
+    one = feed(frame(driver.spark, HISTORY, {}, {}), frame(driver.spark, BACKLOG))
     for number in (0, 1):
         add(one, number)
 
@@ -83,19 +83,19 @@ def test_sums_of_an_earlier_checkpoint_do_not_count(bench, fresh):
 
 
 def test_a_day_whose_file_was_corrected_is_computed_from_the_lake_from_then_on(
-    bench, fresh, monkeypatch
+    driver, fresh, monkeypatch
 ):
     monkeypatch.setattr(streaming, "FOLD", 2)
     add = batch_adder(fresh.folder, fresh.tables_folder, f"{fresh.tables_folder}/stream/test")
-    none = frame(bench.spark, BACKLOG)
+    none = frame(driver.spark, BACKLOG)
 
     def added(number: int) -> None:
-        bench.archive(HISTORY, {})
-        add(feed(frame(bench.spark, HISTORY, {}), none), number)
+        driver.archive(HISTORY, {})
+        add(feed(frame(driver.spark, HISTORY, {}), none), number)
 
     added(0)
     added(1)
-    wrong, _ = sorted((bench.folder / "history" / f"dt={DT}").glob("*.parquet"))
+    wrong, _ = sorted((driver.folder / "history" / f"dt={DT}").glob("*.parquet"))
     rows = pq.ParquetFile(wrong).read()
     pq.write_table(pa.concat_tables([rows, rows, rows]), wrong)
 
@@ -104,23 +104,23 @@ def test_a_day_whose_file_was_corrected_is_computed_from_the_lake_from_then_on(
         assert totals(fresh) == [(DT, "mail", finished, None)]
 
 
-def test_a_run_computes_a_day_again_that_a_stream_has_replaced(bench):
-    bench.archive(HISTORY, {}, {})
-    bench.run("rollups")
-    add = batch_adder(bench.lake.folder, bench.lake.tables_folder, f"{bench.folder}/stream")
+def test_a_run_computes_a_day_again_that_a_stream_has_replaced(driver):
+    driver.archive(HISTORY, {}, {})
+    driver.run("rollups")
+    add = batch_adder(driver.lake.folder, driver.lake.tables_folder, f"{driver.folder}/stream")
 
-    add(feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG)), 0)
+    add(feed(frame(driver.spark, HISTORY, {}), frame(driver.spark, BACKLOG)), 0)
 
-    assert totals(bench.lake) == [(DT, "mail", 1, None)], "its checkpoint was thrown away"
-    assert bench.ran("rollups") == [("rollups", DT)]
-    assert totals(bench.lake) == [(DT, "mail", 2, None)]
+    assert totals(driver.lake) == [(DT, "mail", 1, None)], "its checkpoint was thrown away"
+    assert driver.ran("rollups") == [("rollups", DT)]
+    assert totals(driver.lake) == [(DT, "mail", 2, None)]
 
 
-def test_a_stream_without_runs_deletes_files_that_no_version_needs(bench, fresh, monkeypatch):
+def test_a_stream_without_runs_deletes_files_that_no_version_needs(driver, fresh, monkeypatch):
     monkeypatch.setattr(streaming, "FOLD", 1)
     folder = f"{fresh.tables_folder}/stream/test"
     add = batch_adder(fresh.folder, fresh.tables_folder, folder, is_delta=True)
-    batch = feed(frame(bench.spark, HISTORY, {}), frame(bench.spark, BACKLOG))
+    batch = feed(frame(driver.spark, HISTORY, {}), frame(driver.spark, BACKLOG))
     add(batch, 0)
     left = Path(fresh.tables_folder, "rollups", f"dt={DT}", "left-by-a-killed-writer.parquet")
     left.touch()
@@ -133,7 +133,7 @@ def test_a_stream_without_runs_deletes_files_that_no_version_needs(bench, fresh,
 
 
 def test_sums_are_added_up_after_some_batches_and_kept_for_the_latest_days_only(
-    bench, fresh, monkeypatch
+    driver, fresh, monkeypatch
 ):
     monkeypatch.setattr(streaming, "FOLD", 2)
     monkeypatch.setattr(streaming, "DAYS", 2)
@@ -143,8 +143,8 @@ def test_sums_are_added_up_after_some_batches_and_kept_for_the_latest_days_only(
 
     def added(number: int, day: str, *, times: int = 1) -> None:
         ending = {"finished_at": at("12:00:00", day), "message_no": number, "route": f"/{number}"}
-        bench.archive(HISTORY, ending)
-        batch = feed(frame(bench.spark, HISTORY, ending), frame(bench.spark, BACKLOG))
+        driver.archive(HISTORY, ending)
+        batch = feed(frame(driver.spark, HISTORY, ending), frame(driver.spark, BACKLOG))
         for _ in range(times):
             add(batch, number)
 
@@ -155,8 +155,8 @@ def test_sums_are_added_up_after_some_batches_and_kept_for_the_latest_days_only(
     added(4, days[3], times=2)
     added(5, days[2])
 
-    bench.run("rollups")
-    assertDataFrameEqual(fresh.read("rollups"), bench.read("rollups"))
+    driver.run("rollups")
+    assertDataFrameEqual(fresh.read("rollups"), driver.read("rollups"))
     assert [finished for _, _, finished, _ in totals(fresh)] == [2, 1, 2, 1]
     kept = {place.name for place in (folder / "kept").iterdir()}
     assert kept == {"batch=0", "batch=1", "batch=2", "batch=3", "folded=0", "folded=1"}

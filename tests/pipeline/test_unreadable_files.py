@@ -23,46 +23,46 @@ DAMAGED, RETYPED, EMPTY = NEXT_DT, day_after(DT, 2), day_after(DT, 3)
 LAST = day_after(DT, 4)
 
 
-def test_a_day_with_an_unreadable_file_is_refused_until_the_file_was_replaced(bench):
+def test_a_day_with_an_unreadable_file_is_refused_until_the_file_was_replaced(driver):
     for day in (DT, DAMAGED, RETYPED, EMPTY, LAST):
-        bench.archive(HISTORY, {"finished_at": at("12:00:00", day), "route": "/shop"})
-    contents = {day: _file(bench, day).read_bytes() for day in (DAMAGED, RETYPED, EMPTY)}
-    _file(bench, DAMAGED).write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
-    _retype(_file(bench, RETYPED), "size")
-    _file(bench, EMPTY).write_bytes(b"")
+        driver.archive(HISTORY, {"finished_at": at("12:00:00", day), "route": "/shop"})
+    contents = {day: _file(driver, day).read_bytes() for day in (DAMAGED, RETYPED, EMPTY)}
+    _file(driver, DAMAGED).write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
+    _retype(_file(driver, RETYPED), "size")
+    _file(driver, EMPTY).write_bytes(b"")
 
-    first = bench.run("lifecycle", "breaker_tuning")
+    first = driver.run("lifecycle", "breaker_tuning")
 
     refused = {run.dt: run for run in first if run.status == "refused"}
     assert {dt: run.job for dt, run in refused.items()} == dict.fromkeys(contents, "quality")
     assert all(run.is_unreadable for run in refused.values())
     assert {dt: run.note for dt, run in refused.items()} == {
-        DAMAGED: f"cannot read {_name(bench, DAMAGED)}: it is damaged",
-        RETYPED: f"cannot read {_name(bench, RETYPED)}: column size has another type",
-        EMPTY: f"cannot read {_name(bench, EMPTY)}: it is empty",
+        DAMAGED: f"cannot read {_name(driver, DAMAGED)}: it is damaged",
+        RETYPED: f"cannot read {_name(driver, RETYPED)}: column size has another type",
+        EMPTY: f"cannot read {_name(driver, EMPTY)}: it is empty",
     }
-    assert pairs(bench.read("lifecycle"), "dt") == [(DT,), (LAST,)]
+    assert pairs(driver.read("lifecycle"), "dt") == [(DT,), (LAST,)]
     assert {dt for job, dt in _done(first) if job == "breaker_tuning"} == {DT, LAST}
 
     for day, content in contents.items():
-        _file(bench, day).write_bytes(content)
-    second = bench.run("lifecycle", "breaker_tuning")
+        _file(driver, day).write_bytes(content)
+    second = driver.run("lifecycle", "breaker_tuning")
 
     assert {dt for job, dt in _done(second) if job == "lifecycle"} == set(contents)
     assert {dt for job, dt in _done(second) if job == "breaker_tuning"} == {*contents, LAST}
     assert {run.status for run in second} == {"done"}
-    assert bench.read("lifecycle").count() == 5
+    assert driver.read("lifecycle").count() == 5
 
 
-def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_deleted(bench):
-    bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
-    bench.run("lifecycle")
-    [damaged] = (bench.folder / "derived" / "lifecycle" / f"dt={DT}").glob("*.parquet")
+def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_deleted(driver):
+    driver.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
+    driver.run("lifecycle")
+    [damaged] = (driver.folder / "derived" / "lifecycle" / f"dt={DT}").glob("*.parquet")
     damage(damaged)
 
-    first = bench.run("slo")
+    first = driver.run("slo")
     damaged.unlink()
-    second = bench.run("slo")
+    second = driver.run("slo")
 
     [refused] = [run for run in first if run.status == "refused"]
     assert (refused.job, refused.dt) == ("slo", DT)
@@ -71,85 +71,85 @@ def test_a_damaged_file_of_a_table_stops_the_jobs_that_read_it_until_it_is_delet
     assert {("slo", DT), ("lifecycle", DT)} <= set(_done(second))
 
 
-def test_files_of_a_table_that_were_changed_or_deleted_are_computed_again(bench):
+def test_files_of_a_table_that_were_changed_or_deleted_are_computed_again(driver):
     days = [DT, NEXT_DT]
-    bench.archive(HISTORY, *({"finished_at": at("12:00:00", day)} for day in days))
-    bench.run("slo")
-    derived = bench.folder / "derived"
+    driver.archive(HISTORY, *({"finished_at": at("12:00:00", day)} for day in days))
+    driver.run("slo")
+    derived = driver.folder / "derived"
     [cut] = (derived / "lifecycle" / f"dt={DT}").glob("*.parquet")
     cut.write_bytes(cut.read_bytes()[:-9])
     shutil.rmtree(derived / "slo" / f"dt={NEXT_DT}")
 
-    assert bench.runner().stale(jobs(["slo"]), DaySpan()) == {
+    assert driver.runner().stale(jobs(["slo"]), DaySpan()) == {
         "quality": [],
         "lifecycle": [DT],
         "slo": [DT, NEXT_DT],
     }
-    assert bench.ran("slo") == [("lifecycle", DT), ("slo", DT), ("slo", NEXT_DT)]
-    assert {day for (day,) in pairs(bench.read("slo"), "dt")} == {DT, NEXT_DT}
-    assert bench.ran("slo") == []
+    assert driver.ran("slo") == [("lifecycle", DT), ("slo", DT), ("slo", NEXT_DT)]
+    assert {day for (day,) in pairs(driver.read("slo"), "dt")} == {DT, NEXT_DT}
+    assert driver.ran("slo") == []
 
 
-def test_a_damaged_file_of_the_log_of_runs_is_named_and_can_be_deleted(bench):
-    bench.archive(HISTORY, {})
-    bench.run("lifecycle")
-    for file in (bench.folder / "derived" / "runs").glob("*.parquet"):
+def test_a_damaged_file_of_the_log_of_runs_is_named_and_can_be_deleted(driver):
+    driver.archive(HISTORY, {})
+    driver.run("lifecycle")
+    for file in (driver.folder / "derived" / "runs").glob("*.parquet"):
         file.write_bytes(b"PAR1" + b"?" * 500 + b"PAR1")
 
     with pytest.raises(SPARK_ERRORS) as failed:
-        bench.run("lifecycle")
+        driver.run("lifecycle")
 
     found = explain(failed.value)
     assert found.code == "unreadable_file"
     assert re.search(
         r"/derived/runs/part-\S+\.parquet cannot be read: it is damaged; delete it", found.text
     )
-    for file in (bench.folder / "derived" / "runs").glob("*.parquet"):
+    for file in (driver.folder / "derived" / "runs").glob("*.parquet"):
         file.unlink()
-    assert bench.ran("lifecycle") == [("quality", DT), ("lifecycle", DT)]
+    assert driver.ran("lifecycle") == [("quality", DT), ("lifecycle", DT)]
 
 
-def test_a_damaged_file_of_a_table_does_not_stop_the_jobs_that_do_not_read_it(bench):
-    bench.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
-    bench.run("rollups")
-    [damaged, *_] = (bench.folder / "derived" / "rollups" / f"dt={DT}").glob("*.parquet")
+def test_a_damaged_file_of_a_table_does_not_stop_the_jobs_that_do_not_read_it(driver):
+    driver.archive(HISTORY, {}, {"finished_at": at("12:00:00", NEXT_DT)})
+    driver.run("rollups")
+    [damaged, *_] = (driver.folder / "derived" / "rollups" / f"dt={DT}").glob("*.parquet")
     damage(damaged)
 
-    found = bench.run("capacity", "outage_cost", "breaker_tuning")
+    found = driver.run("capacity", "outage_cost", "breaker_tuning")
 
     assert [(r.job, r.dt) for r in found if r.status == "refused"] == [("capacity", DT)]
     assert {("outage_cost", DT), ("breaker_tuning", DT)} <= set(_done(found))
 
 
-def test_a_damaged_file_of_a_job_is_replaced_when_its_day_is_computed_again(bench):
-    bench.archive(HISTORY, {"sent_at": at("09:00:00")})
+def test_a_damaged_file_of_a_job_is_replaced_when_its_day_is_computed_again(driver):
+    driver.archive(HISTORY, {"sent_at": at("09:00:00")})
     wanted = PipelineSettings(targets="* wait 1s 99")
-    bench.run("slo_budget", settings=wanted)
-    expected = pairs(bench.read("slo"), "bad", "messages")
+    driver.run("slo_budget", settings=wanted)
+    expected = pairs(driver.read("slo"), "bad", "messages")
     for content in (b"PAR1" + b"?" * 500 + b"PAR1", b""):
-        [file] = (bench.folder / "derived" / "slo" / f"dt={DT}").glob("*.parquet")
+        [file] = (driver.folder / "derived" / "slo" / f"dt={DT}").glob("*.parquet")
         file.write_bytes(content)
 
-        assert bench.run("slo", settings=wanted, is_forced=True)[-1].status == "done"
-        assert pairs(bench.read("slo"), "bad", "messages") == expected
+        assert driver.run("slo", settings=wanted, is_forced=True)[-1].status == "done"
+        assert pairs(driver.read("slo"), "bad", "messages") == expected
 
 
-def test_a_folder_that_is_not_a_day_is_ignored(bench):
-    bench.archive(HISTORY, {})
-    wrong = bench.folder / folder(HISTORY, "2026-02-30") / _file(bench, DT).name
+def test_a_folder_that_is_not_a_day_is_ignored(driver):
+    driver.archive(HISTORY, {})
+    wrong = driver.folder / folder(HISTORY, "2026-02-30") / _file(driver, DT).name
     wrong.parent.mkdir()
-    wrong.write_bytes(_file(bench, DT).read_bytes())
+    wrong.write_bytes(_file(driver, DT).read_bytes())
 
-    assert bench.ran("quality") == [("quality", DT)]
+    assert driver.ran("quality") == [("quality", DT)]
 
 
-def _file(bench: LakeDriver, day: str) -> Path:
-    [found] = (bench.folder / folder(HISTORY, day)).glob("*.parquet")
+def _file(driver: LakeDriver, day: str) -> Path:
+    [found] = (driver.folder / folder(HISTORY, day)).glob("*.parquet")
     return found
 
 
-def _name(bench: LakeDriver, day: str) -> str:
-    return str(_file(bench, day).relative_to(bench.folder))
+def _name(driver: LakeDriver, day: str) -> str:
+    return str(_file(driver, day).relative_to(driver.folder))
 
 
 def _retype(path: Path, column: str) -> None:

@@ -41,11 +41,11 @@ def dropped(spark):
 
 
 @pytest.mark.usefixtures("dropped")
-def test_a_session_gets_a_view_of_every_table(spark, bench: LakeDriver):
-    bench.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
-    write_day(bench.folder / "derived", "slo", NEXT_DT, [{"queue": "mail", "bad": 2}])
+def test_a_session_gets_a_view_of_every_table(spark, driver: LakeDriver):
+    driver.archive(HISTORY, {}, {"finished_at": at("09:00:00", NEXT_DT)})
+    write_day(driver.folder / "derived", "slo", NEXT_DT, [{"queue": "mail", "bad": 2}])
 
-    assert create_views(spark, str(bench.folder)) == EVERY_TABLE
+    assert create_views(spark, str(driver.folder)) == EVERY_TABLE
 
     joined = spark.sql("SELECT dt, bad, burn FROM history LEFT JOIN slo USING (dt) ORDER BY dt")
     assert [tuple(row) for row in joined.collect()] == [(DT, None, None), (NEXT_DT, 2, None)]
@@ -54,17 +54,17 @@ def test_a_session_gets_a_view_of_every_table(spark, bench: LakeDriver):
 
 
 @pytest.mark.usefixtures("dropped")
-def test_the_statements_create_the_same_views_for_the_tables_that_exist(spark, bench: LakeDriver):
-    bench.archive(HISTORY, {"queue": "it's"})
-    bench.archive(ATTEMPTS, {})
+def test_the_statements_create_the_same_views_for_the_tables_that_exist(spark, driver: LakeDriver):
+    driver.archive(HISTORY, {"queue": "it's"})
+    driver.archive(ATTEMPTS, {})
 
-    statements = [text for text in spark_sql(str(bench.folder)).split(";\n") if text.strip()]
+    statements = [text for text in spark_sql(str(driver.folder)).split(";\n") if text.strip()]
     for statement in statements:
         spark.sql(statement)
 
     assert len(statements) == 2
     assert [row.queue for row in spark.table("history").collect()] == ["it's"]
-    expected = bench.read("history").schema
+    expected = driver.read("history").schema
     assert spark.table("history").schema.names == expected.names
     assert [f.dataType for f in spark.table("history").schema] == [f.dataType for f in expected]
 

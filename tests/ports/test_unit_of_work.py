@@ -49,7 +49,7 @@ def test_it_is_awaited_on_an_event_loop(store: SqlStore) -> None:
     assert asyncio.run(program()) == "mail"
 
 
-def test_its_answer_is_made_of_the_result_outside_of_the_transaction(store: SqlStore) -> None:
+def test_its_answer_is_built_from_the_result_outside_of_the_transaction(store: SqlStore) -> None:
     shouted = add(store, "mail").map(str.upper).map(lambda name: f"{name}!")
 
     assert shouted.result() == "MAIL!"

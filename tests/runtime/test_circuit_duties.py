@@ -211,7 +211,7 @@ def test_a_circuit_is_half_opened_by_one_of_the_nodes(driver, node, other, queue
     assert len(held(driver, queues)) == 0, "and its only queue was released to probe, once"
 
 
-def test_when_a_node_dies_another_takes_over(driver, node, other, queues):
+def test_when_a_node_is_killed_another_takes_over(driver, node, other, queues):
     node.tick()
     node.open(queues[0])
     other.tick()

@@ -30,7 +30,7 @@ def test_everything_is_there_again(open_store):
     second.store.close()
 
 
-def test_new_messages_stand_behind_the_old_ones(open_store):
+def test_new_messages_are_placed_behind_the_old_ones(open_store):
     first = StoreDriver(open_store(), ManualClock())
     mail = first.queue()
     old = first.send(mail)

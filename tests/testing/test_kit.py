@@ -308,7 +308,7 @@ def test_a_kit_may_use_a_store_that_is_named(shop: Shop, kit_url: str) -> None:
 
 
 @pytest.mark.no_store("process")
-def test_pytest_knows_the_fixtures_without_being_told(pytester: pytest.Pytester) -> None:
+def test_pytest_finds_the_fixtures_without_configuration(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         from penstock import Penstock

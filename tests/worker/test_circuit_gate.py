@@ -26,7 +26,7 @@ from tests.worker.test_outcomes import AHandler, some_job
         (Verb.RELEASE, None),
     ],
 )
-def test_only_what_was_done_or_failed_says_something(verb, outcome):
+def test_only_completed_and_failed_jobs_are_outcomes(verb, outcome):
     assert outcome_of(JobAct(receipt="r", verb=verb)) is outcome
 
 

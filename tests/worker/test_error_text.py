@@ -58,13 +58,13 @@ def test_a_very_long_error_is_cut_to_the_length_that_is_stored() -> None:
     assert text.startswith("ValueError: xxx")
 
 
-def test_the_source_line_stands_beside_its_place():
+def test_the_source_line_is_shown_beside_its_place():
     try:
         int("five")
     except ValueError as error:
         [_, place] = error_text(error).splitlines()
 
-    assert place.endswith('in test_the_source_line_stands_beside_its_place: int("five")')
+    assert place.endswith('in test_the_source_line_is_shown_beside_its_place: int("five")')
 
 
 def test_frames_of_the_application_are_kept_and_those_of_libraries_cut_in_the_middle():
@@ -202,7 +202,7 @@ def test_a_deep_recursion_keeps_both_ends_within_what_is_kept():
     assert "more frames" in text
 
 
-def test_an_error_whose_text_fails_is_reported_all_the_same():
+def test_an_error_whose_text_cannot_be_rendered_is_still_reported():
     class Broken(Exception):
         def __str__(self) -> str:
             raise SystemExit("never")

@@ -30,9 +30,7 @@ def app(timed_app: Penstock) -> Penstock:
 
 
 @pytest.mark.parametrize("how", [SystemExit(3), KeyboardInterrupt(), Interrupt("no")])
-def test_an_async_job_that_wants_to_end_the_program_fails_and_the_loop_keeps_running(
-    app, start, how
-):
+def test_an_async_job_that_calls_sys_exit_fails_and_the_loop_keeps_running(app, start, how):
     done = []
 
     @app.job(queue="mail", attempts=1)

@@ -88,7 +88,7 @@ def test_an_outcome_means_the_same_returned_or_raised(outcome, act):
     assert act_for(some_job(), AHandler(), outcome) == act
 
 
-def test_a_retry_waits_as_the_job_says_unless_it_says_so_itself():
+def test_a_retry_waits_for_its_own_delay_or_else_for_the_back_off_of_the_job():
     handler = AHandler(backoff=Fixed(7_000))
 
     assert act_for(some_job(), handler, Retry()).delay_ms == 7_000
@@ -106,14 +106,16 @@ def test_a_retry_waits_as_the_job_says_unless_it_says_so_itself():
         (Exponential(first_ms=10, jitter=0), 2, 40),
     ],
 )
-def test_a_failure_waits_as_the_job_says_or_else_the_queue(backoff, failures, delay_ms):
+def test_a_failure_waits_for_the_back_off_of_the_job_or_else_of_the_queue(
+    backoff, failures, delay_ms
+):
     act = act_for(some_job(failures=failures), AHandler(backoff=backoff), ValueError("no"))
 
     assert (act.verb, act.delay_ms) == (Verb.FAIL, delay_ms)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
-def test_a_handler_that_wants_to_end_the_program_has_failed(error):
+def test_a_handler_that_calls_sys_exit_has_failed(error):
     assert act_for(some_job(), AHandler(), error).verb is Verb.FAIL
 
 

@@ -153,7 +153,7 @@ class FakeRegistry:
         self.said.append(f"leave {worker_id}")
 
 
-def test_a_worker_registers_beats_and_says_goodbye():
+def test_a_worker_registers_beats_and_leaves():
     registry, beats, ids, _ = _beats()
 
     assert beats.tick(0) == 1_000
@@ -165,7 +165,7 @@ def test_a_worker_registers_beats_and_says_goodbye():
     assert ids == ["id-1"]
 
 
-def test_a_worker_that_was_taken_for_lost_registers_anew():
+def test_a_worker_that_was_declared_lost_registers_again():
     registry, beats, ids, _ = _beats()
     beats.tick(0)
 
@@ -175,7 +175,7 @@ def test_a_worker_that_was_taken_for_lost_registers_anew():
     assert ids == ["id-1", "id-2"]
 
 
-def test_a_worker_that_is_to_drain_hears_of_it_with_its_beat():
+def test_a_beat_reports_that_the_worker_should_drain():
     registry, beats, _, drains = _beats()
     beats.tick(0)
 

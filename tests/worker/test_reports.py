@@ -64,7 +64,7 @@ def test_only_the_ends_that_the_store_did_not_answer_are_sent_again(app, clock, 
     assert "was rejected" not in caplog.text
 
 
-def test_how_far_a_job_has_come_is_reported_once_however_often_it_says_so(app, make_rig):
+def test_frequent_progress_is_reported_with_one_extension(app, make_rig):
     @app.job(queue="mail")
     def long() -> Snooze:
         for step in range(100):

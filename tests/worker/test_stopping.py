@@ -16,7 +16,7 @@ from tests.worker.driver import Interruptible, LuckyDice
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_a_worker_that_cannot_report_its_exit_ends_all_the_same(
+def test_a_worker_that_cannot_report_its_exit_still_exits(
     app: Penstock, clock: ManualClock
 ) -> None:
     may_end = threading.Event()

@@ -242,7 +242,7 @@ def test_an_event_published_twice_under_one_key_is_one(app, broker, topic):
     assert counts(broker, f"{topic}.a").ready == 1
 
 
-def test_events_of_one_group_stay_in_order_where_the_queue_says_so(
+def test_events_of_one_group_stay_in_order_in_a_queue_ordered_by_group(
     app, worker, clock, topic, queue
 ):
     seen: list[int] = []
@@ -265,7 +265,7 @@ def test_events_of_one_group_stay_in_order_where_the_queue_says_so(
     assert seen == [0, 1, 2, 3]
 
 
-def test_unsubscribed_the_queue_stays_or_goes_as_one_says(app, broker, topic, queue):
+def test_unsubscribing_keeps_or_removes_the_queue_as_requested(app, broker, topic, queue):
     bus = broker.bus
     for name in ("stays", "goes"):
         bus.subscribe(topic, name).result()

@@ -39,7 +39,7 @@ def test_a_handler_that_fails_once_is_called_again_and_then_it_is_done(
     assert "not yet" in (attempt.error or "")
 
 
-def test_a_handler_that_always_fails_ends_among_the_dead_and_its_hook_hears_of_it(
+def test_a_message_whose_handler_always_fails_dies_and_calls_its_hook(
     app, worker, clock, queue, account
 ):
     given_up: list[tuple[str, str]] = []

@@ -171,7 +171,7 @@ def test_a_call_is_the_same_call_when_it_is_run(first, rest, more):
 
 
 @given(st.text() | st.binary().map(lambda b: b.decode("latin-1")) | json_values.map(str))
-def test_whatever_stands_in_a_body_it_fits_or_is_refused(body):
+def test_any_body_fits_or_is_rejected(body):
     with suppress(InvalidRequest):
         EVERYTHING.read(body)
 

@@ -88,7 +88,7 @@ def test_async_handlers_on_one_loop_each_see_their_own_job(app, queue, driver):
     assert seen == {n: one.id for n, one in enumerate(sent)}
 
 
-def test_a_handler_tells_how_far_it_is_and_asks_for_more_time(app, queue, driver):
+def test_a_handler_reports_progress_and_extends_its_lease(app, queue, driver):
     @app.job(queue=queue)
     def index() -> None:
         current().progress(0.5, "half")

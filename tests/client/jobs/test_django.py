@@ -152,7 +152,7 @@ def test_without_an_atomic_block_or_in_a_broken_one_it_is_refused(app, queue, al
             app.enqueue("x", {}, queue=queue, tx=connection)
 
 
-def test_a_plain_enqueue_never_waits_for_the_block_it_stands_in(
+def test_a_plain_enqueue_never_waits_for_its_own_atomic_block(
     app, queue, driver, alias, connection, environment: Environment
 ):
     with transaction.atomic(alias):

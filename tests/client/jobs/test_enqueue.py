@@ -169,7 +169,7 @@ def test_an_error_of_the_store_is_raised_to_the_caller(app, queue):
         send_mail.enqueue("much too long for that")
 
 
-def test_options_are_said_apart_from_the_arguments(app, queue, driver):
+def test_options_are_given_separately_from_the_arguments(app, queue, driver):
     @app.job(queue=queue, priority=5, attempts=7)
     def send_mail(group: str) -> None: ...
 

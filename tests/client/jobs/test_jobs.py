@@ -70,7 +70,7 @@ def test_a_job_is_described_in_the_same_words_by_every_backing(
     assert job == record_of(view, moment_of, msgspec.json.decode)
 
 
-def test_a_failed_job_says_why_and_a_running_one_who_has_it_and_how_far_it_is(
+def test_a_failed_job_shows_its_error_and_a_running_one_its_worker_and_progress(
     app: Penstock, mail: Job[[int], None], driver: JobDriver, clock: ManualClock
 ) -> None:
     failed = mail.enqueue(13)

@@ -120,7 +120,7 @@ def test_versions_side_by_side_keep_what_either_declares_until_one_of_them_is_go
     assert names_of(new, owner=owner) == {a, c}
 
 
-def test_a_worker_that_dies_holds_up_the_retirement_until_it_is_taken_for_lost(
+def test_a_killed_worker_delays_retirement_until_it_is_declared_lost(
     version: Version, clock: ManualClock, owner: str, a: str, b: str
 ) -> None:
     start(version(a, b))  # and sends no more beats

@@ -66,7 +66,7 @@ def test_a_claim_gives_at_most_so_many_and_what_is_held_is_hidden(job, driver):
     assert driver.claim() == []
 
 
-def test_work_says_all_that_a_worker_has_to_know(app, queue, driver, clock):
+def test_a_claimed_job_has_everything_that_a_worker_needs(app, queue, driver, clock):
     @app.job(queue=queue, attempts=4, timeout="10s")
     def count(n: int) -> None: ...
 

@@ -53,7 +53,7 @@ def test_only_the_named_arguments_count(app, queue):
 
 
 @pytest.mark.parametrize("window", ["1h", timedelta(hours=1)])
-def test_a_window_lasts_whatever_becomes_of_the_first(app, queue, driver, clock, window):
+def test_a_window_lasts_whatever_happens_to_the_first_message(app, queue, driver, clock, window):
     @app.job(queue=queue, unique=Unique(until=window))
     def mail(to: str) -> None: ...
 

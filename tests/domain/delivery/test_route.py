@@ -64,7 +64,7 @@ def test_a_circuit_is_found_by_its_hash() -> None:
         ("/a/(.*)", "http://h/$1", "/a/b c\n", "http://h/b%20c%0A"),
     ],
 )
-def test_groups_of_the_pattern_stand_in_the_target(
+def test_groups_of_the_pattern_are_filled_into_the_target(
     pattern: str, url: str, uri: str, target: str
 ) -> None:
     pattern = pattern.replace("(.*)", "([\\s\\S]*)")

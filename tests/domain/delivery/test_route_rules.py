@@ -22,7 +22,7 @@ def parsed(**rule: Any) -> DeliveryRoute:
     return route
 
 
-def test_rules_are_taken_in_the_order_in_which_they_stand() -> None:
+def test_rules_apply_in_the_order_in_which_they_are_written() -> None:
     names = ["/z/(.*)", "/a/(.*)", "/m", "/b"]
 
     table = parse_rules(json.dumps({name: {"url": "http://h/"} for name in names}))
@@ -31,7 +31,7 @@ def test_rules_are_taken_in_the_order_in_which_they_stand() -> None:
     assert parse_rules("{}").routes == ()
 
 
-def test_a_rule_says_all_about_its_route() -> None:
+def test_a_rule_contains_everything_about_its_route() -> None:
     route = parsed(
         description="pays",
         methods=["put", "POST"],

@@ -196,7 +196,7 @@ def test_a_queue_that_finished_nothing_grows_by_the_mean_payload_of_all() -> Non
     assert "The queue stuck grows most, by 19.5 KiB a day." in found.sentences
 
 
-def test_a_server_says_what_its_store_takes_and_what_is_free() -> None:
+def test_a_server_reports_the_size_of_its_store_and_the_free_space() -> None:
     disk = Disk(used_bytes=3 * 1024**3, free_bytes=40 * 1024**3)
     said = "All files of the store take 3 GiB now; 40 GiB are free on its disk."
 

@@ -22,7 +22,7 @@ def test_the_name_of_a_file_tells_which_rows_it_holds():
     assert lake.range_of(lake.HISTORY, "." + name) is None
 
 
-def test_snapshots_stand_in_a_folder_each():
+def test_each_snapshot_has_a_folder():
     assert lake.folder(lake.HISTORY, "2026-01-31") == "history/dt=2026-01-31"
     inner = lake.folder(lake.SNAPSHOTS, "2026-01-31", snapshot_no=7)
     assert inner == "snapshots/dt=2026-01-31/snapshot_no=7"

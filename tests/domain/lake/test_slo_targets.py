@@ -22,7 +22,7 @@ def test_targets_survive_a_round_trip():
     assert read_targets("") == read_targets(" ; ") == ()
 
 
-def test_a_star_stands_for_anything_and_a_dot_for_itself_only():
+def test_a_star_matches_anything_and_a_dot_only_itself():
     [target] = read_targets("eu.mail-* total 1h 95")
 
     assert re.match(target.pattern, "eu.mail-9")

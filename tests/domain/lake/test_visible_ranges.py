@@ -18,7 +18,7 @@ def test_numbers_wait_for_those_who_were_writing_and_not_for_others():
     assert visible.observe(9, {"c", "d"}) == 7, "a and b have ended; c came later"
 
 
-def test_a_store_that_is_always_written_to_settles_all_the_same():
+def test_rows_become_final_even_if_some_transaction_is_always_writing():
     visible: VisibleRanges[int] = VisibleRanges()
     settled = [visible.observe(turn, {f"w{turn}", f"w{turn + 1}"}) for turn in range(6)]
     assert settled == [None, None, 0, 1, 2, 3] or settled[2:] == sorted(

@@ -19,7 +19,7 @@ def again(*found, now=NOON + 1):
     return repeat(GIVEN, {m.message_no: m for m in found}, now=now, lease_ms=5)
 
 
-def test_the_same_messages_come_in_the_same_order_and_their_leases_are_counted_anew():
+def test_a_repeated_claim_returns_the_same_order_and_restarts_the_leases():
     assert again(ONE, TWO) == [replace(TWO, due_at=NOON + 6), replace(ONE, due_at=NOON + 6)]
 
 

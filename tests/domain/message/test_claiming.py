@@ -15,7 +15,7 @@ from tests.clocks import NOON
 from tests.factories import a_leased_message, a_message, a_queue, an_act
 
 
-def test_a_claim_leases_the_message_counts_the_attempt_and_says_who_has_it():
+def test_a_claim_leases_the_message_counts_the_attempt_and_names_the_holder():
     before = a_message()
 
     claimed = lifecycle.claim(before, now=NOON + 5, lease_ms=MINUTE, claimed_by="worker-1")

@@ -21,7 +21,7 @@ def test_a_crash_makes_the_message_ready_and_counts_attempt_and_crash():
     assert crashed.attempts == 1
 
 
-def test_without_words_the_error_says_what_happened():
+def test_a_crash_without_a_text_has_a_default_error():
     assert (
         lifecycle.crash(a_leased_message(), a_queue(), lease_no=1, now=NOON).last_error
         == WORKER_DIED

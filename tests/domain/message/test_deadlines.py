@@ -60,7 +60,7 @@ def test_to_begin_again_gives_no_more_time():
     assert (again.started_at, deadline(again)) == (NOON, NOON + 90 * SECOND)
 
 
-def test_progress_is_kept_until_something_else_is_said_and_gone_with_the_next_claim():
+def test_progress_is_kept_until_it_is_replaced_or_the_message_is_claimed_again():
     extension = extended(claimed(), NOON, progress="[1]", is_start=True)
     silent = extended(extension, NOON)
     back = lifecycle.release(silent, a_queue(), lease_no=1, now=NOON)

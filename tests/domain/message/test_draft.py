@@ -65,7 +65,9 @@ def test_empty_attributes_are_none():
     ],
     ids=["at once", "the queue's delay", "its own", "none", "an instant", "an instant gone by"],
 )
-def test_a_message_is_due_when_its_sender_says_or_else_its_queue(timing, of_the_queue, due_at):
+def test_a_message_is_due_at_its_own_due_date_or_else_after_the_queues_delay(
+    timing, of_the_queue, due_at
+):
     message = a_new_message(a_queue(delay_ms=of_the_queue), **timing).message
 
     assert message.due_at == due_at
@@ -82,7 +84,7 @@ def test_a_message_is_due_when_its_sender_says_or_else_its_queue(timing, of_the_
         ({}, MINUTE, NOON + MINUTE),
     ],
 )
-def test_a_message_expires_when_its_sender_says_or_its_queue_if_that_is_sooner(
+def test_a_message_expires_at_its_own_date_or_after_the_queues_retention_if_sooner(
     wanted, retention_ms, expires_at
 ):
     message = a_new_message(a_queue(retention_ms=retention_ms), **wanted).message
@@ -226,7 +228,7 @@ def test_the_options_of_a_job_are_kept():
     assert new.dedup_until is DedupUntil.ENDED
 
 
-def test_to_say_that_the_window_counts_is_to_say_nothing():
+def test_dedup_until_window_is_the_same_as_none():
     assert a_new_message(a_queue(), dedup_until=DedupUntil.WINDOW).message.dedup_until is None
 
 

@@ -79,7 +79,7 @@ def test_the_sooner_of_the_senders_wish_and_the_queues_rule_counts(
     assert transfer.expiry(queue, now=NOON, wanted=wanted) == expires_at
 
 
-def test_a_dead_letter_that_is_handled_after_all_forgets_why_it_had_died():
+def test_a_dead_letter_that_is_handled_drops_the_reason_of_its_death():
     letter = a_leased_message(queue_no=2, dead_from=1, reason="broken")
 
     assert lifecycle.complete(letter, lease_no=1) == replace(letter, state=State.DONE, reason=None)

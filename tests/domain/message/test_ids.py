@@ -35,5 +35,5 @@ def test_ids_sort_by_the_time_of_sending(now, early, late):
     assert uuid7(now, early) < uuid7(now + 1, late)
 
 
-def test_an_id_looks_like_one():
+def test_an_id_is_a_uuid():
     assert uuid7(NOON, f"{5:019x}") == "01ba5022-c200-7000-8000-000000000005"

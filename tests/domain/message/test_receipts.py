@@ -23,7 +23,7 @@ LEASES = st.builds(
 
 
 @given(lease=LEASES)
-def test_a_receipt_stands_for_the_lease_it_was_given_for(lease):
+def test_a_receipt_is_valid_for_the_lease_it_was_given_for(lease):
     assert read_receipt(receipt(lease, secret=SECRET), secret=SECRET) == lease
 
 
@@ -57,7 +57,7 @@ def test_a_truncated_receipt_is_a_lost_lease(lease, cut):
 
 
 @given(lease=LEASES, place=st.integers(0, LENGTH - 1), letter=st.characters())
-def test_a_changed_receipt_never_stands_for_another_lease(lease, place, letter):
+def test_a_changed_receipt_is_never_valid_for_another_lease(lease, place, letter):
     text = receipt(lease, secret=SECRET)
     changed = text[:place] + letter + text[place + 1 :]
 

@@ -82,7 +82,7 @@ def test_a_message_dies_when_its_last_attempt_fails(attempts, of_the_queue, its_
     assert lifecycle.fail(message, queue, lease_no=1, now=NOON).state is state
 
 
-def test_the_dead_keep_their_last_error_and_say_why_they_died():
+def test_dead_messages_keep_their_last_error_and_reason():
     message = a_leased_message(attempts=5)
 
     dead = lifecycle.fail(message, a_queue(), lease_no=1, now=NOON, error="boom", retry_in_ms=9)
@@ -185,7 +185,7 @@ def test_in_a_queue_ordered_by_group_a_delayed_message_keeps_the_place_of_its_se
     [(NOON - 1, State.READY), (NOON, State.READY), (NOON + 1, State.WAITING)],
 )
 @pytest.mark.parametrize("was", [State.READY, State.WAITING])
-def test_a_new_due_date_decides_anew_whether_the_message_waits(was, due_at, state):
+def test_a_new_due_date_decides_whether_the_message_waits(was, due_at, state):
     message = a_message_in(was)
 
     moved = lifecycle.reschedule(message, due_at=due_at, now=NOON)

@@ -35,7 +35,7 @@ def test_an_exponential_back_off_grows_by_its_factor_up_to_its_maximum(failures,
     assert delay_ms(backoff, failures=failures, dice=0.5) == delay
 
 
-def test_a_slowly_growing_back_off_reaches_its_maximum_in_the_end():
+def test_a_slowly_growing_back_off_eventually_reaches_its_maximum():
     backoff = Exponential(first_ms=1_000, factor=1.01, max_ms=3_600_000, jitter=0)
 
     assert delay_ms(backoff, failures=1_000, dice=0.5) == 3_600_000

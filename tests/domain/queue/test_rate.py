@@ -61,7 +61,7 @@ def test_in_no_time_more_come_than_the_rate_and_a_burst(rate, waits, wish):
 
 
 @given(rate=RATES, count=st.integers(1, 20), spent=st.integers(0, 20))
-def test_when_it_says_they_may_come_they_may_and_not_before(rate, count, spent):
+def test_messages_may_be_claimed_at_the_announced_instant_and_not_before(rate, count, spent):
     count, spent = min(count, rate.burst), min(spent, rate.burst)
     bucket = pace.spend(pace.full(rate, now=NOON), rate, spent, now=NOON)
 

@@ -89,7 +89,7 @@ def test_work_that_became_slower_is_learnt() -> None:
 
 
 @given(numbers=st.lists(st.integers(0, 20), min_size=1, max_size=60))
-def test_the_peaks_say_the_same_as_all_numbers_would(numbers: list[int]) -> None:
+def test_peaks_give_the_same_result_as_all_numbers_would(numbers: list[int]) -> None:
     recent, of = RecentPeaks(), fleet(keep_up=False)
     for minute, number in enumerate(numbers):
         now = NOW + minute * MINUTE

@@ -111,7 +111,7 @@ def test_alert_thresholds_can_be_set() -> None:
     assert due(pressure(disk=300), {}, 0, alert_disk_free_mb=200) == []
 
 
-def test_an_alert_says_how_much_with_two_decimals() -> None:
+def test_an_alert_shows_its_value_with_two_decimals() -> None:
     [memory, disk] = alerts_due(
         "rabbit", pressure(71.237, 399), LIMITS, last={}, every_ms=MINUTE, now=7
     )

@@ -326,7 +326,7 @@ runs = st.lists(
     goal=st.integers(1, 1_000),
     switches=st.tuples(st.booleans(), st.booleans()),
 )
-def test_a_recommendation_never_asks_for_what_cannot_be(
+def test_a_recommendation_is_never_impossible(
     runs: list[tuple[Sample, int, int]], needed: int, goal: int, switches: tuple[bool, bool]
 ) -> None:
     by = profile(needed, goal, count_leased=switches[0], keep_busy=switches[1])

@@ -82,7 +82,7 @@ def test_a_worker_that_was_not_heard_of_in_time_does_not_count() -> None:
     ("before", "declares", "after"),
     [("one", "two", "two"), (None, "two", "two"), ("one", None, "one"), (None, None, None)],
 )
-def test_work_belongs_to_its_last_declarer_and_a_manual_change_keeps_the_owner(
+def test_recurring_work_belongs_to_its_last_declarer_and_a_manual_change_keeps_that(
     before: str | None, declares: str | None, after: str | None
 ) -> None:
     wanted = a_schedule("b", owner=declares)

@@ -246,7 +246,7 @@ def test_the_same_words_again_do_not_move_a_firing_that_fell_due() -> None:
     assert schedules.declare(before, words, now=NOON + DAY) == before
 
 
-def test_another_rhythm_starts_anew_and_another_message_does_not() -> None:
+def test_another_rhythm_starts_over_and_another_message_does_not() -> None:
     before = a_schedule(next_at=NOON)
 
     slower = schedules.declare(before, a_schedule(rhythm=FixedInterval(DAY)), now=NOON + 1)

@@ -63,7 +63,7 @@ def test_programs_and_our_own_pages_use_it_as_before(aweq: AweqClient) -> None:
             assert call(aweq, method, path, headers).status_code == 200
 
 
-def test_a_site_can_be_let_in_and_others_stay_out(make_server: MakeServer) -> None:
+def test_one_site_can_be_allowed_and_others_stay_forbidden(make_server: MakeServer) -> None:
     aweq = AweqClient(make_server(aweq={"allow_origin": ELSEWHERE}).url)
 
     for method, path in CALLS:

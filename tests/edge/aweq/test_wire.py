@@ -99,7 +99,7 @@ def test_every_answer_is_open_to_pages_of_other_sites(
         ("/get-stats", "GET,HEAD"),
     ],
 )
-def test_options_tell_a_browser_what_it_may_do(aweq: AweqClient, path: str, allowed: str) -> None:
+def test_options_lists_the_allowed_methods(aweq: AweqClient, path: str, allowed: str) -> None:
     preflight = {"Origin": "http://elsewhere.example", "Access-Control-Request-Method": "DELETE"}
 
     answer = aweq.http.options(path, headers=preflight)

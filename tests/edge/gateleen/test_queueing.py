@@ -284,7 +284,7 @@ def test_a_queue_that_is_full_is_answered_as_gateleen_does(api: Api) -> None:
     assert_refused(api.call("POST", "/v1/deliveries", native), 409, "queue_full")
 
 
-def test_a_queue_that_was_removed_is_made_anew(api: Api) -> None:
+def test_a_removed_queue_is_created_again(api: Api) -> None:
     queue = pushed(api)["queue"]
     assert api.call("DELETE", f"/v1/queues/{queue}?force=true").status_code == 204
 

@@ -59,7 +59,7 @@ def test_a_worker_asks_for_the_kinds_that_it_serves(izenda: IzendaClient) -> Non
     assert izenda.take(only_c, kinds=["a"]) == tasks["a"], "unless it says otherwise"
 
 
-def test_a_worker_that_is_not_valid_hears_so_instead_of_nothing(
+def test_a_worker_that_is_not_valid_gets_an_error_instead_of_no_task(
     izenda: IzendaClient, clock: ManualClock
 ) -> None:
     izenda.enqueue()
@@ -205,7 +205,7 @@ def test_a_task_tells_how_far_it_is(izenda: IzendaClient, clock: ManualClock) ->
     assert done["finishedAt"] > done["startedAt"] == held["startedAt"]
 
 
-def test_a_cancelled_task_says_so(izenda: IzendaClient) -> None:
+def test_the_status_of_a_cancelled_task_is_cancelled(izenda: IzendaClient) -> None:
     task = izenda.enqueue()
 
     ok(izenda.api.call("POST", f"/v1/messages/{task}/cancel"))

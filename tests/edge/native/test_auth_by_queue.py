@@ -91,7 +91,7 @@ def test_a_receipt_for_a_foreign_queue_opens_nothing(admin: Api, mailer: Api, th
     assert ok(admin.act(receipt, "complete"))["state"] == "done"
 
 
-def test_in_a_batch_each_receipt_is_judged_for_itself(
+def test_in_a_batch_each_receipt_has_its_own_result(
     admin: Api, mailer: Api, ours: str, theirs: str
 ) -> None:
     for queue in (ours, theirs):

@@ -66,7 +66,7 @@ def test_a_claim_may_name_the_length_of_its_lease(api: Api, clock: ManualClock) 
     assert claimed["leased_until"] == to_text(clock.now() + 60_000)
 
 
-def test_a_claim_may_say_who_it_is_for(api: Api) -> None:
+def test_a_claim_may_name_its_lease_holder(api: Api) -> None:
     queue = api.make_queue()
     message_id = api.send(queue)
 

@@ -53,7 +53,7 @@ def test_all_that_a_module_imports_is_there(api: Api, page: str) -> None:
             assert api.call("GET", f"{name.rpartition('/')[0]}/{imported}").status_code == 200
 
 
-def test_nothing_stands_in_a_page_that_the_policy_would_have_to_allow(page: str) -> None:
+def test_no_page_contains_what_the_policy_would_have_to_allow(page: str) -> None:
     assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", page)
     assert re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL) == ["", ""]
     assert not re.search(r'(?:href|src)="(?!/)', page)
@@ -78,7 +78,9 @@ def test_nothing_from_elsewhere_may_run_load_or_frame(api: Api, path: str) -> No
     assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_a_file_is_kept_for_ever_and_a_page_is_asked_for_anew(api: Api, page: str) -> None:
+def test_a_file_is_cached_indefinitely_and_a_page_is_requested_each_time(
+    api: Api, page: str
+) -> None:
     file = api.call("GET", LINKED.findall(page)[0])
     shell = api.call("GET", "/console")
 

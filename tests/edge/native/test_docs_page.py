@@ -95,7 +95,7 @@ def test_an_invalid_host_name_is_not_repeated(host: bytes) -> None:
     assert not host or host not in page
 
 
-def test_where_keys_are_asked_for_the_commands_show_one(make_server: MakeServer) -> None:
+def test_where_keys_are_required_the_commands_show_one(make_server: MakeServer) -> None:
     server = make_server()
     made = server.broker.keys.create("reader", roles=(Role.READ,)).result()
     server.broker.refresh_keys()

@@ -77,7 +77,7 @@ def test_with_no_modules_or_none_embedded_nothing_is_started(make_process, setti
     ("embedded", "cores", "processes"),
     [(None, 1, 1), (None, 4, 1), (None, 8, 2), (None, 64, 16), (3, 1, 3), (0, 64, 0)],
 )
-def test_unless_it_is_said_a_quarter_of_the_cores_work_and_at_least_one(embedded, cores, processes):
+def test_by_default_a_quarter_of_the_cores_work_and_at_least_one(embedded, cores, processes):
     assert processes_of(WorkersSettings(embedded=embedded), cores=cores) == processes
 
 

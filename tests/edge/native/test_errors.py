@@ -81,7 +81,7 @@ def test_internal_errors_are_logged_and_not_shown_to_clients(
     assert [record.exc_info[1] for record in caplog.records if record.exc_info] == [cause, cause]
 
 
-def test_a_wrong_method_and_a_missing_key_say_what_would_do() -> None:
+def test_errors_for_a_wrong_method_or_a_missing_key_say_what_to_do() -> None:
     wrong = error_response(errors.MethodNotAllowed("no", ("GET", "HEAD")))
     missing = error_response(errors.Unauthenticated("no"))
 

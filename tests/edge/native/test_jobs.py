@@ -37,7 +37,7 @@ def test_the_progress_of_a_job_is_shown_to_operators_and_workers(
     assert claimed["leased_until"] > claimed["deadline_at"], "it cuts no lease short"
 
 
-def test_an_ordinary_message_says_nothing_of_all_that(api: Api, queue: str) -> None:
+def test_an_ordinary_message_has_none_of_these_fields(api: Api, queue: str) -> None:
     api.send(queue)
 
     names = {"timeout_ms", "retries_timeouts", "dedup_until", "route", "crashes", "deadline_at"}

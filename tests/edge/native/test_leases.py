@@ -110,11 +110,11 @@ def test_a_message_may_be_given_back_for_later(
     assert api.claim_one(queue)["attempts"] == 1
 
 
-def test_a_snooze_must_say_for_how_long(api: Api, lease: dict[str, Any]) -> None:
+def test_a_snooze_needs_a_delay(api: Api, lease: dict[str, Any]) -> None:
     assert_refused(api.act(lease["receipt"], "snooze"), 400, "invalid_request")
 
 
-def test_a_snooze_may_say_why_for_those_who_wonder(api: Api, lease: dict[str, Any]) -> None:
+def test_a_snooze_may_have_a_reason(api: Api, lease: dict[str, Any]) -> None:
     ok(api.act(lease["receipt"], "snooze", delay_ms=1_000, reason="no handler"))
 
     shown = ok(api.call("GET", f"/v1/messages/{lease['id']}"))
@@ -248,7 +248,7 @@ def test_a_text_with_a_nul_in_it_does_not_keep_a_message_from_ending(
     assert "a\ufffdb" in (shown.get("last_error"), shown.get("reason"))
 
 
-def test_an_act_may_come_late_if_it_says_so(
+def test_an_act_may_be_late_if_it_has_is_late_ok(
     api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
     queue = api.make_queue(lease_ms=1_000)

@@ -52,7 +52,7 @@ def test_a_send_answers_a_waiting_claim(api: Api, queue: str, waiting: Waiting) 
     assert body_of(claim.result(SOON_S)) == ["x"]
 
 
-def test_a_claim_that_does_not_say_waits_as_long_as_the_queue_says(
+def test_a_claim_without_wait_ms_waits_as_long_as_its_queue_is_set_to(
     api: Api, in_background: InBackground, clock: ManualClock
 ) -> None:
     queue = api.make_queue(wait_ms=LONG_MS)

@@ -85,7 +85,7 @@ def test_a_client_that_goes_while_its_claim_is_under_way_takes_no_message_with_i
     assert released["outcome"] == "released"
 
 
-def test_without_a_wake_up_a_waiting_claim_looks_by_itself_once_in_a_while(
+def test_without_wake_ups_a_waiting_claim_polls_now_and_then(
     make_server: MakeServer, in_background: InBackground
 ) -> None:
     """Another node may have sent a message; here a second broker on the same store does."""

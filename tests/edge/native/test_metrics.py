@@ -87,7 +87,7 @@ def test_no_sample_is_given_twice(api: Api) -> None:
     assert len(keys) == len(set(keys))
 
 
-def test_metrics_say_what_the_queue_says(api: Api) -> None:
+def test_metrics_and_the_queue_show_the_same_counts(api: Api) -> None:
     queue = api.make_queue()
     api.finish(queue)
     api.die(queue)

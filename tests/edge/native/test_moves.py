@@ -124,7 +124,7 @@ def test_a_move_is_cancelled_once(
     assert api.counts(letters)["ready"] == 5 - ended["moved"]
 
 
-def test_a_move_that_loses_its_target_says_why_it_failed(
+def test_a_move_whose_target_was_removed_has_a_reason(
     api: Api, server: LiveServer, clock: ManualClock, letters: str, queue: str
 ) -> None:
     other = api.make_queue()

@@ -57,7 +57,7 @@ def test_it_is_recorded_and_read_back(api: Api, queue: str) -> None:
     }
 
 
-def test_it_is_found_by_its_tags_and_by_what_becomes_of_it(api: Api, queue: str, clock) -> None:
+def test_it_is_found_by_its_tags_and_by_its_outcome(api: Api, queue: str, clock) -> None:
     account = a_name("account")
     due = record(api, queue, delay_ms=0, tags=[account, "t"])["id"]
     future = record(api, queue, tags=[account, "t"])["id"]

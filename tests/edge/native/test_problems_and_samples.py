@@ -40,7 +40,7 @@ def test_a_queue_with_dead_messages_is_a_problem(api: Api) -> None:
     }
 
 
-def test_a_few_of_many_say_that_there_are_more(api: Api) -> None:
+def test_a_limited_list_of_problems_is_marked_as_cut(api: Api) -> None:
     for _ in range(2):
         api.die(api.make_queue())
 

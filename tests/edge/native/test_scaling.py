@@ -40,7 +40,7 @@ def test_without_an_autoscaler_there_are_no_fleets(api: Api) -> None:
         assert_refused(api.call("GET", path), 404, "fleet_not_found")
 
 
-def test_a_fleet_tells_what_was_seen_and_decided_and_why(
+def test_a_fleet_shows_its_readings_its_decision_and_the_reason(
     api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
     trouble = FleetTrouble("source", "source_unavailable", "rabbit does not answer", clock.now())

@@ -68,9 +68,7 @@ def test_a_body_is_kept_to_the_letter(api: Api) -> None:
     assert body in api.call("POST", f"/v1/queues/{queue}/claims").content
 
 
-def test_all_that_can_be_said_about_a_message_comes_back_with_the_claim(
-    api: Api, clock: ManualClock
-) -> None:
+def test_a_claim_returns_every_field_of_the_draft(api: Api, clock: ManualClock) -> None:
     queue = api.make_queue()
     expires_at = to_text(clock.now() + 3_600_000)
     message_id = api.send(queue, "x", **EVERYTHING, expires_at=expires_at)

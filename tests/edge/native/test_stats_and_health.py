@@ -12,11 +12,11 @@ from tests.edge.live import LiveServer
 pytestmark = pytest.mark.both_stores
 
 
-def test_a_running_process_says_that_it_is_healthy(api: Api) -> None:
+def test_a_running_process_reports_that_it_is_healthy(api: Api) -> None:
     assert api.get("/healthz") == {"status": "ok", "version": __version__}
 
 
-def test_a_server_whose_store_takes_work_says_that_it_is_ready(api: Api) -> None:
+def test_a_server_whose_store_accepts_writes_is_ready(api: Api) -> None:
     assert api.get("/readyz") == {"status": "ready"}
 
 

@@ -76,7 +76,7 @@ def test_a_subscription_is_changed_and_its_queue_left_as_it_is(api: Api, topic: 
     assert api.queue(f"{topic}.mailer")["settings"]["max_attempts"] == 3
 
 
-def test_an_event_becomes_a_message_for_each_that_wants_it(api: Api, topic: str) -> None:
+def test_an_event_becomes_a_message_for_each_matching_subscription(api: Api, topic: str) -> None:
     subscribe(api, topic, "all")
     subscribe(api, topic, "orders", kinds=["order.*"])
 
@@ -124,7 +124,9 @@ def test_a_sticky_event_goes_to_the_worker_that_published_it(api: Api, topic: st
     assert api.claim_one(f"{topic}.a")["body"] == "anybody's"
 
 
-def test_unsubscribed_the_queue_stays_unless_it_is_to_go(api: Api, topic: str) -> None:
+def test_unsubscribing_keeps_the_queue_unless_its_removal_is_requested(
+    api: Api, topic: str
+) -> None:
     for name in ("stays", "goes"):
         subscribe(api, topic, name)
     publish(api, topic)

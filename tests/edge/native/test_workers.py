@@ -115,7 +115,7 @@ def test_an_alive_ping_answers_false_to_who_is_unknown_expired_or_has_left(
         assert_refused(ask(api, worker, "beat"), 409, "worker_gone")
 
 
-def test_a_draining_worker_learns_it_with_its_next_beat(api: Api) -> None:
+def test_the_next_beat_reports_a_drain_to_the_worker(api: Api) -> None:
     worker = register(api)
     assert ok(ask(api, worker, "beat"))["state"] == "active"
 

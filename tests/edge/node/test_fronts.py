@@ -143,7 +143,7 @@ def has_two_waiting(client: Api) -> bool:
     return waiting_claims(client) == 2
 
 
-def test_a_claim_waits_no_longer_than_it_wants_to(clients: list[Api]) -> None:
+def test_a_claim_waits_no_longer_than_its_wait_ms(clients: list[Api]) -> None:
     queue = clients[0].make_queue()
     began = monotonic()
 
@@ -181,7 +181,7 @@ def test_changed_settings_of_a_queue_apply_on_every_front_at_once(clients: list[
     assert clients[0].counts(queue) == {"ready": len(clients), "waiting": len(clients)}
 
 
-def test_a_queue_that_was_made_anew_is_found_by_every_front(clients: list[Api]) -> None:
+def test_every_front_finds_a_recreated_queue(clients: list[Api]) -> None:
     queue = a_name()
     for _ in range(3):
         assert clients[0].call("PUT", f"/v1/queues/{queue}", {}).status_code == 201

@@ -65,7 +65,7 @@ def is_served(wire: Raw) -> bool:
         return False
 
 
-def test_when_one_has_gone_another_may_come(make_server: MakeServer) -> None:
+def test_when_one_connection_closes_another_is_accepted(make_server: MakeServer) -> None:
     server = make_server(server={"max_connections": 1})
     with Raw(server.port) as first:
         assert first.ask(HEALTH).status == 200

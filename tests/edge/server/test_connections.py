@@ -38,7 +38,7 @@ def test_an_answer_says_what_it_is_and_when_it_was_given(wire: Raw) -> None:
     assert not {"server", "access-control-allow-origin"} & answer.headers.keys()
 
 
-def test_a_connection_is_closed_when_the_client_wants_that(wire: Raw) -> None:
+def test_a_connection_is_closed_when_the_client_requests_it(wire: Raw) -> None:
     answer = wire.ask(request("GET", "/healthz", headers={"Connection": "close"}))
 
     assert (answer.status, answer.headers["connection"]) == (200, "close")
@@ -58,7 +58,7 @@ def test_http_1_0_is_served_and_closed(wire: Raw) -> None:
     assert wire.is_closed()
 
 
-def test_http_1_0_is_closed_even_if_it_would_rather_stay(wire: Raw) -> None:
+def test_http_1_0_is_closed_even_if_it_asks_for_keep_alive(wire: Raw) -> None:
     answer = wire.ask(b"GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
 
     assert (answer.status, answer.headers["connection"]) == (200, "close")
@@ -99,7 +99,7 @@ def test_head_of_what_is_not_there_has_no_body_either(wire: Raw) -> None:
     assert wire.ask(HEALTH).status == 200
 
 
-def test_nothing_is_said_about_the_content_where_there_is_none(wire: Raw, api: Api) -> None:
+def test_a_response_without_content_has_no_content_headers(wire: Raw, api: Api) -> None:
     queue = api.make_queue()
 
     answer = wire.ask(request("DELETE", f"/v1/queues/{queue}"))
@@ -154,7 +154,7 @@ def test_many_may_be_pipelined_at_once(wire: Raw) -> None:
     assert statuses == [200, *([404] * 900), 200]
 
 
-def test_a_client_that_pipelines_without_end_is_stopped(wire: Raw, api: Api) -> None:
+def test_a_client_that_pipelines_endlessly_is_stopped(wire: Raw, api: Api) -> None:
     queue = api.make_queue()
     wire.send(request("POST", f"/v1/queues/{queue}/claims", b'{"wait_ms": 20000}'))
     eventually(lambda: waiting_claims(api) == 1)

@@ -31,7 +31,7 @@ def wire(server: LiveServer) -> Iterator[Raw]:
     "host",
     ["localhost", "LOCALHOST", "localhost:7654", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:7654"],
 )
-def test_this_machine_is_let_in_under_its_own_names(wire: Raw, host: str) -> None:
+def test_this_machine_has_access_under_its_own_names(wire: Raw, host: str) -> None:
     assert wire.ask(request("GET", "/v1/stats", headers={"Host": host})).status == 200
 
 
@@ -118,7 +118,7 @@ def test_our_own_pages_may(wire: Raw, api: Api) -> None:
     assert answer.status == 201
 
 
-def test_no_other_site_is_ever_invited(wire: Raw) -> None:
+def test_no_other_site_ever_gets_a_cors_header(wire: Raw) -> None:
     headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
     for method, path in (("OPTIONS", "/v1/queues/x/messages"), ("GET", "/v1/stats")):
         answer = wire.ask(request(method, path, headers=headers))

@@ -86,7 +86,9 @@ def garbage_kept():
 
 
 @pytest.mark.parametrize("some_requests", [native_cycle, native_batch, sqs_cycle])
-def test_hot_requests_leave_no_rings(tmp_path, some_requests: Callable[[Door], Any]) -> None:
+def test_hot_requests_leave_no_reference_cycles(
+    tmp_path, some_requests: Callable[[Door], Any]
+) -> None:
     broker = open_broker(Settings(data=str(tmp_path)))
 
     async def main() -> list[object]:

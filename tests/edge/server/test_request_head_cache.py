@@ -106,7 +106,7 @@ def test_a_head_that_came_before_needs_no_parser() -> None:
     assert once == again
 
 
-def test_whether_a_coded_body_is_taken_is_judged_each_time() -> None:
+def test_whether_an_encoded_body_is_accepted_is_checked_each_time() -> None:
     coded = request("POST", "/a", b"12345678", headers={"Content-Encoding": "gzip"})
 
     async def ask() -> list[Any]:
@@ -122,7 +122,7 @@ def test_whether_a_coded_body_is_taken_is_judged_each_time() -> None:
     assert b"415 " in refused[-2][0]
 
 
-def test_heads_without_end_do_not_fill_the_memory() -> None:
+def test_endless_request_heads_do_not_fill_the_memory() -> None:
     heads, wire = RequestHeadCache(), Wire()
     all_of_them = [request("GET", f"/{number}") for number in range(3_000)]
     for raw in all_of_them:
@@ -142,7 +142,7 @@ def test_a_long_head_is_not_remembered() -> None:
     assert heads.recognise(long, Wire()) is None
 
 
-def test_a_key_that_is_taken_back_is_refused_though_its_head_is_known(guarded: LiveServer) -> None:
+def test_a_revoked_key_is_rejected_even_if_its_request_head_is_cached(guarded: LiveServer) -> None:
     keys = guarded.broker.keys
     made = keys.create("to be taken back", roles=(Role.READ,), queues=("*",)).result()
     guarded.broker.refresh_keys()

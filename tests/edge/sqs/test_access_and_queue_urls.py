@@ -188,7 +188,7 @@ def test_a_queue_url_begins_with_the_address_that_the_client_used(
 
 
 @pytest.mark.parametrize("headers", [headers for headers, _ in FORWARDED])
-def test_a_client_cannot_say_that_it_came_through_a_proxy(
+def test_a_client_cannot_pretend_that_it_came_through_a_proxy(
     server: LiveServer, queue: str, headers: dict[str, str]
 ) -> None:
     name = name_of(queue)

@@ -30,7 +30,7 @@ def test_the_same_attempt_gives_the_same_messages_and_handles(aws: Aws, line: st
     assert aws.bodies(line, 2, ReceiveRequestAttemptId="attempt-2") == []
 
 
-def test_the_time_of_invisibility_begins_anew(aws: Aws, line: str, clock: ManualClock) -> None:
+def test_the_visibility_timeout_starts_again(aws: Aws, line: str, clock: ManualClock) -> None:
     aws.send(line, MessageGroupId="g")
     aws.receive(line, **ATTEMPT)
     clock.advance(seconds=20)

@@ -163,7 +163,7 @@ def test_a_policy_is_a_json_object_of_moderate_size(policy):
     assert error.message == "Invalid value for the parameter Policy."
 
 
-def test_a_key_turns_the_other_encryption_off_for_good():
+def test_a_key_turns_the_other_encryption_off_permanently():
     key = {"KmsMasterKeyId": "alias/aws/sqs"}
 
     assert changed(key)["SqsManagedSseEnabled"] == "false"
@@ -224,7 +224,7 @@ def test_an_invalid_redrive_policy_is_rejected_with_the_reason(policy, reason):
     assert error.message == f"Value {text} for parameter RedrivePolicy is invalid. Reason: {reason}"
 
 
-def test_a_dead_letter_queue_says_who_may_use_it():
+def test_a_dead_letter_queue_can_limit_which_queues_use_it():
     named = RedriveAllowPolicy("byQueue", ("a",))
 
     assert (named.allows("a"), named.allows("b")) == (True, False)
@@ -233,7 +233,7 @@ def test_a_dead_letter_queue_says_who_may_use_it():
 
 
 @pytest.mark.parametrize("nothing", [None, 0, False, "", [], {}])
-def test_no_sources_may_be_said_in_many_ways(nothing):
+def test_no_sources_can_be_written_in_many_ways(nothing):
     policy = json.dumps({"redrivePermission": "allowAll", "sourceQueueArns": nothing})
 
     read = attributes.read_new({"RedriveAllowPolicy": policy})

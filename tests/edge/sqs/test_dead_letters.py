@@ -146,7 +146,7 @@ def test_an_ineffective_policy_is_returned_as_written(aws: Aws, queue: str) -> N
             do()
 
 
-def test_dead_letters_are_kept_as_long_as_their_queue_says_from_when_they_came(
+def test_the_retention_of_dead_letters_counts_from_their_arrival(
     aws: Aws, clock: ManualClock
 ) -> None:
     """AWS counts from the send; Penstock keeps them a little longer, so that none is lost."""

@@ -49,7 +49,9 @@ def test_an_id_is_remembered_after_the_message_is_gone(aws: Aws, line: str) -> N
     assert aws.counts(line) == (0, 0, 0)
 
 
-def test_the_content_is_an_id_if_the_queue_says_so(aws: Aws, line: str) -> None:
+def test_the_content_is_the_deduplication_id_if_the_queue_is_set_to_that(
+    aws: Aws, line: str
+) -> None:
     attributes = {"k": {"DataType": "String", "StringValue": "v"}}
     first = aws.send(line, "bödy", MessageGroupId="g")
 

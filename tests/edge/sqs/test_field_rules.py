@@ -246,7 +246,7 @@ def test_a_bad_attribute_is_an_invalid_parameter(name, value, text):
 
 
 @pytest.mark.parametrize("text", ["0", "-1.5", "+7", ".5", "5.", "1e126", "1E-128", "0" * 60 + "1"])
-def test_numbers_are_taken_in_all_their_spellings(text):
+def test_numbers_are_accepted_in_all_their_spellings(text):
     message_attributes.check({"n": a_text(text, "Number.int")})
 
 

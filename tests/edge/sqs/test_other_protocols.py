@@ -340,7 +340,7 @@ def test_a_limit_per_group_ends_when_another_api_changes_the_scope(aws: Aws, api
 
 
 @pytest.mark.parametrize("text", ["junk", "", "-1", "9" * 15, "9" * 5000])
-def test_a_queue_can_be_purged_whatever_stands_for_the_last_time(
+def test_a_queue_can_be_purged_whatever_its_stored_time_of_the_last_purge(
     make_server: MakeServer, text: str
 ) -> None:
     server = make_server(sqs={"limits": "strict"})

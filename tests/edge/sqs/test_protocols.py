@@ -120,7 +120,7 @@ def test_a_form_that_cannot_be_read_is_refused_in_xml():
 
 
 @pytest.mark.parametrize("name", ["X-Amz-Algorithm", "X%2DAmz%2DAlgorithm"])
-def test_a_presigned_url_says_itself_what_it_is_for(name):
+def test_a_presigned_url_names_its_operation(name):
     target = {b"x-amz-target": b"AmazonSQS.ListQueues"}
     url = f"/?Action=GetQueueUrl&QueueName=mail&{name}=AWS4-HMAC-SHA256"
 

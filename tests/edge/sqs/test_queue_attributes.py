@@ -276,7 +276,7 @@ def test_dead_letters_go_to_a_queue_of_the_same_type(aws: Aws, queue: str, line:
         assert "must be same type of queue as the source" in refusal.text
 
 
-def test_a_queue_says_whose_dead_letters_it_takes(aws: Aws, queue: str) -> None:
+def test_a_queue_lists_the_queues_whose_dead_letters_it_takes(aws: Aws, queue: str) -> None:
     source = aws.make()
     policy = {"deadLetterTargetArn": arn_of(queue), "maxReceiveCount": 1}
 

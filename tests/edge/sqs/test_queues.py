@@ -75,7 +75,7 @@ def test_a_fifo_queue_is_named_so_and_no_other_queue_is(aws: Aws) -> None:
         aws.make_named("x" * 76 + ".fifo", FifoQueue="true")  # the suffix counts
 
 
-def test_to_make_a_queue_again_is_to_ask_for_its_url(aws: Aws) -> None:
+def test_creating_an_existing_queue_returns_its_url(aws: Aws) -> None:
     queue = aws.make(VisibilityTimeout=10)
     name = name_of(queue)
 
@@ -248,7 +248,7 @@ def test_nothing_is_remembered_of_a_deleted_queue(aws: Aws, server: LiveServer) 
     assert directory.known_name(number) is None
 
 
-def test_a_queue_that_another_node_made_anew_has_one_number(aws: Aws, server: LiveServer) -> None:
+def test_a_queue_that_another_node_recreated_has_one_number(aws: Aws, server: LiveServer) -> None:
     broker = server.broker
     queue = aws.make()
     aws.send(queue)

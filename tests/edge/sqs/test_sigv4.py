@@ -138,7 +138,7 @@ def test_any_change_of_a_signed_request_is_found(name, change):
     assert refused(request).code == "SignatureDoesNotMatch"
 
 
-def test_a_hash_in_the_header_does_not_stand_in_for_the_body():
+def test_a_hash_in_the_header_does_not_replace_the_body():
     request = signed(headers={"X-Amz-Content-SHA256": "0" * 64})
 
     assert refused(request).code == "SignatureDoesNotMatch"
@@ -151,7 +151,7 @@ def test_unsigned_payload_counts_only_if_it_was_signed():
     assert refused(request).code == "SignatureDoesNotMatch"
 
 
-def test_a_presigned_url_cannot_be_made_to_say_something_else():
+def test_a_presigned_url_cannot_be_changed():
     request = presigned(f"{URL}/?Action=ListQueues")
     request.query_bytes = request.query_bytes.replace(b"ListQueues", b"PurgeQueue")
 

@@ -73,7 +73,7 @@ def test_another_program_is_run_unchanged_and_gets_no_secrets():
         ({"run": ["x"], "url": "http://b"}, "go with app"),
     ],
 )
-def test_a_fleet_that_says_too_little_or_too_much_is_refused(options, why):
+def test_replicas_with_missing_or_contradictory_keys_are_rejected(options, why):
     with pytest.raises(msgspec.ValidationError, match=why):
         msgspec.convert({"kind": "processes", **options}, ReplicasSpec)
 

@@ -234,7 +234,7 @@ def test_retry_after_lengthens_the_wait_if_enabled_and_never_shortens_it(
 
 
 @pytest.mark.parametrize("asked", ["0", "Thu, 14 Mar 2030 11:00:00 GMT"])
-def test_an_endpoint_that_wants_no_wait_is_not_called_in_a_loop(store_driver: StoreDriver, asked):
+def test_a_short_retry_after_does_not_cause_a_loop(store_driver: StoreDriver, asked):
     driver = PusherDriver(store_driver, honours_retry_after=True, retry_ms=1)
     driver.deliver(driver.queue(), "/a")
 

@@ -80,7 +80,7 @@ def test_a_delivery_is_pushed_as_soon_as_it_is_sent(settings: Settings, shop: Ht
     assert shop.targets == ["/0", "/1", "/2"]
 
 
-def test_a_failure_is_retried_by_itself(settings: Settings, shop: HttpBackend):
+def test_a_started_pusher_retries_a_failure(settings: Settings, shop: HttpBackend):
     node = Node(settings, shop)
     try:
         node.broker.start_pushing()

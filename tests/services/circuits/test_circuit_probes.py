@@ -71,7 +71,9 @@ def test_the_first_answer_wins_and_late_ones_of_an_older_time_decide_nothing(dri
     assert driver.state is CLOSED
 
 
-def test_outcomes_that_follow_a_closing_probe_in_a_batch_count_anew(driver, queue, other):
+def test_outcomes_after_a_closing_probe_in_a_batch_count_for_the_closed_circuit(
+    driver, queue, other
+):
     driver.fail(queue)
     driver.half_open()
     probe = driver.ask(other)
@@ -139,9 +141,7 @@ def test_one_of_two_nodes_that_ask_at_once_gets_the_single_probe(
         store.close()
 
 
-def test_a_probe_of_which_nothing_is_heard_does_not_keep_others_for_ever(
-    store_driver, queue, other
-):
+def test_a_probe_without_an_outcome_does_not_block_others_for_ever(store_driver, queue, other):
     driver = CircuitDriver(store_driver)
     driver.begin(single_probe=True)
     driver.fail(queue)

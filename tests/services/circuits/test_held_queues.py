@@ -47,7 +47,7 @@ def unhold_all(driver: CircuitDriver, circuit: str | None = None) -> int:
         after = unheld.after
 
 
-def test_one_queue_is_unheld_and_neither_circuit_nor_line_remembers_it(driver, held, unhold):
+def test_an_unheld_queue_is_neither_held_nor_scheduled_for_release(driver, held, unhold):
     first, second, _ = held
 
     assert unhold(first).held_by is None

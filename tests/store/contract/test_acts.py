@@ -193,7 +193,7 @@ def test_messages_that_go_to_the_back_in_one_batch_keep_the_order_of_their_acts(
     assert driver.claim_ids(mail) == [second.id, first.id]
 
 
-def test_a_mixed_batch_does_to_each_message_what_was_asked_for_it(driver, mail):
+def test_a_mixed_batch_applies_each_act_to_its_message(driver, mail):
     driver.send_many(mail, len(Verb) + 1)
     messages = driver.claim(mail, 100)
     gone = messages.pop()

@@ -151,7 +151,7 @@ def test_a_lease_on_a_message_of_a_paused_queue_can_be_completed(driver):
     assert driver.counts(mail).done_total == 1
 
 
-def test_an_empty_claim_says_when_to_try_again(driver):
+def test_an_empty_claim_reports_when_to_try_again(driver):
     mail = driver.queue(lease_ms=MINUTE)
     assert driver.submit_claim(mail).result() == Claimed([], None)
 
@@ -163,7 +163,7 @@ def test_an_empty_claim_says_when_to_try_again(driver):
     assert driver.submit_claim(mail).result() == Claimed([], driver.now + 5)
 
 
-def test_a_claim_with_messages_does_not_say_when_to_try_again(driver):
+def test_a_claim_with_messages_does_not_report_when_to_try_again(driver):
     mail = driver.queue()
     driver.send(mail)
     driver.send(mail, delay_ms=5)
@@ -171,7 +171,7 @@ def test_a_claim_with_messages_does_not_say_when_to_try_again(driver):
     assert driver.submit_claim(mail, 10).result().next_due_at is None
 
 
-def test_an_empty_claim_in_a_batch_says_when_to_try_again(driver):
+def test_an_empty_claim_in_a_batch_reports_when_to_try_again(driver):
     mail = driver.queue()
     for _ in range(3):
         driver.send(mail)

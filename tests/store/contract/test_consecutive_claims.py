@@ -75,7 +75,7 @@ def test_the_most_urgent_head_goes_first_with_its_group_behind_it(driver, mail):
     assert ids[3:] == [slow, urgent_but_behind]
 
 
-def test_messages_without_a_group_are_taken_in_their_places(driver, mail):
+def test_messages_without_a_group_are_claimed_in_their_places(driver, mail):
     a1, none, a2, other = send(driver, mail, ["a", None, "a", None])
 
     assert take_ids(driver, mail) == [a1, a2, none, other]

@@ -17,7 +17,7 @@ def forget_keys(driver, queue, limit=100):
     return driver.write(lambda s: s.messages.forget_keys(queue.queue_no, limit=limit))
 
 
-def test_the_same_content_is_the_same_message_where_the_queue_says_so(driver):
+def test_equal_content_is_one_message_in_a_queue_that_deduplicates_by_content(driver):
     mail = driver.queue(dedup_by_content=True)
     first = driver.send(mail, body='"invoice 17"')
 

@@ -232,7 +232,7 @@ def test_dead_letters_redriven_together_keep_their_order(driver):
         driver.complete(held)
 
 
-def test_a_dead_letter_redriven_where_it_stands_goes_behind_its_group(driver):
+def test_a_dead_letter_redriven_in_place_goes_behind_its_group(driver):
     dead = driver.queue("dead", ordering=Ordering.GROUP)
     mail = driver.queue("mail", dead_letter_queue="dead")
     letter = driver.send(mail, group="a")

@@ -29,7 +29,7 @@ def test_keys_are_listed_in_the_order_of_their_making(driver):
     assert [key.key_id for key in keys(driver)] == ["b", "c", "a"]
 
 
-def test_a_revoked_key_says_since_when(driver):
+def test_a_revoked_key_shows_when_it_was_revoked(driver):
     key, other = a_key(), a_key(created_at=NOON + 1)
     driver.write(lambda s: s.keys.add(key))
     driver.write(lambda s: s.keys.add(other))

@@ -73,7 +73,7 @@ def test_no_more_is_brought_back_than_asked_for_and_the_first_due_first(driver, 
     assert driver.get(late).state is State.WAITING
 
 
-def test_a_paused_queue_is_tidied_all_the_same(driver, mail):
+def test_due_messages_of_a_paused_queue_are_brought_back_too(driver, mail):
     driver.send(mail, delay_ms=5)
     driver.pause(mail)
     driver.clock.advance(ms=5)

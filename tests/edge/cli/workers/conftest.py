@@ -45,13 +45,13 @@ def _store(request: pytest.FixtureRequest, folder: Path) -> str:
 
 
 @pytest.fixture
-def bench(url: str) -> Iterator[Penstock]:
+def app(url: str) -> Iterator[Penstock]:
     """The application, as a client of the same store."""
     yield from _opened(url)
 
 
 @pytest.fixture
-def any_bench(any_url: str) -> Iterator[Penstock]:
+def any_app(any_url: str) -> Iterator[Penstock]:
     yield from _opened(any_url)
 
 

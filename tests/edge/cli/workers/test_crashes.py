@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 @pytest.mark.both_stores
 def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
-    bench, url, make_worker, tmp_path
+    app, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     sent = application.wait_for.enqueue(str(seen), str(gate))
@@ -28,17 +28,17 @@ def test_a_job_whose_process_is_killed_halfway_is_run_again_and_completes(
     os.kill(first, signal.SIGKILL)
     eventually(lambda: len(_begun(seen)) == 2, within_s=PATIENCE_S)
     gate.touch()
-    eventually(lambda: message(bench, sent.id) is None, within_s=PATIENCE_S)
+    eventually(lambda: message(app, sent.id) is None, within_s=PATIENCE_S)
 
     assert "end stopping=False" in seen.read_text()
 
 
 def test_a_killed_process_leaves_the_registry_when_its_successor_registers(
-    bench, url, make_worker, tmp_path
+    app, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
     worker = make_worker(url)
-    registry = bench._lazy_backend.get().broker.workers
+    registry = app._lazy_backend.get().broker.workers
     application.write.enqueue(
         str(tmp_path / "first"), "a word"
     )  # its process is known to be running
@@ -55,16 +55,16 @@ def test_a_killed_process_leaves_the_registry_when_its_successor_registers(
 
 @pytest.mark.parametrize(("how", "error"), [("segfault", "SIGSEGV"), ("exit", "exit code 7")])
 def test_a_job_that_kills_its_process_is_quarantined_with_the_cause_and_others_survive(
-    bench, url, make_worker, tmp_path, how, error
+    app, url, make_worker, tmp_path, how, error
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     beside = [application.wait_for.enqueue(str(tmp_path / "beside"), str(gate)) for _ in range(2)]
     culprit = application.crash.enqueue(str(seen), how)
     make_worker(url, "--slots", "4")
 
-    dead = soon_dead(bench, culprit.id)
+    dead = soon_dead(app, culprit.id)
     gate.touch()
-    eventually(lambda: not any(message(bench, m.id) for m in beside), within_s=PATIENCE_S)
+    eventually(lambda: not any(message(app, m.id) for m in beside), within_s=PATIENCE_S)
 
     assert (dead.reason, dead.crashes, dead.attempts) == ("quarantined", 3, 3)
     assert dead.last_error is not None
@@ -75,7 +75,7 @@ def test_a_job_that_kills_its_process_is_quarantined_with_the_cause_and_others_s
 
 @pytest.mark.both_stores
 def test_when_the_supervisor_is_killed_its_children_exit_and_release_their_jobs(
-    bench, url, make_worker, tmp_path
+    app, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     sent = application.wait_for.enqueue(str(seen), str(gate))
@@ -86,14 +86,14 @@ def test_when_the_supervisor_is_killed_its_children_exit_and_release_their_jobs(
     worker.wait()
     eventually(lambda: not any(map(is_alive, worker.children)), within_s=PATIENCE_S)
 
-    left = message(bench, sent.id)
+    left = message(app, sent.id)
     assert left is not None
     assert (left.state, left.attempts) == ("ready", 0)
 
 
 @pytest.mark.both_stores
 def test_a_job_with_a_short_time_limit_runs_again_when_its_whole_worker_is_killed(
-    bench, url, make_worker, tmp_path
+    app, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
     sent = application.stays_the_first_time.enqueue(str(seen))
@@ -102,9 +102,9 @@ def test_a_job_with_a_short_time_limit_runs_again_when_its_whole_worker_is_kille
 
     worker.kill_all()
     make_worker(url, "--lease", "5s")
-    eventually(lambda: message(bench, sent.id) is None, within_s=PATIENCE_S)
+    eventually(lambda: message(app, sent.id) is None, within_s=PATIENCE_S)
 
-    ending = view(bench, sent.id).message
+    ending = view(app, sent.id).message
     assert isinstance(ending, Ending)
     assert (ending.outcome, ending.attempts, ending.crashes) == ("done", 2, 0)
     assert len(_begun(seen)) == 2

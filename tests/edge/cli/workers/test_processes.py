@@ -78,20 +78,18 @@ def test_a_file_that_is_not_a_database_stops_the_worker_with_an_error(make_worke
     assert worker.log.read_text().count("is not a SQLite database") == 1
 
 
-def test_processes_of_a_job_end_with_it_at_its_time_limit(bench, url, make_worker, tmp_path):
+def test_processes_of_a_job_end_with_it_at_its_time_limit(app, url, make_worker, tmp_path):
     sent = application.starts_a_program.enqueue(str(tmp_path / "seen"))
     make_worker(url)
 
-    dead = soon_dead(bench, sent.id)
+    dead = soon_dead(app, sent.id)
 
     assert dead.reason == "timed_out"
     eventually(lambda: not is_alive(_started(tmp_path / "seen")), within_s=PATIENCE_S)
 
 
 @pytest.mark.parametrize("killed", ["the worker process", "all of it"])
-def test_processes_of_a_job_end_when_its_worker_is_killed(
-    bench, url, make_worker, tmp_path, killed
-):
+def test_processes_of_a_job_end_when_its_worker_is_killed(app, url, make_worker, tmp_path, killed):
     seen = tmp_path / "seen"
     application.starts_a_program.using(timeout="10m").enqueue(str(seen))
     worker = make_worker(url)
@@ -107,7 +105,7 @@ def test_processes_of_a_job_end_when_its_worker_is_killed(
 
 
 def test_a_job_that_breaks_the_event_loop_is_named_and_others_are_not_blamed(
-    bench, url, make_worker, tmp_path
+    app, url, make_worker, tmp_path
 ):
     seen, gate = tmp_path / "seen", tmp_path / "gate"
     beside = application.wait_for.enqueue(str(tmp_path / "beside"), str(gate))
@@ -115,12 +113,12 @@ def test_a_job_that_breaks_the_event_loop_is_named_and_others_are_not_blamed(
     eventually((tmp_path / "beside").exists, within_s=PATIENCE_S)
     culprit = application.breaks_the_loop.enqueue(str(seen))
 
-    dead = soon_dead(bench, culprit.id)
+    dead = soon_dead(app, culprit.id)
     gate.touch()
-    eventually(lambda: message(bench, beside.id) is None, within_s=PATIENCE_S)
+    eventually(lambda: message(app, beside.id) is None, within_s=PATIENCE_S)
 
     assert (dead.crashes, dead.attempts) == (1, 2)
-    ending = view(bench, beside.id).message
+    ending = view(app, beside.id).message
     assert isinstance(ending, Ending)
     assert (ending.outcome, ending.attempts, ending.crashes) == ("done", 1, 0)
     log = worker.log.read_text()

@@ -14,21 +14,21 @@ from tests.support.waiting import eventually
 
 @pytest.mark.parametrize("kind", ["never_yields", "waits_for_ever", "blocks_the_loop"])
 def test_a_job_is_stopped_at_its_time_limit_marked_and_not_retried(
-    bench, url, make_worker, tmp_path, kind
+    app, url, make_worker, tmp_path, kind
 ):
     seen = tmp_path / "seen"
     sent = getattr(application, kind).enqueue(str(seen))
     make_worker(url, "--slots", "2")
 
-    dead = soon_dead(bench, sent.id)
+    dead = soon_dead(app, sent.id)
     after = application.write.enqueue(str(tmp_path / "after"), "still working")
-    eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
+    eventually(lambda: message(app, after.id) is None, within_s=PATIENCE_S)
 
     assert (dead.reason, dead.attempts, dead.crashes) == ("timed_out", 1, 0)
     assert seen.read_text().count("begin") == 1
 
 
-def test_an_async_job_may_clean_up_when_its_time_is_over(bench, url, make_worker, tmp_path):
+def test_an_async_job_may_clean_up_when_its_time_is_over(app, url, make_worker, tmp_path):
     seen = tmp_path / "seen"
     application.waits_for_ever.enqueue(str(seen))
     make_worker(url)
@@ -37,7 +37,7 @@ def test_an_async_job_may_clean_up_when_its_time_is_over(bench, url, make_worker
 
 
 def test_a_running_job_with_a_time_limit_is_killed_when_an_operator_cancels_it(
-    bench, url, make_worker, tmp_path
+    app, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
     sent = application.runs_for_ever.enqueue(str(seen))
@@ -45,25 +45,25 @@ def test_a_running_job_with_a_time_limit_is_killed_when_an_operator_cancels_it(
     eventually(lambda: seen.exists() and "begin" in seen.read_text(), within_s=PATIENCE_S)
     sandbox = int(seen.read_text().split()[1])
 
-    bench.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
+    app.backend.broker.messages.cancel(sent.id, reason="no", is_running_ok=True).result()
 
     eventually(lambda: not Path(f"/proc/{sandbox}").exists(), within_s=PATIENCE_S)
     after = application.write.enqueue(str(tmp_path / "after"), "the slot is free")
-    eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
-    ended = view(bench, sent.id).message
+    eventually(lambda: message(app, after.id) is None, within_s=PATIENCE_S)
+    ended = view(app, sent.id).message
     assert isinstance(ended, Ending)
     assert (ended.outcome, ended.reason, ended.crashes) == ("cancelled", "no", 0)
 
 
 def test_the_process_of_a_job_that_blocks_the_loop_is_killed_and_its_slot_is_free_again(
-    bench, url, make_worker, tmp_path
+    app, url, make_worker, tmp_path
 ):
     seen = tmp_path / "seen"
     sent = application.blocks_the_loop.enqueue(str(seen))
     worker = make_worker(url, "--slots", "1")
-    soon_dead(bench, sent.id)
+    soon_dead(app, sent.id)
 
     after = application.write_async.enqueue(str(tmp_path / "after"), "the loop is free")
-    eventually(lambda: message(bench, after.id) is None, within_s=PATIENCE_S)
+    eventually(lambda: message(app, after.id) is None, within_s=PATIENCE_S)
 
     assert f"did not stop blocks_the_loop {sent.id} in time" in worker.log.read_text()

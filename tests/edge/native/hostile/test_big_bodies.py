@@ -46,7 +46,7 @@ def test_an_upload_that_lies_about_its_length_is_cut_off(target: ServerProcess) 
         assert upload(wire, b"x" * MIB) < MAX_TAKEN
 
 
-def test_an_upload_without_end_is_cut_off(target: ServerProcess) -> None:
+def test_an_endless_upload_is_cut_off(target: ServerProcess) -> None:
     before = target.resident_bytes
     headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
 
@@ -57,7 +57,7 @@ def test_an_upload_without_end_is_cut_off(target: ServerProcess) -> None:
     assert target.resident_bytes < before + MAX_GROWTH
 
 
-def test_headers_without_end_are_cut_off(target: ServerProcess) -> None:
+def test_endless_headers_are_cut_off(target: ServerProcess) -> None:
     with Raw(target.port) as wire:
         wire.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
 
