@@ -1,0 +1,247 @@
+"""Flows: jobs that wait for each other, and batches of jobs with callbacks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+import msgspec
+from msgspec import Meta
+
+from penstock.api import messages
+from penstock.api.messages import EndReason, FinishedAt, Kind, MessageId, QueueOf
+from penstock.api.operation import (
+    AnswerRecord,
+    Cursor,
+    Id,
+    Instant,
+    Limit,
+    Next,
+    QueryRecord,
+    RequestRecord,
+    ToInstant,
+    about,
+    filtered,
+    named,
+)
+from penstock.domain.access.api_key import Role
+from penstock.domain.errors import InvalidRequest, QueueNotFound, TooLarge, WrongState
+from penstock.domain.flow import flow as domain
+from penstock.domain.flow.member import MemberRole, MemberState, RunsOn
+
+MemberName = Annotated[str | None, about("A name that is unique in the flow.")]
+RunsOnOf = Annotated[
+    RunsOn,
+    about(
+        "When it may run. `done`: if the parent is done; if it fails, the member is cancelled."
+        " `ended`: whatever became of the parent. `failed`: if a parent fails."
+    ),
+]
+
+
+class FlowState(StrEnum):
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class After(msgspec.Struct, forbid_unknown_fields=True):
+    """An edge of the graph."""
+
+    member: Annotated[str, about("The name or the id of the parent.")]
+    on: RunsOnOf = RunsOn.DONE
+
+
+class NewMember(messages.Draft, kw_only=True):
+    """A message of the flow; it is sent as soon as its parents allow."""
+
+    queue: Annotated[str, about("The queue it is sent to.")]
+    name: MemberName = None
+    after: Annotated[
+        tuple[str | After, ...],
+        about("Its parents: names or ids, or objects that also say when it may run."),
+    ] = ()
+    inputs: Annotated[
+        dict[str, str | tuple[str, ...]],
+        about(
+            "Fields of the body that get the results of parents: the name of one,"
+            " or several for a list."
+        ),
+    ] = msgspec.field(default_factory=dict)
+
+
+Callback = Annotated[NewMember | None, about("A message that is sent once, without parents.")]
+
+
+class NewFlow(RequestRecord, kw_only=True):
+    name: Annotated[str, about("What the flow is called. Names need not be unique.")]
+    members: Annotated[list[NewMember], about("Up to 10,000 messages, in any order.")] = (
+        msgspec.field(default_factory=list)
+    )
+    on_success: Annotated[NewMember | None, about("Sent when all members are done.")] = None
+    on_failure: Annotated[NewMember | None, about("Sent when the first member has failed.")] = None
+    on_finish: Annotated[NewMember | None, about("Sent when all members have ended.")] = None
+    is_open: Annotated[
+        bool, about("True: it does not end before it is closed, as members may be added.")
+    ] = False
+
+
+class NewMembers(RequestRecord):
+    members: Annotated[list[NewMember], about("Up to 10,000 messages, in any order.")]
+
+
+class Flow(AnswerRecord, frozen=True, omit_defaults=True):
+    id: Annotated[Id, about("The id of the flow.")]
+    name: Annotated[str, about("What the flow is called.")]
+    state: Annotated[FlowState, about("`running` until all members have ended.")]
+    created_at: Annotated[Instant, about("When it was created.")]
+    ended_at: Annotated[Instant | None, about("When its last member ended.")] = None
+    is_open: Annotated[bool, about("True while more members may be added.")] = False
+    total: Annotated[int, about("How many members it has, without callbacks.")] = 0
+    remaining: Annotated[int, about("How many of them have not ended.")] = 0
+    done: Annotated[int, about("How many are done.")] = 0
+    failed: Annotated[int, about("How many are dead or were cancelled.")] = 0
+    skipped: Annotated[int, about("How many were not needed.")] = 0
+
+    @classmethod
+    def of(cls, flow: domain.Flow, instant: ToInstant) -> Self:
+        state = FlowState.RUNNING if flow.outcome is None else FlowState(flow.outcome)
+        return cls.copy_of(flow, instant, state=state)
+
+    @property
+    def progress(self) -> float:
+        """The share of members that have ended."""
+        return (self.total - self.remaining) / self.total if self.total else 0.0
+
+
+class CreatedFlow(AnswerRecord, frozen=True):
+    flow: Annotated[Flow, about("The flow.")]
+    members: Annotated[list[MessageId], about("The ids of the members, in the order given.")]
+
+
+class FlowMember(AnswerRecord, frozen=True, omit_defaults=True):
+    """A member of a flow; fields without a value are left out."""
+
+    id: MessageId
+    queue: QueueOf
+    state: Annotated[
+        MemberState,
+        about(
+            "`blocked`: it waits for its parents; `released`: it is in its queue;"
+            " `skipped`: it was not needed."
+        ),
+    ]
+    name: MemberName = None
+    kind: Kind = None
+    role: Annotated[MemberRole, about("`member`, or when the flow calls it.")] = MemberRole.MEMBER
+    waits_for: Annotated[int, about("How many of its parents have not ended.")] = 0
+    reason: EndReason = None
+    ended_at: FinishedAt = None
+    after: Annotated[tuple[After, ...], about("Its parents, by id.")] = ()
+
+
+class FlowMembers(AnswerRecord, frozen=True):
+    members: Annotated[list[FlowMember], about("The members, in the order they were added.")]
+    next: Next
+
+
+class FlowPage(AnswerRecord, frozen=True):
+    flows: Annotated[list[Flow], about("The flows, newest first.")]
+    next: Next
+
+
+class ListFlows(QueryRecord):
+    name: Annotated[str | None, about("Only flows of this name.")] = None
+    state: Annotated[FlowState | None, about("Only flows in this state.")] = None
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+class ListMembers(QueryRecord):
+    state: Annotated[MemberState | None, about("Only members in this state.")] = None
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+class CancelFlow(RequestRecord):
+    reason: Annotated[str | None, about("Why, for its history.")] = None
+
+
+class RedriveFlow(RequestRecord):
+    member: Annotated[
+        str | None, about("Only this member, by name or id; null: all that failed.")
+    ] = None
+
+
+class RedrivenFlow(AnswerRecord, frozen=True):
+    redriven: Annotated[int, about("How many members run again.")]
+    flow: Annotated[Flow, about("The flow afterwards.")]
+
+
+_EXAMPLE = {
+    "name": "nightly",
+    "members": [
+        {"queue": "mail", "name": "fetch", "kind": "fetch", "body": {"day": 1}},
+        {"queue": "mail", "kind": "report", "body": {}, "inputs": {"rows": "fetch"}},
+    ],
+}
+
+CREATE = named.post(
+    "createFlow",
+    "/v1/flows",
+    "Create a flow. Members without parents are sent at once, the others when their parents allow.",
+    CreatedFlow,
+    role=Role.PRODUCE,
+    request=NewFlow,
+    example=_EXAMPLE,
+    status=201,
+    errors=(QueueNotFound, TooLarge),
+)
+LIST = filtered.get("listFlows", "/v1/flows", "List flows, newest first.", FlowPage, query=ListFlows)
+GET = named.get("getFlow", "/v1/flows/{flow}", "Retrieve a flow with its counts.", Flow)
+MEMBERS = named.get(
+    "listFlowMembers",
+    "/v1/flows/{flow}/members",
+    "List the members of a flow, with callbacks, in the order they were added.",
+    FlowMembers,
+    query=ListMembers,
+)
+ADD = named.post(
+    "addFlowMembers",
+    "/v1/flows/{flow}/members",
+    "Add members to a flow that has not ended.",
+    CreatedFlow,
+    role=Role.PRODUCE,
+    request=NewMembers,
+    example={"members": [{"queue": "mail", "kind": "fetch", "body": {"day": 2}}]},
+    status=201,
+    errors=(QueueNotFound, TooLarge, WrongState),
+)
+CLOSE = named.post(
+    "closeFlow",
+    "/v1/flows/{flow}/close",
+    "Close a flow: it ends as soon as its members have ended.",
+    Flow,
+    role=Role.PRODUCE,
+    is_idempotent=True,
+)
+CANCEL = named.post(
+    "cancelFlow",
+    "/v1/flows/{flow}/cancel",
+    "Cancel all members of a flow that have not ended, running ones as well.",
+    Flow,
+    request=CancelFlow,
+    example={"reason": "wrong data"},
+    errors=(WrongState,),
+    is_idempotent=True,
+)
+REDRIVE = named.post(
+    "redriveFlow",
+    "/v1/flows/{flow}/redrive",
+    "Redrive the members of a flow that failed; those that were cancelled for it wait again.",
+    RedrivenFlow,
+    request=RedriveFlow,
+    example={},
+    errors=(WrongState, InvalidRequest),
+)
