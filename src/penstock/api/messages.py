@@ -247,6 +247,10 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         Json, about("The last progress reported in this attempt: any JSON value.")
     ] = None
     route: Route = None
+    flow_id: Annotated[str | None, about("The flow that it is a member of.")] = None
+    waits_for: Annotated[
+        int, about("How many other members of its flow it waits for before it is in its queue.")
+    ] = 0
 
     @classmethod
     def of(

@@ -11,7 +11,7 @@ from penstock.domain.flow.flow import Flow, FlowOutcome
 from penstock.domain.flow.member import Member, MemberState, RunsOn
 from penstock.domain.flow.plan import PlannedMember
 from penstock.domain.limits import Limits
-from penstock.domain.message.lifecycle import Content
+from penstock.domain.message.lifecycle import Content, Message
 from penstock.domain.queue.queue import Queue
 
 
@@ -43,6 +43,7 @@ class BlockedMessage(msgspec.Struct, frozen=True):
     """A member that is not, or was never, in its queue."""
 
     member: Member
+    message: Message
     content: Content
 
 
@@ -68,7 +69,10 @@ class FlowStore(Protocol):
         """Raises FlowNotFound."""
         ...
 
-    def id_of(self, flow_no: int) -> str | None: ...
+    def id_of_message(self, message_id: str) -> str | None:
+        """The id of the flow that the message is a member of."""
+        ...
+
     def page(self, wanted: FlowFilter) -> list[Flow]: ...
     def members(
         self, flow_no: int, *, state: MemberState | None, after_no: int, limit: int

@@ -26,6 +26,7 @@ from penstock.domain.schedule.schedule import Schedule
 from penstock.domain.store.finding import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
+from penstock.ports.flows import FlowStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore
 from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
 from penstock.ports.ticket import Ticket
@@ -313,6 +314,7 @@ class Session(Protocol):
     messages: MessageStore
     history: HistoryStore
     results: ResultStore
+    flows: FlowStore
     keys: KeyStore
     logins: LoginStore
     moves: MoveStore

@@ -24,6 +24,9 @@ class MessageView(msgspec.Struct, frozen=True):
     message: Message | Ending
     content: Content | None
     dead_from: str | None = None  # of a dead letter: the queue it died in; None if that was removed
+    flow_id: str | None = None  # of a member of a flow
+    is_unsent: bool = False  # it is a member that waits for others, or was not needed
+    waits_for: int = 0  # of a member that is not in its queue yet: parents that have not ended
 
 
 class MessagePage(msgspec.Struct, frozen=True):
@@ -53,11 +56,34 @@ def view_of_id(session: Session, message_id: str) -> MessageView:
     """The message, live or from history; raises MessageNotFound."""
     message = session.messages.find(message_id)
     if message is not None:
-        return view_of(session, session.queues.get(message.queue_no).name, message)
+        view = view_of(session, session.queues.get(message.queue_no).name, message)
+        if message.flow_no is None:
+            return view
+        return msgspec.structs.replace(view, flow_id=session.flows.id_of_message(message_id))
     endings = session.history.search(HistoryFilter(id=message_id, limit=1))
     if not endings:
+        return _unsent_view(session, message_id)
+    ending = endings[0]
+    flow_id = session.flows.id_of_message(message_id)
+    return MessageView(ending.queue, ending, session.history.content(ending), flow_id=flow_id)
+
+
+def _unsent_view(session: Session, message_id: str) -> MessageView:
+    """A member of a flow that waits for others, or was never sent."""
+    found = session.flows.unsent(message_id)
+    if found is None:
         raise MessageNotFound(message_id)
-    return MessageView(endings[0].queue, endings[0], session.history.content(endings[0]))
+    flow_id = session.flows.id_of_message(message_id)
+    queue = session.queues.some([found.message.queue_no])
+    name = queue[0].name if queue else ""
+    return MessageView(
+        name,
+        found.message,
+        found.content,
+        flow_id=flow_id,
+        is_unsent=True,
+        waits_for=found.member.waits_for,
+    )
 
 
 def view_of(session: Session, queue: str, message: Message) -> MessageView:

@@ -9,6 +9,7 @@ from penstock.operations.answers import AnswerOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
+from penstock.operations.flows import FlowOperations
 from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
 from penstock.operations.messages import BulkOperations, MessageOperations
@@ -42,6 +43,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         MessageOperations(b.messages, b.selection),
         BulkOperations(b.messages, b.selection),
         MoveOperations(b.moves),
+        FlowOperations(b.flows),
         NotificationOperations(b.notifications, b.messages),
         TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),
         WorkerOperations(b.workers, b.task_leases, beat_ms=settings.workers.beat_ms),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -55,6 +56,10 @@ def added(flow: Flow, count: int) -> Flow:
     if flow.has_ended:
         raise WrongState(f"flow {flow.id} has ended and takes no more members")
     return replace(flow, total=flow.total + count, remaining=flow.remaining + count)
+
+
+def with_queues(flow: Flow, names: Iterable[str]) -> Flow:
+    return replace(flow, queues=tuple(sorted({*flow.queues, *names})))
 
 
 def moved(flow: Flow, before: MemberState, after: MemberState, count: int = 1) -> Flow:

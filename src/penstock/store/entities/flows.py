@@ -35,6 +35,7 @@ from penstock.store.verbs.transaction_state import TransactionState, json_list, 
 from penstock.store.verbs.transfers import Transfers
 
 _LAST = 2**62
+_STATES = {MemberState.BLOCKED: State.WAITING, MemberState.DONE: State.DONE}
 
 
 class SqlFlows(SqlEntity):
@@ -83,8 +84,8 @@ class SqlFlows(SqlEntity):
             raise FlowNotFound(flow_id)
         return flow_of(rows[0])
 
-    def id_of(self, flow_no: int) -> str | None:
-        rows = self._db.rows("flows.id_of", {"flow_no": flow_no})
+    def id_of_message(self, message_id: str) -> str | None:
+        rows = self._db.rows("flows.id_of_message", {"id": message_id})
         return rows[0][0] if rows else None
 
     def page(self, wanted: FlowFilter) -> list[Flow]:
@@ -138,7 +139,8 @@ class SqlFlows(SqlEntity):
         if not drafts:
             return None
         draft = release.from_text(drafts[0][1]).draft
-        return BlockedMessage(member, Content(draft.body, draft.attributes, draft.trace))
+        content = Content(draft.body, draft.attributes, draft.trace)
+        return BlockedMessage(member, as_message(member), content)
 
     # --- operators ---
 
@@ -250,14 +252,15 @@ class SqlFlows(SqlEntity):
 
 
 def as_message(member: Member) -> Message:
-    """A blocked member as operators see it: waiting, without a due date."""
+    """A member that was never sent, as operators see it: waiting, without a due date."""
     return Message(
         id=member.id,
         queue_no=member.queue_no,
         due_at=0,
-        sent_at=0,
+        sent_at=int(member.id[:8] + member.id[9:13], 16),  # the instant in the id: when it was planned
         message_no=member.message_no,
-        state=State.WAITING,
+        state=_STATES.get(member.state, State.CANCELLED),
+        reason=member.reason,
         kind=member.kind,
         flow_no=member.flow_no,
     )

@@ -59,12 +59,25 @@ class FlowEndings:
         params = {"flow_nos": json_list(sorted(set(flow_nos)))}
         return {flow.flow_no: flow for flow in map(flow_of, self._db.rows("flows.lock", params))}
 
-    def try_lock(self, flow_nos: set[int]) -> set[int]:
-        """Lock without waiting; returns the flows that are locked now."""
-        if not flow_nos or not self._db.is_shared:
-            return flow_nos
-        rows = self._db.rows("flows.try_lock", {"flow_nos": json_list(sorted(flow_nos))})
-        return {flow_of(row).flow_no for row in rows}
+    def skip_contended(self, messages: list[Message]) -> list[Message]:
+        """Leave out messages that may end while their flow is locked; the next sweep finds them.
+
+        Sweeps have locked their messages in any order, so they must not wait.
+        """
+        if not self._db.is_shared:
+            return messages
+        flow_nos = {m.flow_no for m in messages if m.flow_no is not None and _may_end(m)}
+        if not flow_nos:
+            return messages
+        params = {"flow_nos": json_list(sorted(flow_nos))}
+        free = {flow_of(row).flow_no for row in self._db.rows("flows.try_lock", params)}
+        busy = flow_nos - free
+        return [m for m in messages if m.flow_no not in busy or not _may_end(m)]
+
+
+def _may_end(message: Message) -> bool:
+    """What expires, or loses its last attempt; a delay that is over ends nothing by itself."""
+    return message.state is not State.WAITING or message.expires_at is not None
 
 
 def _state_after(before: Message, after: Message) -> MemberState | None:

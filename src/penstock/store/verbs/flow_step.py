@@ -123,6 +123,8 @@ class FlowStep:
                 saves.append(after)
             if flows.may_call_back(before, after):
                 turned.add(no)
+            if after.has_ended and (before is None or not before.has_ended):
+                self._transaction.ended.append(after.id)
         self._db.update("flows.save", [flow_params(flow) for flow in saves])
         if turned:
             self._call_back(turned)
@@ -203,6 +205,7 @@ class FlowStep:
             flow = self.flows[member.flow_no]
             self.flows[member.flow_no] = flows.moved(flow, MemberState.BLOCKED, member.state)
         self._save([member])
+        self._transaction.ended.append(member.id)
         ended[member.message_no] = OUTCOMES[member.state]
 
     def _wait_again(self, child: Member, parents: Parents) -> list[int]:

@@ -29,11 +29,13 @@ SELECT {flow_columns}
   FROM flow
  WHERE id = :id;
 
--- name: id_of
--- The id of a flow.
-SELECT id
-  FROM flow
- WHERE flow_no = :flow_no;
+-- name: id_of_message
+-- The flow that a message is a member of.
+SELECT f.id
+  FROM flow_member AS m
+  JOIN flow AS f
+    ON f.flow_no = m.flow_no
+ WHERE m.id = :id;
 
 -- name: page
 -- Flows, newest first. The caller adds the conditions that apply.
