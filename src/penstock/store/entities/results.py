@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.domain.limits import DAY
+from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.result import MessageResult, state_for_waiters
 from penstock.store.database import Row
@@ -19,6 +21,13 @@ class SqlResults(SqlEntity):
         return live | {
             id: found for id, found in ended.items() if id not in live or live[id].is_ended
         }
+
+    def of_ending(self, ending: Ending) -> str | None:
+        if ending.outcome is not State.DONE:
+            return None
+        params = {"history_no": ending.history_no}
+        rows = self._db.rows("results.of_ending", params, day=ending.finished_at // DAY)
+        return rows[0][0] if rows else None
 
     def running(self, ids: Sequence[str]) -> set[str]:
         return {id for (id,) in self._db.rows("results.running", _params(ids))}

@@ -22,3 +22,9 @@ SELECT id
  WHERE id IN (SELECT value FROM json_each(:ids))
    AND state <> 'dead'
    AND dead_from IS NULL;
+
+-- name: of_ending
+-- The result of one ending.
+SELECT result
+  FROM history_{day}
+ WHERE history_no = :history_no;
