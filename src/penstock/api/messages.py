@@ -88,6 +88,9 @@ LastError = Annotated[str | None, about("The error of the last failed attempt.")
 EndReason = Annotated[str | None, about("Why it was buried or cancelled.")]
 FinishedAt = Annotated[Instant | None, about("When it was completed, died or was cancelled.")]
 Size = Annotated[int, about("The size of the body in bytes.")]
+ResultValue = Annotated[
+    Json, about("What the worker returned, if it is done and the result was kept: any JSON value.")
+]
 
 OfKind = Annotated[str | None, about("Only messages of this kind.")]
 WithTag = Annotated[str | None, about("Only messages with this tag.")]
@@ -247,6 +250,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         Json, about("The last progress reported in this attempt: any JSON value.")
     ] = None
     route: Route = None
+    result: ResultValue = None
     flow_id: Annotated[str | None, about("The flow that it is a member of.")] = None
     waits_for: Annotated[
         int, about("How many other members of its flow it waits for before it is in its queue.")
@@ -316,6 +320,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
         content: Content | None,
         instant: ToInstant,
         json_value: Callable[[str], Any],
+        result: str | None = None,
     ) -> Self:
         return cls.copy_of(
             ending,
@@ -326,6 +331,7 @@ class Message(AnswerRecord, frozen=True, omit_defaults=True):
             attributes=None if content is None else content.attributes,
             tags=tags_of(ending),
             trace=None if content is None else content.trace,
+            result=None if result is None else json_value(result),
         )
 
 

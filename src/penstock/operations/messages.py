@@ -113,7 +113,7 @@ def record_of(
 ) -> messages.Message:
     message, content = view.message, view.content
     if isinstance(message, Ending):
-        record = messages.Message.of_ending(message, content, instant, json_value)
+        record = messages.Message.of_ending(message, content, instant, json_value, view.result)
     else:
         record = messages.Message.of(
             view.queue, message, content, instant, json_value, dead_from=view.dead_from

@@ -230,6 +230,10 @@ class ResultStore(Protocol):
         """By id, live or from history; those that are not stored are left out."""
         ...
 
+    def of_ending(self, ending: Ending) -> str | None:
+        """JSON text; None: it was not kept."""
+        ...
+
     def running(self, ids: Sequence[str]) -> set[str]:
         """Those of these messages that have not ended."""
         ...

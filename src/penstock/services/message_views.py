@@ -24,6 +24,7 @@ class MessageView(msgspec.Struct, frozen=True):
     message: Message | Ending
     content: Content | None
     dead_from: str | None = None  # of a dead letter: the queue it died in; None if that was removed
+    result: str | None = None  # JSON text
     flow_id: str | None = None  # of a member of a flow
     is_unsent: bool = False  # it is a member that waits for others, or was not needed
     waits_for: int = 0  # of a member that is not in its queue yet: parents that have not ended
@@ -65,7 +66,8 @@ def view_of_id(session: Session, message_id: str) -> MessageView:
         return _unsent_view(session, message_id)
     ending = endings[0]
     flow_id = session.flows.id_of_message(message_id)
-    return MessageView(ending.queue, ending, session.history.content(ending), flow_id=flow_id)
+    content, result = session.history.content(ending), session.results.of_ending(ending)
+    return MessageView(ending.queue, ending, content, result=result, flow_id=flow_id)
 
 
 def _unsent_view(session: Session, message_id: str) -> MessageView:

@@ -17,6 +17,7 @@ from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
+from penstock.operations.results import ResultOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.sql import SqlOperations
 from penstock.operations.tables import TableOperations
@@ -42,6 +43,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         QueueOperations(b.queues),
         MessageOperations(b.messages, b.selection),
         BulkOperations(b.messages, b.selection),
+        ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),
         FlowOperations(b.flows),
         NotificationOperations(b.notifications, b.messages),

@@ -65,6 +65,7 @@ class NodeWork:
     def __init__(self, broker: Broker) -> None:
         self._health = broker.health
         self._room = waiting_claims(broker)
+        self._results = broker.waiting_results
         self._node_room = NodeClaims(self._room)
         self._parts: dict[int, NodePart] = {}
         app = app_of(broker, routes(broker, self._node_room))
@@ -107,6 +108,7 @@ class NodeWork:
 
     def close(self) -> None:
         self._room.close()
+        self._results.close()
 
 
 class NodeClaims:

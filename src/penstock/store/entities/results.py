@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.domain.limits import DAY
+from penstock.domain.message.history import Ending
 from penstock.domain.message.lifecycle import State
 from penstock.domain.message.result import MessageResult, state_for_waiters
 from penstock.store.database import Row
@@ -26,6 +28,13 @@ class SqlResults(SqlEntity):
         """Members of flows that wait for others, or were never sent."""
         rows = self._db.rows("results.unsent", _params(ids))
         return {row[0]: _unsent(row) for row in rows}
+
+    def of_ending(self, ending: Ending) -> str | None:
+        if ending.outcome is not State.DONE:
+            return None
+        params = {"history_no": ending.history_no}
+        rows = self._db.rows("results.of_ending", params, day=ending.finished_at // DAY)
+        return rows[0][0] if rows else None
 
     def running(self, ids: Sequence[str]) -> set[str]:
         return {id for (id,) in self._db.rows("results.running", _params(ids))}

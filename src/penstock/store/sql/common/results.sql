@@ -41,3 +41,9 @@ SELECT m.id, coalesce(q.name, ''), m.state, m.reason, m.ended_at
     ON q.queue_no = m.queue_no
  WHERE m.id IN (SELECT value FROM json_each(:ids))
    AND m.draft IS NOT NULL;
+
+-- name: of_ending
+-- The result of one ending.
+SELECT result
+  FROM history_{day}
+ WHERE history_no = :history_no;
