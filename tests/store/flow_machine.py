@@ -273,7 +273,8 @@ class FlowMachine(RuleBasedStateMachine):
                         i, lambda m, _: lifecycle.cancel(m, is_running_ok=True), now=self.now
                     )
                 )
-            self.observe()
+                # One by one, as it was done: which parent fails first makes a difference.
+                self.observe()
             self.compare()
         self.close()
         self.compare()
