@@ -16,6 +16,7 @@ from penstock.client.blocking import run_off_loop
 from penstock.client.jobs.job import Job
 from penstock.client.local.backend import LocalBackend
 from penstock.domain.duration import Duration, as_ms
+from penstock.domain.errors import PenstockError
 from penstock.domain.limits import HOUR
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
@@ -27,6 +28,7 @@ from penstock.testing import views
 from penstock.testing.clock import ManualClock
 from penstock.testing.runs import KitRunner, Run
 from penstock.testing.views import JobQuery, JobView
+from penstock.worker import outcomes
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.slots.loop_thread import run_here
 
@@ -36,6 +38,7 @@ class Inline(LocalBackend):
 
     def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
         super().__init__(settings, clock=clock)
+        self.can_wait = False
         self._on_sent = on_sent
 
     def send(
@@ -243,7 +246,12 @@ class Kit:
             raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")
 
     def _act(self, act: JobAct) -> None:
-        self._source.act([act])  # may be rejected, because a handler may have completed its own job
+        # May be rejected, because a handler may have completed its own job.
+        [error] = self._source.act([act])
+        if isinstance(error, PenstockError):
+            instead = outcomes.after_rejection(act, error)
+            if instead is not None:
+                self._source.act([instead])
 
     def _sent(self) -> None:
         """Run jobs that a handler enqueues once the handler is done."""

@@ -1,7 +1,6 @@
 """Results over HTTP: given with a completion, read at once or waited for.
 
-The server hardly ever polls (waking.poll_ms is a minute), so each wait that ends here was ended by a
-hint.
+The server hardly ever polls (waking.poll_ms is a minute): hints end the waits here.
 """
 
 from __future__ import annotations

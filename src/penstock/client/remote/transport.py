@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
+from penstock.api.results import Wait
 from penstock.client.channel import Ask, Body, Channel
 from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
@@ -72,7 +73,10 @@ class Transport(Channel):
     def ask(self, ask: Ask, tx: object = None) -> Any:
         if tx is not None:
             raise no_transaction()
-        return self.exchange(ask.operation, ask.path, ask.body, ask.query, only_new=ask.only_new)
+        wait_s = ask.query.wait_ms / 1000 if isinstance(ask.query, Wait) else 0.0
+        return self.exchange(
+            ask.operation, ask.path, ask.body, ask.query, only_new=ask.only_new, wait_s=wait_s
+        )
 
     def exchange(
         self,
