@@ -37,7 +37,7 @@ class AHandler(msgspec.Struct):
     backoff: Backoff | None = None
     keeps_result: bool = False
 
-    def bind(self, body):
+    def call_with(self, body):
         raise NotImplementedError
 
     def write_result(self, value):

@@ -13,6 +13,7 @@ from penstock.api.messages import EndReason, FinishedAt, Kind, MessageId, QueueO
 from penstock.api.operation import (
     AnswerRecord,
     Cursor,
+    DurationMs,
     Id,
     Instant,
     Limit,
@@ -25,7 +26,13 @@ from penstock.api.operation import (
     named,
 )
 from penstock.domain.access.api_key import Role
-from penstock.domain.errors import InvalidRequest, QueueNotFound, TooLarge, WrongState
+from penstock.domain.errors import (
+    InvalidRequest,
+    QueueNotFound,
+    TooLarge,
+    TooManyWaiting,
+    WrongState,
+)
 from penstock.domain.flow import flow as domain
 from penstock.domain.flow.member import MemberRole, MemberState, RunsOn
 
@@ -69,9 +76,6 @@ class NewMember(messages.Draft, kw_only=True):
             " or several for a list."
         ),
     ] = msgspec.field(default_factory=dict)
-
-
-Callback = Annotated[NewMember | None, about("A message that is sent once, without parents.")]
 
 
 class NewFlow(RequestRecord, kw_only=True):
@@ -158,6 +162,10 @@ class ListFlows(QueryRecord):
     cursor: Cursor = None
 
 
+class WaitForFlow(QueryRecord):
+    wait_ms: Annotated[DurationMs, about("How long to wait for the end of the flow.")] = 0
+
+
 class ListMembers(QueryRecord):
     state: Annotated[MemberState | None, about("Only members in this state.")] = None
     limit: Limit = 100
@@ -199,7 +207,14 @@ CREATE = named.post(
     errors=(QueueNotFound, TooLarge),
 )
 LIST = filtered.get("listFlows", "/v1/flows", "List flows, newest first.", FlowPage, query=ListFlows)
-GET = named.get("getFlow", "/v1/flows/{flow}", "Retrieve a flow with its counts.", Flow)
+GET = named.get(
+    "getFlow",
+    "/v1/flows/{flow}",
+    "Retrieve a flow with its counts; waits up to `wait_ms` for its end.",
+    Flow,
+    query=WaitForFlow,
+    errors=(TooManyWaiting,),
+)
 MEMBERS = named.get(
     "listFlowMembers",
     "/v1/flows/{flow}/members",

@@ -17,24 +17,29 @@ from penstock.api.flows import (
     NewMembers,
     RedrivenFlow,
     RedriveFlow,
+    WaitForFlow,
 )
 from penstock.domain.access.api_key import Caller, Role, allow, sees
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.flow.flow import Flow, FlowOutcome
 from penstock.domain.flow.member import MemberRole, RunsOn
 from penstock.domain.flow.plan import MAX_ADDED, PlannedMember
+from penstock.domain.limits import Limits
 from penstock.domain.queue.queue import check_name
 from penstock.operations.call import Call, Handlers
 from penstock.operations.drafts import draft_of
 from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.flows import FlowFilter
 from penstock.ports.unit_of_work import Steps, Work
+from penstock.ports.waiting import EndWaiter
 from penstock.services.flows import FlowService, MemberView
 
 
 class FlowOperations:
-    def __init__(self, service: FlowService) -> None:
+    def __init__(self, service: FlowService, waiting: EndWaiter, limits: Limits) -> None:
         self._flows = service
+        self._waiting = waiting
+        self._limits = limits
 
     def handlers(self) -> Handlers:
         return {
@@ -100,8 +105,18 @@ class FlowOperations:
             next=to_cursor(found[-1].created_at, found[-1].flow_no) if is_full else None,
         )
 
-    def get(self, call: Call[None, None]) -> Steps[flows.Flow]:
-        flow = yield from self._allowed(call, Role.READ)
+    def get(self, call: Call[None, WaitForFlow]) -> Steps[flows.Flow]:
+        wait_ms = call.query.wait_ms
+        if not 0 <= wait_ms <= self._limits.max_wait_ms:
+            raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
+        if not wait_ms:
+            flow = yield from self._allowed(call, Role.READ)
+            return flows.Flow.of(flow, call.instant)
+        with self._waiting.register(call.path["flow"]) as waiter:
+            flow = yield from self._allowed(call, Role.READ)
+            if not flow.has_ended:
+                yield waiter.wait(wait_ms)
+                flow = yield from self._flows.get(flow.id)
         return flows.Flow.of(flow, call.instant)
 
     def members(self, call: Call[None, ListMembers]) -> Steps[flows.FlowMembers]:
