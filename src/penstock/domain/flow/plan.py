@@ -39,7 +39,7 @@ def check_plan(members: Sequence[PlannedMember], limits: Limits) -> list[Planned
 
     A name that none of them has must belong to a member that the flow has already.
     """
-    if len(members) > MAX_ADDED:
+    if sum(m.role is MemberRole.MEMBER for m in members) > MAX_ADDED:
         raise InvalidRequest(f"a request takes at most {MAX_ADDED} members; add the others later")
     if sum(len(m.parents) for m in members) > MAX_EDGES:
         raise InvalidRequest(f"a request takes at most {MAX_EDGES} edges between members")
