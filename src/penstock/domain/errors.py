@@ -259,7 +259,7 @@ class StoreDamaged(StoreRefused):
     code = "store_damaged"
 
 
-class JobFailed(PenstockError):
+class JobFailed(Conflict):
     """There is no result to wait for: the job is dead or was cancelled.  Only clients raise it."""
 
     code = "job_failed"

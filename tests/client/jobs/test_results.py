@@ -168,7 +168,7 @@ def test_a_job_without_a_result_is_waited_for_too(
         return 5
 
     @app.job(queue=queue)
-    def untyped():  # type: ignore[no-untyped-def]
+    def untyped():
         return 5
 
     handles = [quiet.enqueue(), dropping.enqueue(), untyped.enqueue()]
@@ -182,7 +182,7 @@ def test_what_is_kept_without_a_type_is_plain_json(
     app: Penstock, queue: str, driver: JobDriver
 ) -> None:
     @app.job(queue=queue, result="keep")
-    def untyped():  # type: ignore[no-untyped-def]
+    def untyped():
         return {"a": (1, None)}
 
     handle = untyped.enqueue()
