@@ -28,7 +28,7 @@ from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
 from penstock.client.jobs.job import BoundJob, Job
 from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
-from penstock.client.jobs.jobs import Jobs
+from penstock.client.jobs.jobs import AnyJob, Jobs
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
@@ -93,7 +93,7 @@ class Penstock(BusMixin, Application):
         self._lazy_backend = LazyBackend(self._open)
         self._declared = DeclaredQueues()
         self.recurring = RecurringWork(self)
-        self.handlers = JobHandlers(self._lazy_backend.get)
+        self.handlers = JobHandlers(self._lazy_backend.get, self.flow_of_job)
 
     # --- jobs ---
 
@@ -185,7 +185,15 @@ class Penstock(BusMixin, Application):
         return Batch(self, name, callbacks=callbacks, is_open=True)
 
     def flow_by_id(self, flow_id: str) -> FlowHandle:
+        """The handle of a flow that was enqueued elsewhere."""
         return FlowHandle(self, flow_id)
+
+    def flow_of_job(self, job: AnyJob) -> FlowHandle:
+        """The flow that a job is a member of; raises InvalidRequest if there is none."""
+        found = self.jobs.get(job)
+        if found.flow_id is None:
+            raise InvalidRequest(f"job {found.id} is not a member of a flow")
+        return FlowHandle(self, found.flow_id)
 
     # --- queues ---
 

@@ -13,7 +13,7 @@ from contextlib import (
     contextmanager,
 )
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,6 +27,9 @@ from penstock.domain.topic import NODE_QUEUE_SEPARATOR
 from penstock.worker.application import Running
 from penstock.worker.claimed_job import ClaimedJob, Handler
 from penstock.worker.slots.lifespan import WorkerHooks
+
+if TYPE_CHECKING:
+    from penstock.client.flows.handle import FlowHandle
 
 
 class AroundHook(msgspec.Struct, frozen=True):
@@ -105,8 +108,11 @@ def _name(function: object) -> str:
 class JobHandlers:
     """Handlers by kind; the worker and the testing kit run jobs with them."""
 
-    def __init__(self, backend: Callable[[], Backend]) -> None:
+    def __init__(
+        self, backend: Callable[[], Backend], flow_of: Callable[[str], FlowHandle]
+    ) -> None:
         self._backend = backend
+        self._flow_of = flow_of
         self._jobs: dict[str, Job[..., Any]] = {}
         self._hooks: list[AroundHook] = []
         self.worker_hooks = WorkerHooks()
@@ -158,14 +164,14 @@ class JobHandlers:
 
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
         """Enter the trace it was sent in, `current()`, then the sync hooks in declaration order."""
-        current = Current(job, self._backend)
+        current = Current(job, self._backend, self._flow_of)
         if not self._hooks and not tracing.is_needed(job):
             return CurrentJob(current)
         return self._around(job, current)
 
     def around_async(self, job: ClaimedJob) -> AbstractAsyncContextManager[Running]:
         """The same with all hooks, for an async handler."""
-        current = Current(job, self._backend)
+        current = Current(job, self._backend, self._flow_of)
         if not self._hooks and not tracing.is_needed(job):
             return CurrentJob(current)
         return self._around_async(job, current)
