@@ -243,10 +243,10 @@ class FlowMachine(RuleBasedStateMachine):
         assert not has_ended
         self.model.cancel()
         self.compare()
-        self.write(
+        while self.write(
             lambda s: s.flows.cancel_some(self.flow.flow_no, reason=None, limit=MANY, now=self.now)
-        )
-        self.observe()
+        ):
+            self.observe()
 
     @invariant()
     def compare(self) -> None:

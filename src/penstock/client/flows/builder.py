@@ -55,13 +55,13 @@ class FlowBuilder(FlowHandle):
         A chain or a group is added with all its members, named `name.…`; returns the last ones.
         """
         if isinstance(job, Steps):
+            self._check_open()
             before = Before(tuple(self._plain(one) for one in after))
             ends = job.place(self, before, f"{name}." if name else "").nodes
             return ends[0] if len(ends) == 1 else list(ends)
-        node = self._named(node_of(job, args, kwargs, after=after, name=name), name is not None)
         if self._id is not None:
-            self._add([node], tx=None)
-        return node
+            return super().add(job, *args, after=after, name=name, **kwargs)
+        return self._named(node_of(job, args, kwargs, after=after, name=name), name is not None)
 
     def __getitem__(self, name: str) -> Node[Any]:
         return self._nodes[name]
@@ -133,9 +133,12 @@ class FlowBuilder(FlowHandle):
             return given
         raise InvalidRequest("a chain or a group comes after members that are done")
 
-    def _record(self) -> NewFlow:
+    def _check_open(self) -> None:
         if self._id is not None:
-            raise InvalidRequest("the flow is enqueued already")
+            raise InvalidRequest("the flow is enqueued already: add jobs one by one")
+
+    def _record(self) -> NewFlow:
+        self._check_open()
         callbacks: dict[str, NewMember] = {}
         for role, job in self._callbacks.items():
             draft, _ = job.draft(lambda _: False)

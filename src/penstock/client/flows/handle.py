@@ -114,6 +114,7 @@ class FlowHandle:
     ) -> Node[Any]:
         """Add a member to the stored flow; `after` and arguments may be members of it."""
         node = node_of(job, args, kwargs, after=after, name=name)
+        node.has_own_name = name is not None
         self._add([node], tx=None)
         return node
 

@@ -41,6 +41,7 @@ class Node(Generic[R_co]):
         returns: ReturnValue,
     ) -> None:
         self.name = name
+        self.has_own_name = True  # False: it needs none, because it is stored at once
         self.queue = queue
         self._draft = draft
         self._after = after
@@ -94,7 +95,7 @@ class Node(Generic[R_co]):
         return member_record(
             self.queue,
             self._draft,
-            name=self.name,
+            name=self.name if self.has_own_name else None,
             after=tuple(
                 edge.node.ref if edge.on is RunsOn.DONE else After(edge.node.ref, edge.on)
                 for edge in self._after

@@ -163,7 +163,8 @@ class SqlFlows(SqlEntity):
         def cancel(message: Message) -> Message:
             return lifecycle.cancel(message, reason=kept, is_running_ok=True)
 
-        members = self.members(flow_no, state=MemberState.RELEASED, after_no=0, limit=limit)
+        found = self.members(flow_no, state=MemberState.RELEASED, after_no=0, limit=limit)
+        members = [m for m in found if not m.is_callback]  # `on_finish` runs when they have ended
         for before in self._lock_messages(members, now=now):
             if before.state in lifecycle.LIVE:
                 self._changes.note(before, cancel(before), now=now)

@@ -80,6 +80,8 @@ class FlowCreation:
             self._transaction, self._releases, {} if is_new else {flow.flow_no: flow}, now=now
         )
         step.flows[flow.flow_no] = grown
+        if not is_new:
+            self._refuse_known(flow, (n.plan.name for n in new if n.plan.name is not None))
         to_send = self._store(grown, new, step, limits=limits, now=now)
         self._check_room([m for m, _ in to_send], [s for _, s in to_send], now=now)
         for member in self._releases.send(to_send, now=now):
@@ -148,6 +150,12 @@ class FlowCreation:
                 step.flows[member.flow_no] = flows.moved(flow, MemberState.BLOCKED, ended.state)
                 self._transaction.ended.append(member.id)
                 return ended
+
+    def _refuse_known(self, flow: Flow, known: Iterable[str]) -> None:
+        names = set(known)
+        taken = sorted(names & self.numbers_of(flow, names).keys()) if names else ()
+        if taken:
+            raise InvalidRequest(f"the flow has a member {taken[0]!r} already")
 
     def _older(
         self, flow: Flow, new: Sequence[NewMember], known: Mapping[str, int]
