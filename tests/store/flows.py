@@ -20,9 +20,7 @@ Parents = Mapping[str, RunsOn] | tuple[str, ...]
 def a_member(queue: Queue, name: str, after: Parents = (), **fields: Any) -> NewMember:
     given = {key: fields.pop(key) for key in ("inputs", "role") if key in fields}
     edges = after if isinstance(after, Mapping) else dict.fromkeys(after, RunsOn.DONE)
-    plan = PlannedMember(
-        queue=queue.name, draft=a_draft(**fields), name=name, after=edges, **given
-    )
+    plan = PlannedMember(queue=queue.name, draft=a_draft(**fields), name=name, after=edges, **given)
     return NewMember(plan, an_id(), queue)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
@@ -142,7 +142,5 @@ def intervene(driver: StoreDriver, message_id: str, dice: random.Random) -> None
     def cancel(message: Message, queue: Queue) -> Message:
         return lifecycle.cancel(message, is_running_ok=True)
 
-    try:
+    with suppress(PenstockError):  # it is in another state
         driver.alter(message_id, dice.choice((redrive, redrive, cancel)))
-    except PenstockError:
-        pass  # it is in another state

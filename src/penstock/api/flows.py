@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Annotated, Self
 
 import msgspec
-from msgspec import Meta
 
 from penstock.api import messages
 from penstock.api.messages import EndReason, FinishedAt, Kind, MessageId, QueueOf
@@ -102,11 +101,11 @@ class Flow(AnswerRecord, frozen=True, omit_defaults=True):
     created_at: Annotated[Instant, about("When it was created.")]
     ended_at: Annotated[Instant | None, about("When its last member ended.")] = None
     is_open: Annotated[bool, about("True while more members may be added.")] = False
-    total: Annotated[int, about("How many members it has, without callbacks.")] = 0
-    remaining: Annotated[int, about("How many of them have not ended.")] = 0
-    done: Annotated[int, about("How many are done.")] = 0
-    failed: Annotated[int, about("How many are dead or were cancelled.")] = 0
-    skipped: Annotated[int, about("How many were not needed.")] = 0
+    total: Annotated[int, about("How many members it has, without callbacks.")]
+    remaining: Annotated[int, about("How many of them have not ended.")]
+    done: Annotated[int, about("How many are done.")]
+    failed: Annotated[int, about("How many are dead or were cancelled.")]
+    skipped: Annotated[int, about("How many were not needed.")]
 
     @classmethod
     def of(cls, flow: domain.Flow, instant: ToInstant) -> Self:
@@ -206,7 +205,9 @@ CREATE = named.post(
     status=201,
     errors=(QueueNotFound, TooLarge),
 )
-LIST = filtered.get("listFlows", "/v1/flows", "List flows, newest first.", FlowPage, query=ListFlows)
+LIST = filtered.get(
+    "listFlows", "/v1/flows", "List flows, newest first.", FlowPage, query=ListFlows
+)
 GET = named.get(
     "getFlow",
     "/v1/flows/{flow}",

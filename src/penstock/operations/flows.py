@@ -15,8 +15,8 @@ from penstock.api.flows import (
     ListMembers,
     NewFlow,
     NewMembers,
-    RedrivenFlow,
     RedriveFlow,
+    RedrivenFlow,
     WaitForFlow,
 )
 from penstock.domain.access.api_key import Caller, Role, allow, sees
@@ -79,7 +79,8 @@ class FlowOperations:
         return CreatedFlow(flow=flows.Flow.of(made.flow, call.instant), members=list(made.ids))
 
     def page(self, call: Call[None, ListFlows]) -> Steps[flows.FlowPage]:
-        query, found = call.query, []
+        query = call.query
+        found: list[Flow] = []
         before: Any = from_cursor(query.cursor, 2)
         outcome = None
         if query.state is not None and query.state is not FlowState.RUNNING:

@@ -79,9 +79,7 @@ class FlowService:
     ) -> Work[list[MemberView]]:
         def do(session: Session) -> list[MemberView]:
             flow = session.flows.find(flow_id)
-            found = session.flows.members(
-                flow.flow_no, state=state, after_no=after_no, limit=limit
-            )
+            found = session.flows.members(flow.flow_no, state=state, after_no=after_no, limit=limit)
             return _views(session, found)
 
         return read(self._store, do)
@@ -149,9 +147,7 @@ class FlowService:
             queues = {m.queue: self._queue(session, m.queue, now) for m in ordered}
             for m in ordered:
                 # Checked as if it were sent now; its inputs are checked when they are there.
-                send(
-                    m.draft, queues[m.queue], now=now, message_id=ids[id(m)], limits=self._limits
-                )
+                send(m.draft, queues[m.queue], now=now, message_id=ids[id(m)], limits=self._limits)
             new = [NewMember(m, ids[id(m)], queues[m.queue]) for m in ordered]
             return CreatedFlow(store(session, new), tuple(ids[id(m)] for m in members))
 
@@ -186,5 +182,3 @@ def _views(session: Session, members: Sequence[Member]) -> list[MemberView]:
         MemberView(m, names.get(m.queue_no, ""), tuple(parents.get(m.message_no, ())))
         for m in members
     ]
-
-

@@ -41,9 +41,9 @@ from penstock.services.circuits.details import CircuitDetails
 from penstock.services.circuits.job_routes import JobRoutes
 from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
+from penstock.services.flows import FlowService
 from penstock.services.history import FactService, HistoryService
 from penstock.services.messages import MessageService
-from penstock.services.flows import FlowService
 from penstock.services.moves import MoveService
 from penstock.services.notifications import NotificationService
 from penstock.services.overview import Graphs, OverviewService

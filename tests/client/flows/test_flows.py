@@ -167,7 +167,7 @@ def test_mistakes_are_found_before_anything_is_sent(
     with pytest.raises(InvalidRequest, match="after takes members"):
         f.add(jobs.note, "x", after=["a"])
     with pytest.raises(InvalidRequest, match=r"job\.bind"):
-        f.add("fetch")
+        f.add("fetch")  # type: ignore[arg-type]
 
 
 def test_options_of_a_job_count_for_its_member(

@@ -122,9 +122,7 @@ class FlowModel:
         if not remaining and not self.is_open:
             outcome = FlowOutcome.FAILED if failed else FlowOutcome.DONE
             outcome = FlowOutcome.CANCELLED if self.is_cancelled else outcome
-        return Expected(
-            remaining, states.count(S.DONE), failed, states.count(S.SKIPPED), outcome
-        )
+        return Expected(remaining, states.count(S.DONE), failed, states.count(S.SKIPPED), outcome)
 
     def _call_back(self) -> None:
         flow = self.expected

@@ -220,7 +220,12 @@ def test_bad_plans_are_refused_and_nothing_is_sent(
 def test_unknown_flows_and_queues(api: Api) -> None:
     path = "/v1/flows/01a1f20b-c491-7ddc-bb10-8b730d143b82"
     assert_refused(api.call("GET", path), 404, "flow_not_found")
-    for what, body in (("close", None), ("cancel", {}), ("redrive", {}), ("members", {"members": []})):
+    for what, body in (
+        ("close", None),
+        ("cancel", {}),
+        ("redrive", {}),
+        ("members", {"members": []}),
+    ):
         assert_refused(api.call("POST", f"{path}/{what}", body), 404, "flow_not_found")
     wanted = {"name": "f", "members": [{"queue": "nowhere", "body": 1}]}
     assert_refused(api.call("POST", "/v1/flows", wanted), 404, "queue_not_found")

@@ -1,4 +1,4 @@
-"""Members of flows enter their queues when their parents allow, in the transaction that ends them."""
+"""Members of flows enter their queues in the transaction that ends the last of their parents."""
 
 from __future__ import annotations
 

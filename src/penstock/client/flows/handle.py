@@ -18,7 +18,7 @@ from penstock.api.flows import (
     RedriveFlow,
     WaitForFlow,
 )
-from penstock.client.channel import Ask, Pause, run, run_async
+from penstock.client.channel import Ask, Channel, Pause, run, run_async
 from penstock.client.channel import Flow as Requests
 from penstock.client.flows.node import Node, edge_of, is_result, member_record
 from penstock.client.jobs.handle import Enqueued
@@ -175,7 +175,7 @@ class FlowHandle:
                 yield Pause(_PAUSE_S)
 
     @property
-    def _channel(self) -> Any:
+    def _channel(self) -> Channel:
         return self._app.backend.channel
 
 

@@ -1,7 +1,7 @@
 """Chains and groups: flows written as one expression.
 
-    chain(fetch.bind(1), store.bind(previous)).enqueue()
-    group(fetch.bind(1), fetch.bind(2)).then(merge.bind(previous)).enqueue()
+chain(fetch.bind(1), store.bind(previous)).enqueue()
+group(fetch.bind(1), fetch.bind(2)).then(merge.bind(previous)).enqueue()
 """
 
 from __future__ import annotations

@@ -58,9 +58,7 @@ class SqlSession(Session):
         self._claims = claims
         self._changes = changes
         self.queues = SqlQueues(self.transaction)
-        self.flows = SqlFlows(
-            self.transaction, changes, self._flow_endings, releases, self._sends
-        )
+        self.flows = SqlFlows(self.transaction, changes, self._flow_endings, releases, self._sends)
         self.messages = SqlMessages(self.transaction, changes, claims, self.flows)
         self.history = SqlHistory(self.transaction)
         self.results = SqlResults(self.transaction)

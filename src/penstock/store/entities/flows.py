@@ -258,7 +258,9 @@ def as_message(member: Member) -> Message:
         id=member.id,
         queue_no=member.queue_no,
         due_at=0,
-        sent_at=int(member.id[:8] + member.id[9:13], 16),  # the instant in the id: when it was planned
+        sent_at=int(
+            member.id[:8] + member.id[9:13], 16
+        ),  # the instant in the id: when it was planned
         message_no=member.message_no,
         state=_STATES.get(member.state, State.CANCELLED),
         reason=member.reason,
@@ -270,5 +272,3 @@ def as_message(member: Member) -> Message:
 def _can_be_redriven(message: Message) -> bool:
     is_dead_letter = message.state in QUEUED and message.dead_from is not None
     return message.state is State.DEAD or is_dead_letter
-
-

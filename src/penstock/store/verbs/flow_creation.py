@@ -37,9 +37,7 @@ Edge = tuple[int, RunsOn, ParentOutcome | None]  # the parent, and what became o
 
 
 class FlowCreation:
-    def __init__(
-        self, transaction: TransactionState, releases: FlowReleases, sends: Sends
-    ) -> None:
+    def __init__(self, transaction: TransactionState, releases: FlowReleases, sends: Sends) -> None:
         self._transaction = transaction
         self._releases = releases
         self._sends = sends

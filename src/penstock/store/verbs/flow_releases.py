@@ -138,5 +138,3 @@ def _row(m: Message, message_no: int, order_no: int) -> Row:
         m.tag2, m.dedup_key, m.size, m.body_day, m.timeout_ms, int(m.retries_timeouts),
         m.dedup_until and m.dedup_until.value, m.route, m.fair_position, m.gate, m.flow_no,
     )  # fmt: skip
-
-
