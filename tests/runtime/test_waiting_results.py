@@ -54,7 +54,7 @@ class Scene:
         self.store = CountedReads(driver.store)
         self.waiting = WaitingResults(
             self.store,  # type: ignore[arg-type]
-            driver.store if hears else NoEndings(),  # type: ignore[arg-type]
+            driver.store if hears else NoEndings(),
             driver.clock,
             most=most,
             poll_ms=LONG_MS,

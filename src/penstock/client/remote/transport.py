@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
+from penstock.api.history import Wait
 from penstock.api.operation import Operation, QueryRecord, RequestRecord
-from penstock.api.results import Wait
 from penstock.client.channel import Ask, Body, Channel
 from penstock.client.errors import Unreachable, no_transaction, refusal
 from penstock.domain.errors import InvalidRequest, PenstockError
