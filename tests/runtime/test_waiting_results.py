@@ -52,9 +52,10 @@ class Scene:
     def __init__(self, driver: StoreDriver, *, most: int = MANY, hears: bool = True) -> None:
         self.driver = driver
         self.store = CountedReads(driver.store)
+        endings: Any = driver.store if hears else NoEndings()
         self.waiting = WaitingResults(
-            self.store,  # type: ignore[arg-type]
-            driver.store if hears else NoEndings(),  # type: ignore[arg-type]
+            self.store,
+            endings,
             driver.clock,
             most=most,
             poll_ms=LONG_MS,
@@ -122,7 +123,7 @@ def test_callers_of_one_message_all_get_its_result(scene, result):
     assert [one.wait(LONG_MS).result().result for one in waiters] == [result] * 3
 
 
-def test_on_an_event_loop_waiting_blocks_nobody(scene):
+def test_on_an_event_loop_waiting_does_not_block_the_loop(scene):
     ids = scene.driver.send_many(scene.mail, 3)
     waiters = [scene.wait_for(message_id) for message_id in ids]
 

@@ -78,7 +78,7 @@ def test_a_job_whose_result_cannot_be_encoded_is_buried_because_its_work_is_done
     assert "the job was done, but" in (act.text or "")
 
 
-def test_an_outcome_is_no_result():
+def test_an_outcome_is_not_a_result():
     act = act_for(some_job(), AHandler(keeps_result=True), Snooze("1s"))
 
     assert (act.verb, act.result) == (Verb.SNOOZE, None)

@@ -24,7 +24,7 @@ from penstock.client.flows.builder import Batch, FlowBuilder
 from penstock.client.flows.handle import FlowHandle
 from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.current import Current, running_job_label
-from penstock.client.jobs.handle import Enqueued
+from penstock.client.jobs.handle import Enqueued, handles_of
 from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
 from penstock.client.jobs.job import BoundJob, Job
 from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
@@ -67,8 +67,8 @@ W = TypeVar("W", bound=Callable[[], Any])
 class Penstock(BusMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
-    `settings` configure a store in this process and have the same names as on a server:
-    `{"limits.max_body_bytes": "20MiB"}`.  They override the environment and the config file.
+    `settings` configure a store in this process, as `{"limits.max_body_bytes": "20MiB"}`.  They
+    override the environment and the config file.
     """
 
     def __init__(
@@ -149,13 +149,13 @@ class Penstock(BusMixin, Application):
     ) -> Enqueued[Any]:
         """Enqueue by kind.  If the kind is declared here, the arguments are checked."""
         resolved, draft = self._named(kind, arguments, options)
-        return self.put(resolved, [draft], self._returns(kind))[0]
+        return self.put(resolved, [draft], self.handlers.returns_of(kind))[0]
 
     async def enqueue_async(
         self, kind: str, arguments: Mapping[str, object], **options: Unpack[JobOptions]
     ) -> Enqueued[Any]:
         resolved, draft = self._named(kind, arguments, options)
-        return (await self.put_async(resolved, [draft], self._returns(kind)))[0]
+        return (await self.put_async(resolved, [draft], self.handlers.returns_of(kind)))[0]
 
     # --- flows ---
 
@@ -398,7 +398,7 @@ class Penstock(BusMixin, Application):
                 answers += backend.send(queue, some, tx=tx, settings=settings)
             sent = check_sent(answers)
             span.sent([one.id for one in sent])
-        return self._handles(sent, returns)
+        return handles_of(sent, self.jobs, returns)
 
     async def put_async(
         self, resolved: ResolvedOptions, drafts: Sequence[Draft], returns: ReturnValue = PLAIN
@@ -416,22 +416,12 @@ class Penstock(BusMixin, Application):
                 answers += await backend.send_async(queue, some, tx=tx, settings=settings)
             sent = check_sent(answers)
             span.sent([one.id for one in sent])
-        return self._handles(sent, returns)
-
-    # --- private ---
+        return handles_of(sent, self.jobs, returns)
 
     def _open(self) -> Backend:
         if self.url.startswith(SERVER):
             return RemoteBackend(self.url, key=self._key, clock=self._clock or own_clock())
         return LocalBackend(self.settings(self.url), clock=self._clock)
-
-    def _handles(self, sent: Sequence[Sent], returns: ReturnValue) -> list[Enqueued[Any]]:
-        jobs = self.jobs
-        return [Enqueued(one.id, one.is_duplicate, jobs=jobs, returns=returns) for one in sent]
-
-    def _returns(self, kind: str) -> ReturnValue:
-        job = self.handlers.find(kind)
-        return PLAIN if job is None else job.returns
 
     def _refuse_to_open(self, tx: object) -> None:
         """Raise if opening, which writes to the file, would wait for the caller's transaction."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.api import results
-from penstock.api.results import Result, Wait
+from penstock.api import history
+from penstock.api.history import Result, Wait
 from penstock.domain.access.api_key import Role, allow
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import Limits
@@ -21,7 +21,7 @@ class ResultOperations:
         self._limits = limits
 
     def handlers(self) -> Handlers:
-        return {results.GET: self.get}
+        return {history.RESULT: self.get}
 
     def get(self, call: Call[None, Wait]) -> Steps[Result]:
         wait_ms = call.query.wait_ms

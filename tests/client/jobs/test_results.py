@@ -16,8 +16,10 @@ from penstock.domain.errors import InvalidRequest, MessageNotFound
 from penstock.domain.message.lifecycle import State
 from penstock.wiring.broker import Broker
 from tests.client.jobs.driver import JobDriver
+from tests.support.waiting import eventually
 
 SOON = "30s"
+MANY = 40  # more than asyncio has threads for
 
 
 @dataclass
@@ -96,6 +98,20 @@ async def test_a_handle_can_be_awaited(
     assert [line.what for line in await asyncio.gather(*waiting)] == ["0", "1", "2"]
     assert (await handles[0]).what == "0"
     assert await handles[0].state_async() is State.DONE
+
+
+async def test_many_handles_are_awaited_at_the_same_time(
+    app: Penstock, price: Job[[str], Line], driver: JobDriver, broker: Broker
+) -> None:
+    app.open()
+    handles = await price.enqueue_many_async([{"what": str(n)} for n in range(MANY)])
+    waiting = [asyncio.ensure_future(handle.result_async(SOON)) for handle in handles]
+    await asyncio.to_thread(eventually, lambda: broker.waiting_results.waiting == MANY)
+
+    await asyncio.to_thread(driver.run_due)
+
+    found = await asyncio.gather(*waiting)
+    assert [line.what for line in found] == [str(n) for n in range(MANY)]
 
 
 def test_an_async_job_has_a_result(app: Penstock, queue: str, driver: JobDriver) -> None:

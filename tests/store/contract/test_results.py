@@ -92,6 +92,16 @@ def test_a_completion_that_comes_too_late_leaves_no_result(driver, mail):
     assert result_of(driver, held.id).result == "1"
 
 
+@pytest.mark.parametrize("verb", [Verb.BURY, Verb.CANCEL, Verb.TIME_OUT])
+def test_only_a_completion_keeps_a_result(driver, mail, verb):
+    driver.send(mail)
+    [held] = driver.claim(mail)
+
+    driver.act(verb, held, result="1")
+
+    assert (result_of(driver, held.id).is_ended, result_of(driver, held.id).result) == (True, None)
+
+
 def test_what_became_of_a_message_that_has_no_result(driver, mail, clock):
     done, dead, cancelled, waiting = driver.send_many(mail, 4)
     held = {m.id: m for m in driver.claim(mail, 3)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
@@ -10,7 +10,7 @@ from penstock.domain.duration import Duration
 from penstock.domain.message.lifecycle import State
 
 if TYPE_CHECKING:
-    from penstock.api.messages import Acted
+    from penstock.api.messages import Acted, Sent
     from penstock.client.jobs.jobs import Jobs
 
 R_co = TypeVar("R_co", covariant=True)
@@ -100,3 +100,7 @@ class Enqueued(Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"Enqueued(id={self.id!r}, is_duplicate={self.is_duplicate})"
+
+
+def handles_of(sent: Sequence[Sent], jobs: Jobs, returns: ReturnValue) -> list[Enqueued[Any]]:
+    return [Enqueued(one.id, one.is_duplicate, jobs=jobs, returns=returns) for one in sent]

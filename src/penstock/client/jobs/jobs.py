@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from penstock.api import manual_acts, messages, overview, queues, results
+from penstock.api import history, manual_acts, messages, overview, queues
+from penstock.api.history import Result
 from penstock.api.manual_acts import End, Reschedule
 from penstock.api.messages import Acted, Message
 from penstock.api.overview import Stats
 from penstock.api.queues import Queue, Redrive, Redriven
-from penstock.api.results import Result
 from penstock.client.channel import Ask, Channel, Flow, run, run_async
 from penstock.client.jobs.ends import value_of, wait_for_end
 from penstock.client.jobs.handle import Enqueued
@@ -170,11 +170,11 @@ class Jobs:
 
     def state(self, job: AnyJob) -> State:
         """Its state now; DEAD also while it is in a dead-letter queue."""
-        return self._channel.request(results.GET, id=_id_of(job)).state
+        return self._channel.request(history.RESULT, id=_id_of(job)).state
 
     async def state_async(self, job: AnyJob) -> State:
         channel = (await self._app.backend_for_async(None)).channel
-        return (await channel.request_async(results.GET, id=_id_of(job))).state
+        return (await channel.request_async(history.RESULT, id=_id_of(job))).state
 
     def _end(self, job_id: str, timeout: Duration | None) -> Flow[Result]:
         return wait_for_end(self._app.backend, steady_clock(), job_id, timeout)

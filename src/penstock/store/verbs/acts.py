@@ -187,7 +187,8 @@ class LeaseActs:
         after = leases.apply(act, before, self._transaction.queue(before.queue_no))
         outcome = OUTCOME_OF.get(act.verb)
         ended = None if outcome is None else attempt(before, outcome, now=act.now, error=act.text)
-        return self._changes.note(before, after, now=act.now, ended_lease=ended, result=act.result)
+        result = act.result if act.verb is Verb.COMPLETE else None
+        return self._changes.note(before, after, now=act.now, ended_lease=ended, result=result)
 
     def _load(self, message_nos: list[int]) -> dict[int, Message]:
         params = {"message_nos": json_list(sorted(set(message_nos)))}

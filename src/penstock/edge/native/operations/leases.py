@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from penstock.api import leases, messages
-from penstock.api.leases import NO_RESULT, ActFields, Acts, BatchAct, Claim
+from penstock.api.leases import ActFields, Acts, BatchAct, Claim
 from penstock.domain.access import api_key as access
 from penstock.domain.access.api_key import Role
 from penstock.domain.errors import InvalidRequest, PenstockError
@@ -220,7 +221,7 @@ class ActApi:
             is_late_ok=bool(act.is_late_ok),
             is_start=bool(act.is_start),
             progress=None if act.progress is None else _encode(act.progress).decode(),
-            result=None if act.result is NO_RESULT else text_of(act.result, "the result"),
+            result=None if act.result is UNSET else text_of(act.result, "the result"),
         )
 
     def _may(self, request: Request, lease: Lease) -> bool:
@@ -238,7 +239,7 @@ def _check_fields(verb: Verb, act: ActFields) -> None:
     """Raises InvalidRequest for a field that the verb does not take."""
     for name in ActFields.__struct_fields__:
         value = getattr(act, name)
-        is_given = value is not None and value is not NO_RESULT
+        is_given = value is not None and value is not UNSET
         if is_given and name not in leases.FIELDS_OF[verb]:
             raise InvalidRequest(f"{verb.value} does not take {name}")
 
