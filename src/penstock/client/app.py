@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 
@@ -20,15 +20,14 @@ from penstock.client.backend import Backend
 from penstock.client.bus.bus import BusMixin
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
-from penstock.client.flows.builder import Batch, FlowBuilder
-from penstock.client.flows.handle import FlowHandle
+from penstock.client.flows.mixin import FlowMixin
 from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.current import Current, running_job_label
 from penstock.client.jobs.handle import Enqueued, handles_of
 from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
-from penstock.client.jobs.job import BoundJob, Job
+from penstock.client.jobs.job import Job
 from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
-from penstock.client.jobs.jobs import AnyJob, Jobs
+from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
@@ -64,7 +63,7 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusMixin, Application):
+class Penstock(BusMixin, FlowMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
     `settings` configure a store in this process, as `{"limits.max_body_bytes": "20MiB"}`.  They
@@ -156,44 +155,6 @@ class Penstock(BusMixin, Application):
     ) -> Enqueued[Any]:
         resolved, draft = self._named(kind, arguments, options)
         return (await self.put_async(resolved, [draft], self.handlers.returns_of(kind)))[0]
-
-    # --- flows ---
-
-    def flow(
-        self,
-        name: str,
-        *,
-        on_success: BoundJob[Any] | None = None,
-        on_failure: BoundJob[Any] | None = None,
-        on_finish: BoundJob[Any] | None = None,
-        tx: object = None,
-    ) -> FlowBuilder:
-        """Jobs that wait for each other: add them in a `with` block; see docs/flows.md."""
-        callbacks = _callbacks(on_success, on_failure, on_finish)
-        return FlowBuilder(self, name, tx=tx, callbacks=callbacks)
-
-    def batch(
-        self,
-        name: str,
-        *,
-        on_success: BoundJob[Any] | None = None,
-        on_failure: BoundJob[Any] | None = None,
-        on_finish: BoundJob[Any] | None = None,
-    ) -> Batch:
-        """A set of jobs with callbacks, to be filled in a `with` block."""
-        callbacks = _callbacks(on_success, on_failure, on_finish)
-        return Batch(self, name, callbacks=callbacks, is_open=True)
-
-    def flow_by_id(self, flow_id: str) -> FlowHandle:
-        """The handle of a flow that was enqueued elsewhere."""
-        return FlowHandle(self, flow_id)
-
-    def flow_of_job(self, job: AnyJob) -> FlowHandle:
-        """The flow that a job is a member of; raises InvalidRequest if there is none."""
-        found = self.jobs.get(job)
-        if found.flow_id is None:
-            raise InvalidRequest(f"job {found.id} is not a member of a flow")
-        return FlowHandle(self, found.flow_id)
 
     # --- queues ---
 
@@ -337,8 +298,7 @@ class Penstock(BusMixin, Application):
 
     def job_source(self) -> JobSource:
         """Where a worker claims jobs; creates missing queues and declares recurring work."""
-        backend = self._lazy_backend.get()
-        self._subscribe_all(backend)
+        self._subscribe_all(backend := self._lazy_backend.get())
         for name in self.queues:
             self._apply_declared(backend, name)
         for recurrence in self.recurring.declared:
@@ -428,17 +388,6 @@ class Penstock(BusMixin, Application):
         if tx is not None and self.url.startswith(SQLITE) and not self._lazy_backend.is_open:
             raise InvalidRequest("call app.open() before the transaction that is given as tx=")
 
-    def apply_declared(self, queues: Iterable[str], *, is_missing: bool = False) -> None:
-        """Apply what is declared of these queues; `is_missing`: create the others, too."""
-        backend = self._lazy_backend.get()
-        for queue in sorted(queues):
-            if is_missing or queue in self._declared:
-                self._declared.apply(backend, queue)
-
-    async def run_blocking(self, do: Callable[[], Any]) -> Any:
-        """Run it in a thread, so that the event loop is not blocked."""
-        return await asyncio.to_thread(do)
-
     def _apply_declared(self, backend: Backend, queue: str) -> None:
         self._declared.apply(backend, queue)
 
@@ -449,12 +398,3 @@ class Penstock(BusMixin, Application):
         if job is not None:
             return job.named(arguments, options)
         return draft_by_kind(kind, arguments, options)
-
-
-def _callbacks(
-    on_success: BoundJob[Any] | None,
-    on_failure: BoundJob[Any] | None,
-    on_finish: BoundJob[Any] | None,
-) -> dict[str, BoundJob[Any]]:
-    given = {"on_success": on_success, "on_failure": on_failure, "on_finish": on_finish}
-    return {role: job for role, job in given.items() if job is not None}

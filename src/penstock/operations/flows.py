@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.api import flows
-from penstock.api.flows import (
+from penstock.api.flows import operations as flows
+from penstock.api.flows import records
+from penstock.api.flows.records import (
     CancelFlow,
     CreatedFlow,
     FlowMember,
@@ -68,7 +69,7 @@ class FlowOperations:
         created = self._flows.create(given.name, planned, is_open=given.is_open)
         return created.map(
             lambda made: CreatedFlow(
-                flow=flows.Flow.of(made.flow, call.instant), members=list(made.ids[:count])
+                flow=records.Flow.of(made.flow, call.instant), members=list(made.ids[:count])
             )
         )
 
@@ -76,9 +77,9 @@ class FlowOperations:
         planned = _planned(call, call.body.members)
         yield from self._allowed(call, Role.PRODUCE)
         made = yield from self._flows.add(call.path["flow"], planned)
-        return CreatedFlow(flow=flows.Flow.of(made.flow, call.instant), members=list(made.ids))
+        return CreatedFlow(flow=records.Flow.of(made.flow, call.instant), members=list(made.ids))
 
-    def page(self, call: Call[None, ListFlows]) -> Steps[flows.FlowPage]:
+    def page(self, call: Call[None, ListFlows]) -> Steps[records.FlowPage]:
         query = call.query
         found: list[Flow] = []
         before: Any = from_cursor(query.cursor, 2)
@@ -101,26 +102,26 @@ class FlowOperations:
             before = (page[-1].created_at, page[-1].flow_no)
         found = found[: query.limit]
         is_full = len(found) == query.limit
-        return flows.FlowPage(
-            flows=[flows.Flow.of(flow, call.instant) for flow in found],
+        return records.FlowPage(
+            flows=[records.Flow.of(flow, call.instant) for flow in found],
             next=to_cursor(found[-1].created_at, found[-1].flow_no) if is_full else None,
         )
 
-    def get(self, call: Call[None, WaitForFlow]) -> Steps[flows.Flow]:
+    def get(self, call: Call[None, WaitForFlow]) -> Steps[records.Flow]:
         wait_ms = call.query.wait_ms
         if not 0 <= wait_ms <= self._limits.max_wait_ms:
             raise InvalidRequest(f"wait_ms must be from 0 to {self._limits.max_wait_ms}")
         if not wait_ms:
             flow = yield from self._allowed(call, Role.READ)
-            return flows.Flow.of(flow, call.instant)
+            return records.Flow.of(flow, call.instant)
         with self._waiting.register(call.path["flow"]) as waiter:
             flow = yield from self._allowed(call, Role.READ)
             if not flow.has_ended:
                 yield waiter.wait(wait_ms)
                 flow = yield from self._flows.get(flow.id)
-        return flows.Flow.of(flow, call.instant)
+        return records.Flow.of(flow, call.instant)
 
-    def members(self, call: Call[None, ListMembers]) -> Steps[flows.FlowMembers]:
+    def members(self, call: Call[None, ListMembers]) -> Steps[records.FlowMembers]:
         yield from self._allowed(call, Role.READ)
         query = call.query
         [after_no] = from_cursor(query.cursor, 1) or (0,)
@@ -128,25 +129,25 @@ class FlowOperations:
             call.path["flow"], state=query.state, after_no=after_no, limit=query.limit
         )
         is_full = len(views) == query.limit
-        return flows.FlowMembers(
+        return records.FlowMembers(
             members=[_member(view, call) for view in views],
             next=to_cursor(views[-1].member.message_no) if is_full else None,
         )
 
-    def close(self, call: Call[None, None]) -> Steps[flows.Flow]:
+    def close(self, call: Call[None, None]) -> Steps[records.Flow]:
         yield from self._allowed(call, Role.PRODUCE)
         closed = yield from self._flows.close(call.path["flow"])
-        return flows.Flow.of(closed, call.instant)
+        return records.Flow.of(closed, call.instant)
 
-    def cancel(self, call: Call[CancelFlow, None]) -> Steps[flows.Flow]:
+    def cancel(self, call: Call[CancelFlow, None]) -> Steps[records.Flow]:
         yield from self._allowed(call, Role.OPERATE)
         cancelled = yield from self._flows.cancel(call.path["flow"], reason=call.body.reason)
-        return flows.Flow.of(cancelled, call.instant)
+        return records.Flow.of(cancelled, call.instant)
 
     def redrive(self, call: Call[RedriveFlow, None]) -> Steps[RedrivenFlow]:
         yield from self._allowed(call, Role.OPERATE)
         count, flow = yield from self._flows.redrive(call.path["flow"], member=call.body.member)
-        return RedrivenFlow(redriven=count, flow=flows.Flow.of(flow, call.instant))
+        return RedrivenFlow(redriven=count, flow=records.Flow.of(flow, call.instant))
 
     def _allowed(self, call: Call[Any, Any], role: Role) -> Steps[Flow]:
         """The flow; raises Forbidden unless the caller has the role for all of its queues."""
@@ -163,7 +164,7 @@ def _sees(caller: Caller, flow: Flow) -> bool:
 
 def _planned(
     call: Call[Any, Any],
-    members: Sequence[flows.NewMember],
+    members: Sequence[records.NewMember],
     role: MemberRole = MemberRole.MEMBER,
 ) -> list[PlannedMember]:
     if len(members) > MAX_ADDED:
@@ -183,7 +184,7 @@ def _planned(
     ]
 
 
-def _after(given: Sequence[str | flows.After]) -> Mapping[str, RunsOn]:
+def _after(given: Sequence[str | records.After]) -> Mapping[str, RunsOn]:
     found: dict[str, RunsOn] = {}
     for edge in given:
         name, on = (edge, RunsOn.DONE) if isinstance(edge, str) else (edge.member, edge.on)
@@ -197,5 +198,5 @@ def _member(view: MemberView, call: Call[Any, Any]) -> FlowMember:
         view.member,
         call.instant,
         queue=view.queue,
-        after=tuple(flows.After(parent, RunsOn(on)) for parent, on in view.parents),
+        after=tuple(records.After(parent, RunsOn(on)) for parent, on in view.parents),
     )

@@ -133,14 +133,20 @@ def test_the_end_of_a_flow_is_waited_for(
 def test_nothing_is_enqueued_if_the_block_raises(
     app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: list[Any]
 ) -> None:
-    with pytest.raises(RuntimeError), app.flow("nightly") as f:
-        a = f.add(jobs.note, "a")
-        raise RuntimeError
+    def build() -> None:
+        with f:
+            handles.append(f.add(jobs.note, "a"))
+            raise RuntimeError
+
+    f = app.flow("nightly")
+    handles: list[Any] = []
+    with pytest.raises(RuntimeError):
+        build()
 
     driver.run_all()
     assert ran == []
     with pytest.raises(InvalidRequest, match="not enqueued"):
-        _ = a.id
+        _ = handles[0].id
 
 
 def test_mistakes_are_found_before_anything_is_sent(

@@ -105,9 +105,14 @@ def test_a_batch_whose_block_raises_is_cancelled(
     app: Penstock, jobs: SimpleNamespace, driver: FlowDriver, ran: Any
 ) -> None:
     batch = app.batch("import", on_finish=jobs.note.bind("ended"))
-    with pytest.raises(RuntimeError), batch:
-        batch.add(jobs.fetch, 1)
-        raise RuntimeError
+
+    def fill() -> None:
+        with batch:
+            batch.add(jobs.fetch, 1)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fill()
 
     driver.run_all()
     assert ran == ["ended"]

@@ -88,11 +88,10 @@ class FlowModel:
                     back.append(edge[1])
             left = []
             for name in sorted(set(back)):
-                if self.states[name] is not S.BLOCKED and name in self.by_graph:
-                    if self._verdict(name) is S.BLOCKED:
-                        self.states[name] = S.BLOCKED
-                        self.by_graph.discard(name)
-                        left.append(name)
+                if name in self.by_graph and self._verdict(name) is S.BLOCKED:
+                    self.states[name] = S.BLOCKED
+                    self.by_graph.discard(name)
+                    left.append(name)
         self.judge()
 
     def judge(self) -> None:

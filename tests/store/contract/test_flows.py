@@ -71,9 +71,9 @@ def test_what_a_failed_parent_does_is_said_by_the_edge(driver: StoreDriver, mail
         a_member(mail, "a"),
         a_member(mail, "needs it", ("a",)),
         a_member(mail, "needs that", ("needs it",)),
-        a_member(mail, "goes on", {"a": RunsOn.ENDED}),
+        a_member(mail, "continues", {"a": RunsOn.ENDED}),
         a_member(mail, "handles it", {"a": RunsOn.FAILED}),
-        a_member(mail, "handles nothing", {"goes on": RunsOn.FAILED}),
+        a_member(mail, "handles nothing", {"continues": RunsOn.FAILED}),
     )
     claim_and(driver, mail, Verb.BURY)
 
@@ -81,7 +81,7 @@ def test_what_a_failed_parent_does_is_said_by_the_edge(driver: StoreDriver, mail
         "a": "dead",
         "needs it": "cancelled",
         "needs that": "cancelled",
-        "goes on": "released",
+        "continues": "released",
         "handles it": "released",
         "handles nothing": "blocked",
     }

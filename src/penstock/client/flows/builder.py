@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.api import flows
-from penstock.api.flows import CreatedFlow, NewFlow, NewMember
+from penstock.api.flows import operations as flows
+from penstock.api.flows.records import CreatedFlow, NewFlow, NewMember
 from penstock.client.flows.handle import FlowHandle, node_of, with_queues
 from penstock.client.flows.node import Node, member_record
 from penstock.client.flows.steps import Before, Steps

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.api import flows
-from penstock.api.flows import (
+from penstock.api.flows import operations as flows
+from penstock.api.flows.records import (
     CancelFlow,
     CreatedFlow,
     Flow,
@@ -18,8 +18,8 @@ from penstock.api.flows import (
     RedriveFlow,
     WaitForFlow,
 )
+from penstock.client import channel
 from penstock.client.channel import Ask, Channel, Pause, run, run_async
-from penstock.client.channel import Flow as Requests
 from penstock.client.flows.node import Node, edge_of, is_result, member_record
 from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job import BoundJob, Enqueuing, JobCall
@@ -57,8 +57,8 @@ class FlowHandle:
         return self._channel.request(flows.GET, flow=self.id)
 
     async def status_async(self) -> Flow:
-        channel = (await self._app.backend_for_async(None)).channel
-        return await channel.request_async(flows.GET, flow=self.id)
+        found = (await self._app.backend_for_async(None)).channel
+        return await found.request_async(flows.GET, flow=self.id)
 
     def wait(self, timeout: Duration | None = None) -> Flow:
         """Wait until it has ended (see its `state`).  Raises TimeoutError."""
@@ -68,8 +68,8 @@ class FlowHandle:
         self,
         timeout: Duration | None = None,  # noqa: ASYNC109 (the twin of `wait`)
     ) -> Flow:
-        channel = (await self._app.backend_for_async(None)).channel
-        return await run_async(channel, self._wait(timeout))
+        found = (await self._app.backend_for_async(None)).channel
+        return await run_async(found, self._wait(timeout))
 
     def members(self, state: MemberState | str | None = None) -> Iterator[FlowMember]:
         """Its members and callbacks, page by page."""
@@ -85,13 +85,14 @@ class FlowHandle:
 
     def cancel(self, reason: str | None = None, *, tx: object = None) -> Flow:
         """Cancel all members that have not ended, running ones as well."""
-        channel = self._app.backend_for(tx).channel
-        return channel.request(flows.CANCEL, CancelFlow(reason=reason), tx=tx, flow=self.id)
+        return self._app.backend_for(tx).channel.request(
+            flows.CANCEL, CancelFlow(reason=reason), tx=tx, flow=self.id
+        )
 
     async def cancel_async(self, reason: str | None = None, *, tx: object = None) -> Flow:
-        channel = (await self._app.backend_for_async(tx)).channel
+        found = (await self._app.backend_for_async(tx)).channel
         wanted = CancelFlow(reason=reason)
-        return await channel.request_async(flows.CANCEL, wanted, tx=tx, flow=self.id)
+        return await found.request_async(flows.CANCEL, wanted, tx=tx, flow=self.id)
 
     def redrive(self, member: str | Node[Any] | None = None) -> int:
         """Run the members that failed again, or one of them; returns how many do."""
@@ -152,7 +153,7 @@ class FlowHandle:
             ),
         )
 
-    def _wait(self, timeout: Duration | None) -> Requests[Flow]:
+    def _wait(self, timeout: Duration | None) -> channel.Flow[Flow]:
         clock, backend = steady_clock(), self._app.backend
         until = None if timeout is None else clock.now() + as_ms("timeout", timeout)
         longest_ms = _LONGEST_MS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from penstock.api.flows import After, NewMember
-from penstock.api.messages import Draft as DraftRecord
+from penstock.api import messages
+from penstock.api.flows.records import After, NewMember
 from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.return_value import ReturnValue
 from penstock.domain.datetimes import moment_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from penstock.client.jobs.jobs import Jobs
 
 R_co = TypeVar("R_co", covariant=True)
-_FIELDS = DraftRecord.__struct_fields__[1:]
+_FIELDS = messages.Draft.__struct_fields__[1:]
 
 
 class Node(Generic[R_co]):

@@ -40,7 +40,7 @@ class BoundJob(msgspec.Struct, Generic[R_co], frozen=True, eq=False):
     kwargs: dict[str, object]
 
     def draft(self, is_result: Callable[[object], bool]) -> tuple[Draft, dict[str, object]]:
-        """The draft, without the arguments that are results: those by name.  Raises InvalidRequest."""
+        """The draft, and the arguments that are results, by name.  Raises InvalidRequest."""
         kind = self.spec.kind
         if self.spec.unique is not None:
             raise InvalidRequest(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.api import flows
-from penstock.api.flows import (
+from penstock.api.flows import operations as flows
+from penstock.api.flows.records import (
     CancelFlow,
     CreatedFlow,
     Flow,

@@ -1,4 +1,4 @@
-"""A flow as a whole: how many of its members have ended, how it ends, and when its callbacks run."""
+"""A flow as a whole: what became of its members, how it ends, and when its callbacks run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.domain.errors import WrongState
-from penstock.domain.flow.member import Decision, MemberRole, MemberState
+from penstock.domain.flow.member import MemberRole, MemberState, Verdict
 
 
 class FlowOutcome(StrEnum):
@@ -100,18 +100,18 @@ def may_call_back(before: Flow | None, after: Flow) -> bool:
     return has_turned or (after.failed > 0 and not before.failed) or after.is_cancelled
 
 
-def decide_callback(role: MemberRole, flow: Flow) -> Decision:
+def decide_callback(role: MemberRole, flow: Flow) -> Verdict:
     """`on_failure` runs at the first failure, the others when the flow ends."""
     match role:
         case MemberRole.ON_FAILURE if flow.is_cancelled:
-            return Decision.SKIP
+            return Verdict.SKIP
         case MemberRole.ON_FAILURE if flow.failed:
-            return Decision.RUN
+            return Verdict.RUN
         case MemberRole.ON_FINISH if flow.has_ended:
-            return Decision.RUN
+            return Verdict.RUN
         case MemberRole.ON_SUCCESS if flow.outcome is FlowOutcome.DONE:
-            return Decision.RUN
-    return Decision.SKIP if flow.has_ended else Decision.WAIT
+            return Verdict.RUN
+    return Verdict.SKIP if flow.has_ended else Verdict.WAIT
 
 
 def _outcome(flow: Flow) -> FlowOutcome:

@@ -11,13 +11,13 @@ from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.inputs import Inputs, sources
 from penstock.domain.flow.member import (
     OUTCOMES,
-    Decision,
     Member,
     MemberRole,
     MemberState,
     ParentOutcome,
     Parents,
     RunsOn,
+    Verdict,
     decide,
     parents_of,
     refused,
@@ -138,9 +138,9 @@ class FlowCreation:
         if member.is_callback:
             return member
         match decide(parents):
-            case Decision.WAIT:
+            case Verdict.WAIT:
                 return member
-            case Decision.RUN:
+            case Verdict.RUN:
                 return member.reopened(MemberState.RELEASED)
             case decision:
                 ended = refused(member, decision, now=now)

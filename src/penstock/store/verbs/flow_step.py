@@ -10,12 +10,12 @@ from penstock.domain.flow import flow as flows
 from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.member import (
     OUTCOMES,
-    Decision,
     Member,
     MemberState,
     ParentOutcome,
     Parents,
     RunsOn,
+    Verdict,
     comes_back,
     decide,
     parents_of,
@@ -190,9 +190,9 @@ class FlowStep:
                 parents = parents.after(runs_on, outcome)
             member = member.counted(parents)
             match decide(parents):
-                case Decision.RUN:
+                case Verdict.RUN:
                     to_run.append(member)
-                case Decision.WAIT:
+                case Verdict.WAIT:
                     waiting.append(member)
                 case decision:
                     self._save_ended(refused(member, decision, now=self._now), ended)
@@ -226,9 +226,9 @@ class FlowStep:
             if member.state not in (MemberState.BLOCKED, MemberState.SKIPPED):
                 continue
             match flows.decide_callback(member.role, self.flows[member.flow_no]):
-                case Decision.RUN:
+                case Verdict.RUN:
                     to_run.append(member)
-                case Decision.WAIT:
+                case Verdict.WAIT:
                     saves.append(member.reopened(MemberState.BLOCKED))
                 case decision if member.state is MemberState.BLOCKED:
                     saves.append(refused(member, decision, now=self._now))

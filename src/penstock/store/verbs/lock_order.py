@@ -9,9 +9,10 @@ its messages in advance.  It reads messages without locks, locks their groups, t
 and works on those that have not changed.  It waits for one message at most, and only while it has
 locked no other.
 
-A flow is locked by the transaction that ends one of its members, after its messages.  What follows
-from that enters queues and groups: their locks are tried, and if one is taken, the transaction starts
-over with it (flow_releases.py).  Members that wait are not messages, so no other transaction locks them.
+A flow is locked by the transaction that ends one of its members, after its messages.  Members that
+are released then enter queues and groups: their locks are tried, and if one is taken, the
+transaction starts over with it (flow_releases.py).  Members that wait are not messages, so no other
+transaction locks them.
 
 Claims, and steps that bring back or expire messages, may lock in any order: they wait only for the
 row of their queue, before anything else.  The release of a dedup key that is held without a time

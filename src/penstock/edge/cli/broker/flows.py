@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.api.flows import CancelFlow, Flow, FlowMember, FlowState
+from penstock.api.flows.records import CancelFlow, Flow, FlowMember, FlowState
 from penstock.client.resources.flows import FlowClient
 from penstock.domain.flow.member import RunsOn
 from penstock.edge.cli.kit.command import AppCommand, argument, flag, limit_flag
