@@ -92,7 +92,7 @@ def test_what_a_failed_parent_does_is_said_by_the_edge(driver: StoreDriver, mail
     assert (ended.outcome, ended.failed, ended.skipped) == (FlowOutcome.FAILED, 3, 1)
 
 
-def test_a_flow_goes_on_after_its_dead_member_is_redriven(driver: StoreDriver, mail: Queue) -> None:
+def test_a_flow_continues_after_its_dead_member_is_redriven(driver: StoreDriver, mail: Queue) -> None:
     flow = flows.create(
         driver,
         a_member(mail, "a"),

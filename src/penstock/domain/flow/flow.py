@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.domain.errors import WrongState
-from penstock.domain.flow.member import MemberRole, MemberState, Verdict
+from penstock.domain.flow.member import MemberRole, MemberState, MemberDecision
 
 
 class FlowOutcome(StrEnum):
@@ -100,18 +100,18 @@ def may_call_back(before: Flow | None, after: Flow) -> bool:
     return has_turned or (after.failed > 0 and not before.failed) or after.is_cancelled
 
 
-def decide_callback(role: MemberRole, flow: Flow) -> Verdict:
+def decide_callback(role: MemberRole, flow: Flow) -> MemberDecision:
     """`on_failure` runs at the first failure, the others when the flow ends."""
     match role:
         case MemberRole.ON_FAILURE if flow.is_cancelled:
-            return Verdict.SKIP
+            return MemberDecision.SKIP
         case MemberRole.ON_FAILURE if flow.failed:
-            return Verdict.RUN
+            return MemberDecision.RUN
         case MemberRole.ON_FINISH if flow.has_ended:
-            return Verdict.RUN
+            return MemberDecision.RUN
         case MemberRole.ON_SUCCESS if flow.outcome is FlowOutcome.DONE:
-            return Verdict.RUN
-    return Verdict.SKIP if flow.has_ended else Verdict.WAIT
+            return MemberDecision.RUN
+    return MemberDecision.SKIP if flow.has_ended else MemberDecision.WAIT
 
 
 def _outcome(flow: Flow) -> FlowOutcome:

@@ -65,7 +65,7 @@ class ParentOutcome(StrEnum):
     SKIPPED = "skipped"
 
 
-class Verdict(StrEnum):
+class MemberDecision(StrEnum):
     WAIT = auto()
     RUN = auto()
     CANCEL = auto()
@@ -118,17 +118,17 @@ def parents_of(edges: Iterable[tuple[RunsOn, ParentOutcome | None]]) -> Parents:
     return parents
 
 
-def decide(parents: Parents) -> Verdict:
+def decide(parents: Parents) -> MemberDecision:
     """A failed parent that had to be done decides at once; everything else needs all parents."""
     if parents.broken:
-        return Verdict.CANCEL
+        return MemberDecision.CANCEL
     if parents.unneeded:
-        return Verdict.SKIP
+        return MemberDecision.SKIP
     if parents.waits_for:
-        return Verdict.WAIT
+        return MemberDecision.WAIT
     if parents.handles and not parents.failures:
-        return Verdict.SKIP
-    return Verdict.RUN
+        return MemberDecision.SKIP
+    return MemberDecision.RUN
 
 
 class Member(msgspec.Struct, frozen=True, gc=False):
@@ -173,9 +173,9 @@ class Member(msgspec.Struct, frozen=True, gc=False):
         return replace(self, state=state, reason=None, ended_at=None)
 
 
-def refused(member: Member, decision: Verdict, *, now: int) -> Member:
+def refused(member: Member, decision: MemberDecision, *, now: int) -> Member:
     """A blocked member that will not run."""
-    if decision is Verdict.CANCEL:
+    if decision is MemberDecision.CANCEL:
         return member.ended(MemberState.CANCELLED, now=now, reason=PARENT_FAILED)
     return member.ended(MemberState.SKIPPED, now=now, reason=NOT_NEEDED)
 
@@ -183,4 +183,4 @@ def refused(member: Member, decision: Verdict, *, now: int) -> Member:
 def comes_back(member: Member, parents: Parents) -> bool:
     """Whether it waits again, now that one of its parents does."""
     is_refused = member.state in (MemberState.CANCELLED, MemberState.SKIPPED)
-    return is_refused and member.reason in BY_PARENTS and decide(parents) is Verdict.WAIT
+    return is_refused and member.reason in BY_PARENTS and decide(parents) is MemberDecision.WAIT

@@ -17,7 +17,7 @@ from penstock.domain.flow.member import (
     ParentOutcome,
     Parents,
     RunsOn,
-    Verdict,
+    MemberDecision,
     decide,
     parents_of,
     refused,
@@ -138,9 +138,9 @@ class FlowCreation:
         if member.is_callback:
             return member
         match decide(parents):
-            case Verdict.WAIT:
+            case MemberDecision.WAIT:
                 return member
-            case Verdict.RUN:
+            case MemberDecision.RUN:
                 return member.reopened(MemberState.RELEASED)
             case decision:
                 ended = refused(member, decision, now=now)

@@ -15,7 +15,7 @@ from penstock.domain.flow.member import (
     ParentOutcome,
     Parents,
     RunsOn,
-    Verdict,
+    MemberDecision,
     comes_back,
     decide,
     parents_of,
@@ -190,9 +190,9 @@ class FlowStep:
                 parents = parents.after(runs_on, outcome)
             member = member.counted(parents)
             match decide(parents):
-                case Verdict.RUN:
+                case MemberDecision.RUN:
                     to_run.append(member)
-                case Verdict.WAIT:
+                case MemberDecision.WAIT:
                     waiting.append(member)
                 case decision:
                     self._save_ended(refused(member, decision, now=self._now), ended)
@@ -226,9 +226,9 @@ class FlowStep:
             if member.state not in (MemberState.BLOCKED, MemberState.SKIPPED):
                 continue
             match flows.decide_callback(member.role, self.flows[member.flow_no]):
-                case Verdict.RUN:
+                case MemberDecision.RUN:
                     to_run.append(member)
-                case Verdict.WAIT:
+                case MemberDecision.WAIT:
                     saves.append(member.reopened(MemberState.BLOCKED))
                 case decision if member.state is MemberState.BLOCKED:
                     saves.append(refused(member, decision, now=self._now))
