@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock.domain.errors import (
@@ -18,6 +20,7 @@ from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
+from penstock.store.maintenance import checks
 from tests.store import flows
 from tests.store.driver import StoreDriver
 from tests.store.flows import a_callback, a_member
@@ -92,7 +95,9 @@ def test_what_a_failed_parent_does_is_said_by_the_edge(driver: StoreDriver, mail
     assert (ended.outcome, ended.failed, ended.skipped) == (FlowOutcome.FAILED, 3, 1)
 
 
-def test_a_flow_continues_after_its_dead_member_is_redriven(driver: StoreDriver, mail: Queue) -> None:
+def test_a_flow_continues_after_its_dead_member_is_redriven(
+    driver: StoreDriver, mail: Queue
+) -> None:
     flow = flows.create(
         driver,
         a_member(mail, "a"),
@@ -115,6 +120,28 @@ def test_a_flow_continues_after_its_dead_member_is_redriven(driver: StoreDriver,
     assert set(flows.states(driver, flow).values()) == {"done"}
     assert flows.now_so(driver, flow).outcome is FlowOutcome.DONE
     assert driver.claim(mail) == []  # no callback a second time
+
+
+def test_what_an_operator_has_cancelled_does_not_come_back(
+    driver: StoreDriver, mail: Queue
+) -> None:
+    flow = flows.create(
+        driver, a_member(mail, "a"), a_member(mail, "b", ("a",)), a_member(mail, "c", ("a",))
+    )
+    ids = {name: m.id for name, m in flows.members(driver, flow).items()}
+    driver.alter(ids["b"], lambda m, _: lifecycle.cancel(m))
+    claim_and(driver, mail, Verb.BURY)
+
+    driver.alter(ids["a"], lambda m, q: transfer.redrive(m, q, now=driver.now))
+
+    assert flows.states(driver, flow) == {"a": "released", "b": "cancelled", "c": "blocked"}
+
+
+def test_a_name_is_given_once_in_a_flow(driver: StoreDriver, mail: Queue) -> None:
+    flow = flows.create(driver, a_member(mail, "a"))
+
+    with pytest.raises(InvalidRequest, match="a member 'a' already"):
+        flows.add(driver, flow, a_member(mail, "a"))
 
 
 def test_a_dead_letter_counts_as_dead_until_it_returns(driver: StoreDriver) -> None:
@@ -302,6 +329,27 @@ def test_a_cancelled_flow_starts_nothing_any_more(driver: StoreDriver, mail: Que
     assert ended.outcome is FlowOutcome.CANCELLED
     with pytest.raises(WrongState):
         flows.add(driver, flow, a_member(mail, "c"))
+
+
+def test_cancelling_ends_members_whose_messages_were_lost(driver: StoreDriver, mail: Queue) -> None:
+    flow = flows.create(driver, a_member(mail, "a"), a_member(mail, "b", ("a",)))
+    lost = flows.members(driver, flow)["a"].message_no
+
+    def damage(session: Any) -> None:
+        session.db.run("messages.remove", {"message_nos": f"[{lost}]"})
+
+    driver.write(damage)
+    lost_ones = driver.read(lambda s: checks.lost_members(s))  # type: ignore[arg-type]
+    assert lost_ones == [(flow.id, "f", 1)]
+    driver.queues.clear()  # its counters are wrong, too
+
+    driver.write(lambda s: s.flows.cancel(flow.id, reason=None, now=driver.now))
+    while driver.write(
+        lambda s: s.flows.cancel_some(flow.flow_no, reason=None, limit=10, now=driver.now)
+    ):
+        pass
+
+    assert flows.now_so(driver, flow).outcome is FlowOutcome.CANCELLED
 
 
 def test_an_open_flow_ends_when_it_is_closed(driver: StoreDriver, mail: Queue) -> None:

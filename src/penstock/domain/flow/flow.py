@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.domain.errors import WrongState
-from penstock.domain.flow.member import MemberRole, MemberState, MemberDecision
+from penstock.domain.flow.member import MemberDecision, MemberRole, MemberState
 
 
 class FlowOutcome(StrEnum):

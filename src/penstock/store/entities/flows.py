@@ -27,7 +27,7 @@ from penstock.store.verbs.flow_creation import FlowCreation
 from penstock.store.verbs.flow_endings import FlowEndings
 from penstock.store.verbs.flow_releases import FlowReleases
 from penstock.store.verbs.flow_rows import flow_of, member_of
-from penstock.store.verbs.flow_step import FlowStep
+from penstock.store.verbs.flow_step import FlowEvent, FlowStep
 from penstock.store.verbs.lock_order import LockOrder
 from penstock.store.verbs.message_changes import MessageChanges
 from penstock.store.verbs.sends import Sends
@@ -159,16 +159,14 @@ class SqlFlows(SqlEntity):
 
     def cancel_some(self, flow_no: int, *, reason: str | None, limit: int, now: int) -> int:
         kept = reason or FLOW_CANCELLED
-
-        def cancel(message: Message) -> Message:
-            return lifecycle.cancel(message, reason=kept, is_running_ok=True)
-
         found = self.members(flow_no, state=MemberState.RELEASED, after_no=0, limit=limit)
         members = [m for m in found if not m.is_callback]  # `on_finish` runs when they have ended
         for before in self._lock_messages(members, now=now):
             if before.state in lifecycle.LIVE:
-                self._changes.note(before, cancel(before), now=now)
+                after = lifecycle.cancel(before, reason=kept, is_running_ok=True)
+                self._changes.note(before, after, now=now)
         self._changes.save()
+        self._end_lost(flow_no, members, reason=kept, now=now)
         return len(members)
 
     def redrive_some(self, flow_no: int, *, after_no: int, limit: int, now: int) -> tuple[int, int]:
@@ -244,6 +242,24 @@ class SqlFlows(SqlEntity):
         step.flows[flow.flow_no] = how(flow)
         step.finish()
         return step.flows[flow.flow_no]
+
+    def _end_lost(self, flow_no: int, members: Sequence[Member], *, reason: str, now: int) -> None:
+        """Members whose message is gone without a trace, as after damage to the store."""
+        lost = self._without_message(members)
+        if not lost:
+            return
+        step = FlowStep(self._transaction, self._releases, self._endings.lock([flow_no]), now=now)
+        # Another transaction may have ended them until the flow was locked.
+        still = [m for m in step.members(lost).values() if m.state is MemberState.RELEASED]
+        nos = self._without_message(still)
+        step.apply([FlowEvent(no, flow_no, MemberState.CANCELLED, reason) for no in nos])
+        step.finish()
+
+    def _without_message(self, members: Sequence[Member]) -> list[int]:
+        nos = {m.message_no for m in members}
+        params = {"message_nos": json_list(sorted(nos))}
+        rows = self._db.rows("messages.by_numbers", params) if nos else []
+        return sorted(nos - {message_of(row).message_no for row in rows})
 
     def _lock_messages(self, members: Sequence[Member], *, now: int) -> list[Message]:
         """The messages of members, locked before their flow is."""

@@ -12,12 +12,12 @@ from penstock.domain.flow.inputs import Inputs, sources
 from penstock.domain.flow.member import (
     OUTCOMES,
     Member,
+    MemberDecision,
     MemberRole,
     MemberState,
     ParentOutcome,
     Parents,
     RunsOn,
-    MemberDecision,
     decide,
     parents_of,
     refused,

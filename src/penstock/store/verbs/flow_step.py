@@ -11,11 +11,11 @@ from penstock.domain.flow.flow import Flow
 from penstock.domain.flow.member import (
     OUTCOMES,
     Member,
+    MemberDecision,
     MemberState,
     ParentOutcome,
     Parents,
     RunsOn,
-    MemberDecision,
     comes_back,
     decide,
     parents_of,

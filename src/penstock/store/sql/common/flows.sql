@@ -306,3 +306,29 @@ DELETE FROM flow_member
 -- A flow without members.
 DELETE FROM flow
  WHERE flow_no = :flow_no;
+
+-- name: lost_members
+-- Flows with members that should be in a queue and are not, as after damage to the store.
+SELECT f.id, f.name, count(*)
+  FROM flow_member AS m
+  JOIN flow AS f
+    ON f.flow_no = m.flow_no
+ WHERE m.state IN ('released', 'dead')
+   AND NOT EXISTS (SELECT 1 FROM message AS x WHERE x.message_no = m.message_no)
+ GROUP BY f.id, f.name
+ ORDER BY f.id;
+
+-- name: miscounted
+-- Flows whose numbers do not agree with their members.
+SELECT f.id
+  FROM flow AS f
+  LEFT JOIN (SELECT flow_no,
+                    sum(CASE WHEN state IN ('blocked', 'released') THEN 1 ELSE 0 END) AS remaining,
+                    count(*) AS total
+               FROM flow_member
+              WHERE role = 'member'
+              GROUP BY flow_no) AS m
+    ON m.flow_no = f.flow_no
+ WHERE f.remaining <> coalesce(m.remaining, 0)
+    OR f.total <> coalesce(m.total, 0)
+ ORDER BY f.id;
