@@ -208,6 +208,17 @@ def test_an_unknown_message_and_an_invalid_wait_are_refused(api: Api, queue: str
         assert_refused(answer, 400, "invalid_request")
 
 
+@pytest.mark.parametrize("message_id", ["%00", "%F0%9F%98%80", "'", "[1]", "x" * 300])
+def test_any_text_may_be_asked_for_as_an_id(api: Api, message_id: str) -> None:
+    path = f"/v1/messages/{message_id}/result"
+    expected = api.call("GET", f"/v1/messages/{message_id}")
+
+    for query in ({}, {"wait_ms": 1}):
+        answer = api.call("GET", path, params=query)
+        assert (answer.status_code, answer.json()) == (expected.status_code, expected.json())
+        assert answer.status_code in (400, 404)
+
+
 def test_a_result_needs_a_key_for_its_queue(guarded: LiveServer, let_in: LetIn) -> None:
     api = let_in()
     queue = api.make_queue("secret")
