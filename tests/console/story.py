@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.domain.circuit.circuit import RequestOutcome
 from penstock.domain.limits import MINUTE
-from penstock.domain.scaling.fleet_status import DECISION, Note
+from penstock.domain.scaling.fleet_status import DECISION, NewFact
 from penstock.domain.scaling.recommendation import Profile
 from penstock.services.circuits.circuits import PermitRequest, Reported
 from tests.clocks import ManualClock
@@ -183,12 +183,12 @@ class Story:
                 "reason": reason,
                 "inputs": {"ready": 90 - 20 * step, "publish_rate": 2.5, "consume_rate": 2.1},
             }
-            notes = [Note(DECISION, "mailers", decision)]
+            facts = [NewFact(DECISION, "mailers", decision)]
             statuses = [
                 a_fleet_status(name, queue=queue, seen_at=self._clock.now(), file_profile=Profile())
                 for name, queue in (("mailers", "mail"), ("images", "thumbnails"))
             ]
-            scaling.keep(statuses, notes, now=self._clock.now()).result()
+            scaling.save_tick(statuses, facts, now=self._clock.now()).result()
         return {"fleet": "mailers"}
 
     def _insights(self) -> dict[str, str]:

@@ -231,7 +231,7 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
     dialog.fill("Failure percentage that opens it", "fifty")
     dialog.expect_problem("“fifty” is not a whole number")
     dialog.fill("Failure percentage that opens it", "50")
-    dialog.fill("Maximum age of samples", "5m")
+    dialog.fill("Maximum age of outcomes", "5m")
     dialog.fill("Calls count as failed after", "none")
     run_command(dialog.command())
     assert api.get(path)["overrides"] == wanted
@@ -246,7 +246,7 @@ def test_settings_of_one_circuit_are_changed_by_button_command_and_call(
 
     console.open("/console/circuits")
     dialog = console.ask("Settings")
-    for label in ("Failure percentage that opens it", "Maximum age of samples"):
+    for label in ("Failure percentage that opens it", "Maximum age of outcomes"):
         dialog.fill(label, "")
     dialog.fill("Calls count as failed after", "")
     dialog.confirm()

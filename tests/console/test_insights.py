@@ -184,7 +184,7 @@ def test_advice_on_a_fleet_is_applied_and_can_be_reset(
     write_backtest(gold, "2031-01-02")
     status = a_fleet_status("mail", seen_at=server.clock.now(), file_profile=Profile())
     scaling, now = server.broker.scaling, server.clock.now()
-    aside(lambda: scaling.keep([status], now=now).result())
+    aside(lambda: scaling.save_tick([status], now=now).result())
     console.open("/console/insights/answers/fleet")
     expect(console.page.locator("[data-answer]")).to_contain_text("4 worker hours instead of 10")
 
@@ -198,7 +198,7 @@ def test_advice_on_a_fleet_is_applied_and_can_be_reset(
     console.ask("Reset profile").confirm()
     console.expect_toast("Overrides removed.")
     expect(profile.locator("dd", has_text="override")).to_have_count(0)
-    aside(lambda: scaling.keep([], gone=["mail"], now=now).result())
+    aside(lambda: scaling.save_tick([], gone=["mail"], now=now).result())
 
 
 @pytest.mark.usefixtures("tuning")

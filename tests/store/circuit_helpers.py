@@ -53,9 +53,9 @@ def note(
     def do(session: Session) -> Circuit:
         found = session.circuits.to_note({one: pattern})[one]
         most = SETTINGS.max_queue_sample_count
-        lines = session.circuits.windows({one: batch}, since=since, most=most)
-        after, _ = note_all(found, lines[one], batch, SETTINGS, now=driver.now)
-        session.circuits.save_windows(lines)
+        windows = session.circuits.windows({one: batch}, since=since, most=most)
+        after, _ = note_all(found, windows[one], batch, SETTINGS, now=driver.now)
+        session.circuits.save_windows(windows)
         session.circuits.save({one: after})
         return after
 

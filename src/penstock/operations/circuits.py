@@ -106,7 +106,7 @@ class CircuitOperations:
         return _circuit((yield from self._existing(circuit)), call.instant)
 
     def _existing(self, circuit: str) -> Steps[CircuitView]:
-        found = yield from self._circuits.one(circuit)
+        found = yield from self._circuits.find(circuit)
         if found is None:
             raise CircuitNotFound(circuit)
         return found

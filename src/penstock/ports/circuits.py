@@ -41,7 +41,7 @@ class CircuitStore(Protocol):
         """The parts of the windows that recording these batches can change."""
         ...
 
-    def save_windows(self, lines: Mapping[str, OutcomeWindows]) -> None:
+    def save_windows(self, windows: Mapping[str, OutcomeWindows]) -> None:
         """Save windows after outcomes were recorded."""
         ...
 

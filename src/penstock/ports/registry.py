@@ -40,7 +40,7 @@ class WorkerStore(Protocol):
         """Remove workers that were gone before this instant."""
         ...
 
-    def held(
+    def leases(
         self, worker_ids: Sequence[str], *, queues: Sequence[str] | None, limit: int
     ) -> list[Message]:
         """Their leases in these queues (None: in all), by queue and end of lease."""

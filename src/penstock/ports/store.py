@@ -19,7 +19,7 @@ from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
-from penstock.domain.message.selection import Pick
+from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
 from penstock.domain.store.finding import Damage
@@ -166,14 +166,14 @@ class MessageStore(Protocol):
     def by_numbers(self, message_nos: Sequence[int]) -> list[Message]: ...
     def content(self, message: Message) -> Content | None: ...
     def browse(self, wanted: Browse) -> list[Message]: ...
-    def scan_page(self, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
+    def scan_page(self, wanted: Browse, selection: Selection, *, length: int) -> ScannedPage:
         """Search this many messages for matches; the cost does not depend on how many match."""
         ...
 
     def change(
-        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+        self, message_id: str, change: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
-        """Apply an operator's change; raises MessageNotFound, and what `how` raises."""
+        """Apply an operator's change; raises MessageNotFound, and what `change` raises."""
         ...
 
     def redrive(self, queue_no: int, *, to: int | None, limit: int, now: int) -> int: ...

@@ -109,6 +109,6 @@ class TaggedMessages(Protocol):
         """Cancel queued messages of one queue, up to the limit; returns how many."""
         ...
 
-    def rewrite(self, message_id: str, how: Rewrite, *, now: int) -> Message:
+    def rewrite(self, message_id: str, change: Rewrite, *, now: int) -> Message:
         """Apply a pure change to a message and its content; raises MessageNotFound."""
         ...

@@ -1,6 +1,6 @@
 """The sampler stores the counters of queues, once a minute per cluster.
 
-It samples queues that have changed since its last look, and all queues after a start and once a
+It samples queues that have changed since it last checked, and all queues after a start and once a
 day, so that the latest sample of a quiet queue never gets old enough to be pruned.  If history is
 archived, it also samples every queue that is not empty, because in the lake a minute without a row
 means an empty queue.
@@ -41,14 +41,14 @@ class Sampler:
         self._duty = "lake sampler" if is_archived else self.name
         self._marks: dict[int, int] = {}
         self._done: dict[int, int] = {}  # totals of what was done, to see what is new
-        self._looked_at = 0
+        self._read_at = 0
         self._timed_until = 0  # what was done before is in the samples
 
     def tick(self, now: int) -> int:
         minute_at = now - now % MINUTE
         if not self._is_done(now):
             if not self._take(f"{self._duty} at work", _AT_WORK_MS, now):
-                return now + _AT_WORK_MS  # if that node dies, another one samples this minute
+                return now + _AT_WORK_MS  # if that node exits, another one samples this minute
             if self._complete(now) and minute_at % HOUR == 0:
                 self._tidy(minute_at)
         return minute_at + MINUTE
@@ -74,7 +74,7 @@ class Sampler:
         """Sample this minute, whether or not another node has."""
         minute_at = now - now % MINUTE
         marks = self._store.read(lambda s: s.overview.marks()).result()
-        if minute_at // DAY != self._looked_at // DAY:
+        if minute_at // DAY != self._read_at // DAY:
             self._marks = {}
         changed = {no for no, mark in marks.items() if mark != self._marks.get(no)}
         all_times: list[tuple[int, int]] = []
@@ -82,15 +82,17 @@ class Sampler:
         span = (max(self._timed_until, minute_at - MINUTE), now + 1)
         limit = _share(len(changed))
         for nos in _chunks([no for no in marks if self._is_archived or no in changed]):
-            samples, times = self._store.read(self._look(nos, minute_at, span, limit)).result()
+            samples, times = self._store.read(
+                self._read_counters(nos, minute_at, span, limit)
+            ).result()
             all_times += times
             samples = [s for s in samples if s.queue_no in changed or not s.is_empty]
             self._store.write(_add(samples, at=now, is_for_lake=self._is_archived)).result()
         total = self._store.read(lambda s: _total(s, minute_at, all_times)).result()
         self._store.write(_add([total], at=now, is_for_lake=False)).result()
-        self._marks, self._looked_at, self._timed_until = marks, minute_at, span[1]
+        self._marks, self._read_at, self._timed_until = marks, minute_at, span[1]
 
-    def _look(
+    def _read_counters(
         self, nos: Sequence[int], minute_at: int, span: tuple[int, int], limit: int
     ) -> Callable[[Session], tuple[list[MinuteCounters], list[tuple[int, int]]]]:
         def do(session: Session) -> tuple[list[MinuteCounters], list[tuple[int, int]]]:

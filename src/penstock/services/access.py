@@ -229,14 +229,14 @@ class LoginService:
     def load(self, token: str) -> Ticket[None]:
         token_hash = login.hash_token(token)
 
-        def look(session: Session) -> None:
+        def do(session: Session) -> None:
             found = session.logins.find(token_hash)
             now = self._clock.now()
             cached = self._cached.get(token_hash)
             if cached is None or cached.until_at <= now:
                 self._remember(token_hash, _CachedLogin(found, now + FRESH_MS))
 
-        return self._store.read(look)
+        return self._store.read(do)
 
     def find(self, token: str) -> LoggedIn | None:
         """The loaded login; None: it has expired, was never opened, or its key was revoked."""

@@ -248,13 +248,13 @@ class Bus:
                 made = session.queues.add(name, settings or QueueSettings(), now=now)
             except QueueExists:  # another caller has just created it
                 return self._queue(session, name, settings, now=now)
-            return self._directory.keep(made)
+            return self._directory.cache(made)
         if settings is None or settings == found.settings:
             return found
         if settings.ordering is not found.settings.ordering:
             raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
         changed = session.queues.change(found.queue_no, settings=settings, now=now)
-        return self._directory.keep(changed)
+        return self._directory.cache(changed)
 
     # --- events that one worker must handle itself ---
 

@@ -21,8 +21,8 @@ from penstock.services.messages import MessageService, MessageView
 
 CHUNK = 500  # messages per transaction when many are removed
 FUTURE = (State.WAITING, State.READY)  # including due ones that are not claimed yet
-HELD = (State.LEASED,)
-LIVE = (*FUTURE, *HELD)
+LEASED = (State.LEASED,)
+LIVE = (*FUTURE, *LEASED)
 
 
 class NotificationFilter(Tagged, frozen=True, kw_only=True):

@@ -53,7 +53,7 @@ class QueueService:
                 raise QueueExists(f"queue {name!r} already exists")
             if found is None:
                 made = session.queues.add(name, settings, now=now)
-                return PutQueue(QueueView(self._directory.keep(made), Counts(), None), is_new=True)
+                return PutQueue(QueueView(self._directory.cache(made), Counts(), None), is_new=True)
             return PutQueue(self._change(session, found, settings), is_new=False)
 
         return write(self._store, do)
@@ -75,17 +75,17 @@ class QueueService:
             return (yield from self._directory.load(name))
         return put.view.queue
 
-    def change(self, name: str, how: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
+    def change(self, name: str, change: Callable[[Queue], QueueSettings]) -> Work[QueueView]:
         """Derive new settings from the current ones, safe from concurrent changes.
 
-        `how` runs inside the transaction, possibly more than once; the ticket raises its errors.
+        `change` runs inside the transaction, possibly more than once; the ticket raises its errors.
         """
 
         def do(session: Session) -> QueueView:
             found = session.queues.find_to_change(name)
             if found is None:
                 raise QueueNotFound(name)
-            return self._change(session, found, check_settings(how(found), name=name))
+            return self._change(session, found, check_settings(change(found), name=name))
 
         return write(self._store, do)
 
@@ -107,7 +107,7 @@ class QueueService:
         def do(session: Session) -> QueueView:
             found = session.queues.named(name)
             changed = session.queues.change(found.queue_no, is_paused=is_paused, now=now)
-            return _view(session, self._directory.keep(changed))
+            return _view(session, self._directory.cache(changed))
 
         return write(self._store, do)
 
@@ -121,7 +121,7 @@ class QueueService:
             if unheld and found.held_by is not None:
                 data = {"queues": 1, "queue": name}
                 transitions.add_unheld_fact(session, found.held_by, data, now=now)
-            return _view(session, self._directory.keep(session.queues.named(name)))
+            return _view(session, self._directory.cache(session.queues.named(name)))
 
         return write(self._store, do)
 
@@ -245,7 +245,7 @@ class QueueService:
         if settings.ordering is not queue.settings.ordering:
             raise InvalidRequest("the ordering of a queue cannot be changed; create another queue")
         changed = session.queues.change(queue.queue_no, settings=settings, now=self._clock.now())
-        return _view(session, self._directory.keep(changed))
+        return _view(session, self._directory.cache(changed))
 
 
 def _view(session: Session, queue: Queue) -> QueueView:

@@ -72,9 +72,9 @@ class RouteService:
 
     def put(self, text: str) -> Work[Document]:
         """Replace all rules, or raise InvalidRequest; removes the circuits of removed patterns."""
-        return self.keep(self.parse(text))
+        return self.replace(self.parse(text))
 
-    def keep(self, rules: Rules) -> Work[Document]:
+    def replace(self, rules: Rules) -> Work[Document]:
         """The second half of `put`: replace the rules with the parsed ones."""
         table, now = rules.table, self._clock.now()
 

@@ -24,9 +24,9 @@ class Announcements:
             for queue_no, count in woken.items():
                 self._counts[queue_no] = self._counts.get(queue_no, 0) + count
         if is_first:
-            self.ring()
+            self.wake()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the thread."""
         os.write(self._signal_out, b".")
 

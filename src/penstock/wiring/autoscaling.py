@@ -69,10 +69,10 @@ class StoreFleetRegistry:
             if worker.labels.get(FLEET) == fleet and is_alive(worker, now=now)
         ]
 
-    def holding(self, worker_ids: Sequence[str]) -> dict[str, int]:
+    def lease_counts(self, worker_ids: Sequence[str]) -> dict[str, int]:
         def do(session: Session) -> dict[str, int]:
-            held = session.workers.held
-            return {one: len(held([one], queues=None, limit=_ENOUGH)) for one in worker_ids}
+            leases = session.workers.leases
+            return {one: len(leases([one], queues=None, limit=_ENOUGH)) for one in worker_ids}
 
         return _answer(self._store.read(do))
 
@@ -213,7 +213,7 @@ class Autoscaling:
             self._fleet_list,
             broker.scaling,
             BackgroundThreads(),
-            ways=_RouteStates(broker.circuits),
+            circuits_of_routes=_RouteStates(broker.circuits),
             holder=holder,
             is_dry=is_dry,
         )
@@ -264,7 +264,7 @@ class _WantedBefore:
 
     def __call__(self, fleet: str) -> int:
         with suppress(FleetNotFound):
-            return self._scaling.one(fleet).result().wanted or 0
+            return self._scaling.get(fleet).result().wanted or 0
         return 0
 
 

@@ -109,7 +109,7 @@ class Broker:
         self.moves = MoveService(store, clock, dice)
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
-        self.watch = OverviewService(store, clock)
+        self.overview = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)
         self.bus = Bus(store, clock, dice, settings.limits, self.directory)
@@ -328,12 +328,12 @@ def _start_clock(store: SqlStore, settings: Settings) -> tuple[Clock, Clock]:
         shared = ServerClock(postgres_store.clock_of(store))
         clock_mark.follow(store, now=shared.now())
         return shared, shared
-    start = plan_start(store.high_water, wall_ms())
+    start = plan_start(store.clock_mark, wall_ms())
     if start.is_set_back and not store.is_alone():  # another process uses that time
         start = plan_start(start.mark, start.wall, max_carry_ms=start.ahead_ms)
     clock = SystemClock(
         start.now,
-        floor=store.high_water,
+        floor=store.clock_mark,
         agree=lambda offset: store.agree(offset, lambda session: clock_mark.begin(session, start)),
     )
     return clock, WallClock()

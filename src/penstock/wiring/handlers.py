@@ -58,6 +58,6 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         SqlOperations(b.sql),
         AdministrationOperations(b.keys, settings),
         HistoryOperations(b.history),
-        OverviewOperations(b.history, b.watch, b.graphs, b.routes, waiting, version=__version__),
+        OverviewOperations(b.history, b.overview, b.graphs, b.routes, waiting, version=__version__),
     )
     return {operation: run for group in groups for operation, run in group.handlers().items()}

@@ -104,7 +104,7 @@ def test_a_clock_that_is_behind_takes_nothing_away() -> None:
 
     behind = move.advance(task, now=NOON, moved=0)
 
-    assert (behind.credit, behind.paced_at) == (task.credit, task.paced_at)
+    assert (behind.credit, behind.credited_at) == (task.credit, task.credited_at)
 
 
 def test_a_fast_task_waits_until_a_tenth_of_a_second_is_worth_a_step() -> None:

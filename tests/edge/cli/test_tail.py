@@ -25,13 +25,13 @@ def test_endings_are_reported_once_and_in_order(remote, api: Api, clock):
 
     clock.advance(seconds=1)
     first = [api.finish(name), api.finish(name)]
-    told_first = [ending.id for ending in follower.news()]
+    reported_first = [ending.id for ending in follower.news()]
     clock.advance(seconds=1)
     second = api.finish(name)
-    told_second = [ending.id for ending in follower.news()]
+    reported_second = [ending.id for ending in follower.news()]
 
-    assert told_first == first
-    assert told_second == [second]
+    assert reported_first == first
+    assert reported_second == [second]
     assert follower.news() == []
 
 

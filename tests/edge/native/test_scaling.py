@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, Note
+from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, NewFact
 from penstock.domain.scaling.pressure import Pressure
 from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
@@ -19,13 +19,13 @@ from tests.edge.native.test_metrics import parse
 from tests.factories import a_fleet_status
 
 
-def keep(server: LiveServer, *statuses: FleetStatus, notes: tuple[Note, ...] = ()) -> None:
-    server.broker.scaling.keep(statuses, notes, now=server.clock.now()).result()
+def keep(server: LiveServer, *statuses: FleetStatus, facts: tuple[NewFact, ...] = ()) -> None:
+    server.broker.scaling.save_tick(statuses, facts, now=server.clock.now()).result()
 
 
 def forget(server: LiveServer) -> None:
     names = [status.name for status in server.broker.scaling.all().result()]
-    server.broker.scaling.keep([], gone=names, now=server.clock.now()).result()
+    server.broker.scaling.save_tick([], gone=names, now=server.clock.now()).result()
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,9 @@ def test_decisions_come_page_by_page_newest_first(
     api: Api, server: LiveServer, clock: ManualClock
 ) -> None:
     for number in range(3):
-        keep(server, a_fleet_status("paged"), notes=(Note(DECISION, "paged", {"change": number}),))
+        keep(
+            server, a_fleet_status("paged"), facts=(NewFact(DECISION, "paged", {"change": number}),)
+        )
         clock.advance(seconds=10)
 
     first = api.get("/v1/scaling/paged/decisions", limit="2")

@@ -189,12 +189,12 @@ def test_a_native_queue_is_shown_as_closely_as_sqs_can_express(aws: Aws, api: Ap
         "native", lease_ms=1500, max_attempts=7, dead_letter_queue=letters, wait_ms=20_000
     )
 
-    told_of = aws.attributes(url_of(aws, name))
+    attributes = aws.attributes(url_of(aws, name))
 
-    assert told_of["VisibilityTimeout"] == "1"
-    assert told_of["MessageRetentionPeriod"] == "345600"
-    assert told_of["ReceiveMessageWaitTimeSeconds"] == "20"
-    assert json.loads(told_of["RedrivePolicy"]) == {
+    assert attributes["VisibilityTimeout"] == "1"
+    assert attributes["MessageRetentionPeriod"] == "345600"
+    assert attributes["ReceiveMessageWaitTimeSeconds"] == "20"
+    assert json.loads(attributes["RedrivePolicy"]) == {
         "deadLetterTargetArn": f"arn:aws:sqs:us-east-1:000000000000:{letters}",
         "maxReceiveCount": 7,
     }

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import (
     Circuit,
-    CircuitOutcomes,
     CircuitState,
     HeldQueue,
     Permit,
@@ -17,6 +16,8 @@ from penstock.domain.circuit.circuit import (
 )
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.services.circuits.circuits import Reported
+from tests.domain.circuit import oracle
+from tests.domain.circuit.oracle import CircuitOutcomes
 
 OPEN, HALF, CLOSED = CircuitState.OPEN, CircuitState.HALF_OPEN, CircuitState.CLOSED
 
@@ -97,7 +98,7 @@ class Model:
         for one, found in list(self.circuits.items()):
             if found.state is not CLOSED:
                 self.close(one)
-        self.line = before + [by_name[name] for name in circuits.in_order(queued)]
+        self.line = before + [by_name[name] for name in oracle.in_order(queued)]
 
     def half_open(self, *, now: int) -> None:
         for one, found in self.circuits.items():
@@ -108,7 +109,7 @@ class Model:
         for one, found in self.circuits.items():
             if found.state is HALF:
                 held = [HeldQueue(self.names[no], at) for no, at in self.held.get(one, {}).items()]
-                first, _ = circuits.next_probe(held, now=now)
+                first, _ = oracle.next_probe(held, now=now)
                 if first is not None:
                     self.held[one][by_name[first.queue]] = now
                     self.is_held.discard(by_name[first.queue])
@@ -131,7 +132,7 @@ class Model:
         held = [
             HeldQueue(self.names[no], at) for one in unchecked for no, at in self.held[one].items()
         ]
-        self.line += [by_name[name] for name in circuits.in_order(held)]
+        self.line += [by_name[name] for name in oracle.in_order(held)]
         self.held |= {one: {} for one in unchecked}
         if not self.settings.unlock_queues.enabled:
             self.is_held -= set(self.line)
@@ -142,13 +143,11 @@ class Model:
     ) -> None:
         one = permitted.hash
         before = self.circuits.get(one, Circuit(pattern=permitted.pattern))
-        noted = circuits.note(
-            self.samples.get(one, CircuitOutcomes()), request_id, outcome, now=now
-        )
+        noted = oracle.note(self.samples.get(one, CircuitOutcomes()), request_id, outcome, now=now)
         settings = self.of(one)
-        found = circuits.tally(noted, settings, now=now)
+        found = oracle.tally(noted, settings, now=now)
         after = self.circuits[one] = circuits.judge(before, found, settings, now=now)
-        self.samples[one] = circuits.trim(noted, settings)
+        self.samples[one] = oracle.trim(noted, settings)
         is_opened = before.state is CLOSED and after.state is OPEN
         if is_opened and permitted.queue_no is not None and settings.circuit_check_enabled:
             self._hold(one, permitted.queue_no, now)
@@ -160,4 +159,4 @@ class Model:
     def _in_order(self, one: str) -> list[int]:
         by_name = {name: no for no, name in self.names.items()}
         held = [HeldQueue(self.names[no], at) for no, at in self.held.get(one, {}).items()]
-        return [by_name[name] for name in circuits.in_order(held)]
+        return [by_name[name] for name in oracle.in_order(held)]

@@ -25,7 +25,7 @@ def test_a_probe_that_succeeds_closes_the_circuit_and_its_samples_are_forgotten(
     driver.half_open()
     driver.tell(driver.ask(other), SUCCESS)
 
-    view = driver.circuits.one(HASH).result()
+    view = driver.circuits.find(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio, view.held) == (CLOSED, 0, 1)
     assert driver.is_held(queue), "it is in the line"
     assert driver.store_driver.read(lambda s: s.circuits.next_for_release(9)) == [queue.queue_no]
@@ -37,7 +37,7 @@ def test_a_probe_that_fails_opens_it_again_and_nothing_else_changes(driver, queu
     driver.half_open()
     driver.tell(driver.ask(other), FAILURE)
 
-    view = driver.circuits.one(HASH).result()
+    view = driver.circuits.find(HASH).result()
     assert (view.circuit.state, view.circuit.reopened, view.held) == (OPEN, 1, 1)
     assert set(driver.store_driver.read(lambda s: s.circuits.outcomes(HASH, FAILURE))) == {
         "f0",

@@ -36,7 +36,7 @@ def test_a_circuit_opens_only_with_enough_outcomes_and_its_ratio_keeps_changing(
     ratios = []
     for name, outcome in [("a", FAILURE), ("b", FAILURE), ("c", SUCCESS), ("d", SUCCESS)]:
         driver.tell(permitted, outcome, name)
-        view = driver.circuits.one(HASH).result()
+        view = driver.circuits.find(HASH).result()
         ratios.append((view.circuit.state, view.circuit.fail_ratio))
 
     assert ratios == [(CLOSED, 100), (OPEN, 100), (OPEN, 66), (OPEN, 50)]
@@ -47,7 +47,7 @@ def test_a_circuit_does_not_close_by_itself_however_good_its_ratio_gets(driver, 
     driver.fail(queue)
     driver.circuits.report([Reported(permitted, f"s{i}", SUCCESS) for i in range(500)]).result()
 
-    view = driver.circuits.one(HASH).result()
+    view = driver.circuits.find(HASH).result()
     assert (view.circuit.state, view.circuit.fail_ratio) == (OPEN, 0)
 
 
@@ -79,12 +79,12 @@ def test_samples_outside_of_the_window_count_neither_for_the_ratio_nor_for_their
 def test_the_queue_that_makes_it_open_is_held_at_once_and_others_when_they_ask(
     driver, queue, other
 ):
-    was_told = driver.ask(other)
+    before = driver.ask(other)
     driver.fail(queue)
 
     assert driver.is_held(queue)
     assert not driver.is_held(other)
-    assert was_told.permit is GO, "and may finish"
+    assert before.permit is GO, "and may finish"
 
     assert driver.ask(other).permit is HOLD
     assert driver.is_held(other)
@@ -144,11 +144,11 @@ def test_outcomes_that_do_not_count_are_not_written(store_driver, queue):
 
 def test_an_outcome_without_a_permit_changes_nothing(driver, queue, other):
     driver.fail(queue)
-    before = driver.circuits.one(HASH).result()
+    before = driver.circuits.find(HASH).result()
 
     driver.tell(driver.ask(other), SUCCESS, "late")
 
-    assert driver.circuits.one(HASH).result().circuit == before.circuit
+    assert driver.circuits.find(HASH).result().circuit == before.circuit
 
 
 # ---- asking
@@ -219,7 +219,7 @@ def test_circuits_are_listed_with_what_is_known_of_them(driver, queue, other):
     assert (pay.circuit.pattern, pay.circuit.state, pay.circuit.fail_ratio) == (PATTERN, OPEN, 100)
     assert (pay.metric_name, pay.held) == ("pay", 1)
     assert (mail.circuit.state, mail.metric_name, mail.held) == (CLOSED, None, 0)
-    assert driver.circuits.one(HASH).result() == pay
+    assert driver.circuits.find(HASH).result() == pay
 
 
 def test_facts_tell_what_happened_to_a_circuit(driver, queue, other):

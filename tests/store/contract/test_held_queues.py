@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit.circuit import HeldQueue
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claimed, Session
+from tests.domain.circuit import oracle
 from tests.store.circuit_helpers import (
     CLOSED,
     FAILURE,
@@ -139,7 +139,7 @@ def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(driver, q
             found = session.circuits.to_change([HASH, OTHER_HASH])
             return session.circuits.rotate(list(found), now=driver.now)
 
-        expected, rotated = circuits.next_probe(held(driver), now=driver.now)
+        expected, rotated = oracle.next_probe(held(driver), now=driver.now)
         order.append(sorted(driver.write(rotate)))
         assert held(driver) == sorted(rotated, key=lambda one: (one.at, one.queue))
         assert expected is not None
@@ -164,7 +164,7 @@ def test_closing_queues_the_release_of_held_queues_and_forgets_the_outcomes(driv
     note(driver, ("a", FAILURE), ("b", SUCCESS))
     hold(driver, queues[2])
     hold(driver, queues[0], queues[1])
-    expected = circuits.in_order(held(driver))
+    expected = oracle.in_order(held(driver))
 
     release(driver, HASH)
 

@@ -35,7 +35,7 @@ def find(driver: StoreDriver, worker: Worker) -> Worker | None:
 
 def held(driver: StoreDriver, *found: Worker, queues: Any = None, limit: int = 100) -> list[str]:
     ids = [worker.id for worker in found]
-    return [m.id for m in driver.read(lambda s: s.workers.held(ids, queues=queues, limit=limit))]
+    return [m.id for m in driver.read(lambda s: s.workers.leases(ids, queues=queues, limit=limit))]
 
 
 def page(

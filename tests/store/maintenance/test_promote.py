@@ -228,7 +228,7 @@ def test_keys_of_the_old_store_still_find_duplicates(promoted, clock):
 def test_the_latest_instant_is_remembered(promoted):
     old, store = promoted
 
-    assert store.high_water >= old.clock.now() - DAY
+    assert store.clock_mark >= old.clock.now() - DAY
 
 
 def test_progress_is_reported_by_table(full, path, postgres_url):

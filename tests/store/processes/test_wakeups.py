@@ -57,7 +57,7 @@ class Ear:
 
 @pytest.fixture
 def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_wakeups, "LOOK_MS", 1_000_000)
+    monkeypatch.setattr(sqlite_wakeups, "CHECK_MS", 1_000_000)
 
 
 def test_a_claim_that_waits_in_one_process_gets_what_another_sends(start: Start) -> None:

@@ -20,7 +20,7 @@ from penstock.domain.limits import DAY
 from penstock.ports.store import Store
 from penstock.wiring.broker import Broker
 
-LOOKS = 20
+CHECKS = 20
 Offset = dict[str, int]  # by day: the last number read
 
 
@@ -75,7 +75,7 @@ class StreamReader(DataSourceStreamReader):
     def _latest(self) -> Offset:
         """The offset up to which every row is resolved; the rest waits for the next batch."""
         over = frozenset(self._over)
-        for _ in range(LOOKS):
+        for _ in range(CHECKS):
             position = self._store().read(lambda s: s.archive.position(without=over)).result()
             cut = self._visible.observe(position.cut, position.writers)
             if cut is not None:

@@ -99,13 +99,13 @@ class AweqApi:
     async def send(self, request: Request) -> Response:
         draft = Draft(body=requests.read_message(request))
 
-        return answers.sent((await self._queue.send(draft)).id)
+        return answers.send_response((await self._queue.send(draft)).id)
 
     async def receive(self, request: Request) -> Response:
         wanted = requests.read_count(request, most=self._limits.max_claim)
         claimed_by = requests.consumer(request)
         if request.method == "HEAD":  # the response has no body to put messages into
-            return answers.received([], wanted=wanted)
+            return answers.receive_response([], wanted=wanted)
 
         async def do(queue: Queue) -> Response:
             claimed = await self._waiting.claim(
@@ -115,7 +115,7 @@ class AweqApi:
                 lease_ms=self._settings.lease_ms,
                 claimed_by=claimed_by,
             )
-            return answers.received(claimed.messages, wanted=wanted)
+            return answers.receive_response(claimed.messages, wanted=wanted)
 
         return await self._queue.use(do)
 
@@ -127,8 +127,8 @@ class AweqApi:
             if found is None or not requests.may_delete(
                 found, queue_no=queue.queue_no, asked_by=asked_by
             ):
-                return answers.deleted(was_held=False)
-            return answers.deleted(was_held=await self._complete(Lease.of(found)))
+                return answers.delete_response(was_leased=False)
+            return answers.delete_response(was_leased=await self._complete(Lease.of(found)))
 
         return await self._queue.use(do)
 
@@ -147,7 +147,7 @@ class AweqApi:
             counts = (await self._queues.get(queue.name)).counts
             return answers.stats(
                 queued=counts.ready + counts.waiting,
-                held=counts.leased,
+                leased=counts.leased,
                 lease_ms=self._settings.lease_ms,
                 reap_interval_ms=self._reap_interval_ms,
             )

@@ -135,7 +135,7 @@ class ResourceApi:
 
     async def put_rules(self, request: Request) -> None:
         rules = await asyncio.to_thread(self._routes.parse, text_of(request))
-        await self._routes.keep(rules)
+        await self._routes.replace(rules)
 
     async def remove_rules(self, request: Request) -> None:
         await self._routes.remove()

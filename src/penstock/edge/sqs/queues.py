@@ -194,14 +194,16 @@ class QueueActions:
         if not given:
             raise missing_parameter("Tags")
         _check_tags(given)
-        await self._label(queue.name, lambda labels: _no_more_than_fit(queue.name, labels | given))
+        await self._change_tags(
+            queue.name, lambda labels: _no_more_than_fit(queue.name, labels | given)
+        )
 
     async def untag(self, call: SqsCall) -> None:
         queue = await self._lookup.queue(call)
         keys = call.input.TagKeys
         if not keys:
             raise invalid_parameter("Tag keys must be between 1 and 128 characters in length.")
-        await self._label(
+        await self._change_tags(
             queue.name, lambda labels: {k: v for k, v in labels.items() if k not in keys}
         )
 
@@ -214,7 +216,7 @@ class QueueActions:
         given = call.input
         label = needed(given.Label, "Label")
         accounts, actions = given.AWSAccountIds or [], given.Actions or []
-        await self._permit(
+        await self._change_policy(
             call,
             queue.name,
             lambda policy: permissions.add(
@@ -225,39 +227,41 @@ class QueueActions:
     async def remove_permission(self, call: SqsCall) -> None:
         queue = await self._lookup.queue(call)
         label = needed(call.input.Label, "Label")
-        await self._permit(
+        await self._change_policy(
             call,
             queue.name,
             lambda policy: permissions.remove(policy, arn=call.arn(queue.name), label=label),
         )
 
-    async def _label(self, name: str, how: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        def change(queue: Queue) -> QueueSettings:
-            return msgspec.structs.replace(queue.settings, labels=how(queue.settings.labels))
-
-        await self._change(name, change)
-
-    async def _permit(
-        self, call: SqsCall, name: str, how: Callable[[str | None], str | None]
+    async def _change_tags(
+        self, name: str, change: Callable[[dict[str, str]], dict[str, str]]
     ) -> None:
-        def change(queue: Queue) -> QueueSettings:
+        def derive(queue: Queue) -> QueueSettings:
+            return msgspec.structs.replace(queue.settings, labels=change(queue.settings.labels))
+
+        await self._change(name, derive)
+
+    async def _change_policy(
+        self, call: SqsCall, name: str, change: Callable[[str | None], str | None]
+    ) -> None:
+        def derive(queue: Queue) -> QueueSettings:
             present = self._attributes(call, queue)
-            wanted = msgspec.structs.replace(present, policy=how(present.policy))
+            wanted = msgspec.structs.replace(present, policy=change(present.policy))
             return kept.changed_settings(queue.settings, present, wanted)
 
-        await self._change(name, change)
+        await self._change(name, derive)
 
     # --- shared ---
 
-    async def _change(self, name: str, how: Callable[[Queue], QueueSettings]) -> None:
-        def change(queue: Queue) -> QueueSettings:
+    async def _change(self, name: str, change: Callable[[Queue], QueueSettings]) -> None:
+        def derive(queue: Queue) -> QueueSettings:
             try:
-                return how(queue)
+                return change(queue)
             except SqsError as error:  # the store passes on only errors of the core
                 raise InvalidRequest(error.message) from error
 
         try:
-            await self._queues.change(name, change)
+            await self._queues.change(name, derive)
         except InvalidRequest as error:
             # Annotations set through other APIs may leave no room for the attributes.
             raise error.__cause__ or _no_room(name) from None

@@ -124,10 +124,10 @@ class ReceiveActions:
                 unexpected(error)
                 left_out.append(message)
         if left_out:
-            self._give_back(left_out)
+            self._release(left_out)
         return ReceiveMessageResult(shown)
 
-    def _give_back(self, left_out: list[Message]) -> None:
+    def _release(self, left_out: list[Message]) -> None:
         """Release the messages after one that cannot be rendered.
 
         That one keeps its lease: if it were released, the next claim would return it first,

@@ -56,9 +56,9 @@ class Ledger:
             finally:
                 del state.gone[:-_GONE_KEPT]
                 if msgspec.json.encode(state) != before:
-                    self.keep(state)
+                    self.write(state)
 
-    def keep(self, state: LedgerState) -> None:
+    def write(self, state: LedgerState) -> None:
         """Write the file at once, while it is open."""
         new = self._path.with_suffix(".new")
         try:

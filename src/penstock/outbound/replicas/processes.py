@@ -47,7 +47,7 @@ _log = logging.getLogger("penstock.fleets")
 _START_MS = MINUTE  # a worker that has not registered by then counts as running
 _GRACE_MS = 5 * SECOND  # beyond its drain time, for a worker to report and exit
 _DIGITS = 12
-_LOOK_S = 0.05
+_CHECK_S = 0.05
 
 
 class _Candidate(NamedTuple):
@@ -152,7 +152,7 @@ class ProcessReplicas:
         until = since + self._kill_after_ms
         try:
             while self._is_any_ending() and self._clock.now() < until:
-                threading.Event().wait(_LOOK_S)
+                threading.Event().wait(_CHECK_S)
             now = self._clock.now()
             with self._lock, self._ledger.open() as state:
                 self._remove_ended(state, now)
@@ -211,7 +211,7 @@ class ProcessReplicas:
                     by=self._me,
                 )
             )
-            self._ledger.keep(state)  # in case we are killed before the next one
+            self._ledger.write(state)  # in case we are killed before the next one
             _log.info("fleet %s: started process %d", self._fleet, child.pid)
 
     # ---- ending
@@ -219,17 +219,17 @@ class ProcessReplicas:
     def _end_some(
         self, count: int, state: LedgerState, members: list[FleetMember], now: int
     ) -> None:
-        held = self._registered.holding([member.id for member in members])
+        leases = self._registered.lease_counts([member.id for member in members])
         busy: Counter[str | None] = Counter()
         for member in members:
-            busy[member.replica] += held.get(member.id, 0)
+            busy[member.replica] += leases.get(member.id, 0)
         mine = [
             _Candidate(busy[one.replica], 0, -one.started_at, partial(self._end, one, state, now))
             for one in self._living(state)
         ]
         theirs = [
             _Candidate(
-                sum(held.get(each, 0) for each in other.ids),
+                sum(leases.get(each, 0) for each in other.ids),
                 1,
                 -other.since,
                 partial(self._registered.drain, other),
@@ -277,11 +277,11 @@ class ProcessReplicas:
 
     def _reap_children(self, state: LedgerState) -> dict[str, int]:
         """Exit codes of our own children that have ended together with their groups, by replica."""
-        held = {one.replica for one in state.started if self._orphans(one)}
+        leases = {one.replica for one in state.started if self._orphans(one)}
         ended = {
             name: child
             for name, child in self._children.items()
-            if child.poll() is not None and name not in held
+            if child.poll() is not None and name not in leases
         }
         for name in ended:
             del self._children[name]

@@ -35,12 +35,12 @@ class PushGate:
         routes: RouteService,
         circuits: CircuitService,
         round_robin: RoundRobin,
-        waits: BackoffSettings,
+        backoff: BackoffSettings,
     ) -> None:
         self._routes = routes
         self._circuits = circuits
         self._round_robin = round_robin
-        self._waits = waits
+        self._backoff = backoff
 
     def admit(self, heads: Sequence[tuple[Message, Content]], *, now: int) -> Admitted:
         """Raises PenstockError if the store does not answer."""
@@ -67,7 +67,7 @@ class PushGate:
             route = self._routes.match(delivery.uri)
             request = request_of(delivery, route, message_id=message.id, now=now)
         except PenstockError as error:
-            wait_ms = delay_ms(self._waits, (), failures=message.failures + 1, now=now)
+            wait_ms = delay_ms(self._backoff, (), failures=message.failures + 1, now=now)
             return act_on(message, Verb.FAIL, now=now, delay_ms=wait_ms, text=str(error))
         return InFlight(message, delivery, route, request, is_expired=is_expired)
 

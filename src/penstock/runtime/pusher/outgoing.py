@@ -101,7 +101,7 @@ class BackoffSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def delay_ms(
-    waits: BackoffSettings,
+    backoff: BackoffSettings,
     intervals_ms: Sequence[int],
     *,
     failures: int,
@@ -112,13 +112,13 @@ def delay_ms(
 
     `retry_after` can only lengthen the delay: an endpoint that returns 0 must not cause a hot loop.
     """
-    own = intervals_ms[min(failures, len(intervals_ms)) - 1] if intervals_ms else waits.retry_ms
+    own = intervals_ms[min(failures, len(intervals_ms)) - 1] if intervals_ms else backoff.retry_ms
     asked = None
-    if waits.honours_retry_after and retry_after is not None:
+    if backoff.honours_retry_after and retry_after is not None:
         asked = retry_after_ms(retry_after, now=now)
     if asked is None:
         return own
-    return max(own, SHORTEST_MS, min(asked, waits.max_retry_after_ms))
+    return max(own, SHORTEST_MS, min(asked, backoff.max_retry_after_ms))
 
 
 def retry_after_ms(text: str, *, now: int) -> int | None:

@@ -47,7 +47,7 @@ class PusherSettings(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int
     lease_ms: int
     scan_ms: int
-    waits: BackoffSettings = BackoffSettings()
+    backoff: BackoffSettings = BackoffSettings()
 
     @property
     def extend_ms(self) -> int:
@@ -65,25 +65,25 @@ class Pusher:
         *,
         settings: PusherSettings,
         holder: str,
-        ring: Callable[[], None] = lambda: None,
+        wake: Callable[[], None] = lambda: None,
         tally: PushTally | None = None,
     ) -> None:
-        """`ring` is called, from any thread, when a step has something to do."""
+        """`wake` is called, from any thread, when a step has something to do."""
         self._store = store
         self._sender = sender
         self._routes = routes
         self._circuits = circuits
         self._settings = settings
         self._holder = holder
-        self._ring = ring
+        self._wake = wake
         self._tally = tally or PushTally()
-        self._finder = QueueFinder(store, scan_ms=settings.scan_ms, ring=ring)
+        self._finder = QueueFinder(store, scan_ms=settings.scan_ms, wake=wake)
         self._round_robin = RoundRobin(
             most=settings.concurrency,
             limit_of=self._limit_of,
             is_shared=lambda: len(routes.table.routes) > 1,
         )
-        self._gate = PushGate(routes, circuits, self._round_robin, settings.waits)
+        self._gate = PushGate(routes, circuits, self._round_robin, settings.backoff)
         self._in_flight: dict[int, InFlight] = {}  # by queue: one at a time
         self._inbox: deque[tuple[InFlight, PushResponse]] = deque()
         self._answered: list[tuple[InFlight, PushResponse]] = []
@@ -102,7 +102,7 @@ class Pusher:
         self._is_stopping = True
 
     def tick(self, now: int) -> int:
-        """Returns when the next step is due, unless `ring` is called before.
+        """Returns when the next step is due, unless `wake` is called before.
 
         Raises PenstockError if the store fails; then the next step finishes what was answered.
         """
@@ -151,7 +151,7 @@ class Pusher:
 
     def _failure(self, one: InFlight, response: PushResponse, now: int) -> LeaseAct:
         wait_ms = delay_ms(
-            self._settings.waits,
+            self._settings.backoff,
             one.route.retry_intervals_ms,
             failures=one.message.failures + 1,
             retry_after=response.retry_after,
@@ -187,7 +187,7 @@ class Pusher:
 
     def _find(self, now: int) -> None:
         self._round_robin.wake_parked(now=now)
-        found = self._finder.look(now=now)
+        found = self._finder.find(now=now)
         for queue_no in found.woken:
             self._round_robin.wake(queue_no)
         self._round_robin.add_scanned(found.scanned)
@@ -200,7 +200,7 @@ class Pusher:
             admitted = self._gate.admit(heads, now=now)
             for one in admitted.go:
                 self._begin(one, now)
-            self._give_back(admitted)
+            self._release(admitted)
             self._reports += [one.reported(None) for one in admitted.dropped]
         except PenstockError:
             self._leave_alone([message for message, _ in heads])
@@ -251,7 +251,7 @@ class Pusher:
 
         def then(response: PushResponse) -> None:
             self._inbox.append((one, response))
-            self._ring()
+            self._wake()
 
         try:
             self._sender.send(one.request, then)
@@ -259,7 +259,7 @@ class Pusher:
             _log.exception("a request could not be sent")
             then(PushResponse(error=str(error)))
 
-    def _give_back(self, admitted: Admitted) -> None:
+    def _release(self, admitted: Admitted) -> None:
         for act, answer in zip(admitted.back, self._act(admitted.back), strict=True):
             queue_no = act.lease.queue_no
             if act.verb is not Verb.RELEASE:

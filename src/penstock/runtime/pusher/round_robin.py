@@ -162,7 +162,7 @@ class RoundRobin:
         self._waiting.setdefault(route, deque()).append(queue_no)
 
     def _room_of(self, route: str, *, wanted: int = 0, total: int = 0) -> int:
-        return self._bulkhead.room(
+        return self._bulkhead.free_slots(
             route,
             limit=self._limit_of(route),
             is_shared=self._is_shared(),

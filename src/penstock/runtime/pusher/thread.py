@@ -24,7 +24,7 @@ class WakeupEvent:
     def __init__(self) -> None:
         self._event = threading.Event()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         if not self._event.is_set():
             self._event.set()
 
@@ -70,7 +70,7 @@ class PusherThread:
         May be called twice.
         """
         self._stopped.set()
-        self._wakeup.ring()
+        self._wakeup.wake()
         self._thread.join()
         self._sender.close()
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from penstock.domain.circuit import circuit as circuits
 from penstock.domain.circuit import overrides
-from penstock.domain.circuit.circuit import circuit_hash
 from penstock.domain.circuit.overrides import NONE, BreakerOverrides, check_route, merge
 from penstock.domain.circuit.settings import BreakerSettings, check
 from penstock.domain.document import Document, Latest
@@ -60,7 +60,7 @@ class Overrides:
             by_route[route] = after
         put = session.documents.put(OVERRIDES, msgspec.json.encode(by_route).decode(), now=now)
         data = {"version": put.version, "route": route}
-        session.facts.add("breaker_changed", circuit_hash(route), at=now, data=data)
+        session.facts.add("breaker_changed", circuits.circuit_hash(route), at=now, data=data)
         self._take(by_route)
         self._kept.put(put.version, now=now)
         return after
@@ -80,7 +80,7 @@ class Overrides:
             self._take(by_route)
 
     def _take(self, by_route: Mapping[str, BreakerOverrides]) -> None:
-        self.by_hash = {circuit_hash(route): one for route, one in by_route.items()}
+        self.by_hash = {circuits.circuit_hash(route): one for route, one in by_route.items()}
         found = by_route.values()
         self.is_any_checked = any(one.circuit_check_enabled is True for one in found)
         self.is_any_unchecked = any(one.circuit_check_enabled is False for one in found)
@@ -101,16 +101,16 @@ class Breaker:
         self.overrides = Overrides(clock)
         self._kept = DocumentVersion()
 
-    def of(self, one: str) -> BreakerSettings:
+    def of(self, circuit_hash: str) -> BreakerSettings:
         """The settings in force for a circuit, as last read."""
-        return self.in_force()(one)
+        return self.in_force()(circuit_hash)
 
     def in_force(self) -> SettingsOf:
         """The same, from one snapshot that a transaction uses throughout."""
         defaults, by_hash = self.settings, self.overrides.by_hash
 
-        def of(one: str) -> BreakerSettings:
-            overrides = by_hash.get(one)
+        def of(circuit_hash: str) -> BreakerSettings:
+            overrides = by_hash.get(circuit_hash)
             return defaults if overrides is None else merge(defaults, overrides)
 
         return of
@@ -216,46 +216,47 @@ class CircuitSettingsService:
 
         return read(self._store, do)
 
-    def get(self, one: str, *, route: str | None = None) -> Work[SettingsView]:
+    def get(self, circuit_hash: str, *, route: str | None = None) -> Work[SettingsView]:
         """Raises CircuitNotFound.  `route`: needed if the circuit is not stored yet."""
 
         def do(session: Session) -> SettingsView:
-            named = self._route_of(session, one, route)
+            named = self._route_of(session, circuit_hash, route)
             overrides = self._breaker.overrides.read(session).get(named, NONE)
             return _view(named, overrides, self._breaker.read(session))
 
         return read(self._store, do)
 
     def change(
-        self, one: str, change: ChangeOverrides, *, route: str | None = None
+        self, circuit_hash: str, change: ChangeOverrides, *, route: str | None = None
     ) -> Work[SettingsView]:
         """Change overrides; raises CircuitNotFound, or InvalidRequest, and then stores nothing."""
 
         def do(session: Session) -> SettingsView:
-            named = self._route_of(session, one, route)
+            named = self._route_of(session, circuit_hash, route)
             overrides = self._breaker.overrides.change(session, named, change)
             return _view(named, overrides, self._breaker.read(session))
 
         return write(self._store, do)
 
-    def _route_of(self, session: Session, one: str, given: str | None) -> str:
+    def _route_of(self, session: Session, circuit_hash: str, given: str | None) -> str:
         if given is not None:
-            if circuit_hash(check_route(given)) != one:
+            own_hash = circuits.circuit_hash(check_route(given))
+            if own_hash != circuit_hash:
                 raise InvalidRequest(
-                    f"the circuit of route {given!r} is {circuit_hash(given)}, not {one}"
+                    f"the circuit of route {given!r} is {own_hash}, not {circuit_hash}"
                 )
             return given
-        of_table = self._routes.table.of_hash(one)
+        of_table = self._routes.table.of_hash(circuit_hash)
         if of_table is not None:
             return of_table.pattern
-        known = session.circuits.find([one]).get(one)
+        known = session.circuits.find([circuit_hash]).get(circuit_hash)
         if known is not None:
             return known.pattern
         for route in self._breaker.overrides.read(session):
-            if circuit_hash(route) == one:
+            if circuits.circuit_hash(route) == circuit_hash:
                 return route
-        raise CircuitNotFound(one)
+        raise CircuitNotFound(circuit_hash)
 
 
 def _view(route: str, overrides: BreakerOverrides, defaults: BreakerSettings) -> SettingsView:
-    return SettingsView(circuit_hash(route), route, overrides, merge(defaults, overrides))
+    return SettingsView(circuits.circuit_hash(route), route, overrides, merge(defaults, overrides))

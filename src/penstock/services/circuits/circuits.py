@@ -18,7 +18,6 @@ from penstock.domain.circuit.circuit import (
     Permit,
     Permitted,
     Reported,
-    circuit_hash,
 )
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound
@@ -41,9 +40,9 @@ from penstock.services.routes import RouteService
 
 NOT_CLOSED = (CircuitState.OPEN, CircuitState.HALF_OPEN)
 
-HALF_OPENING = "circuits.half_open"
-LETTING_GO = "circuits.unhold"
-TRYING = "circuits.probe"
+HALF_OPEN_DUTY = "circuits.half_open"
+RELEASE_DUTY = "circuits.unhold"
+PROBE_DUTY = "circuits.probe"
 
 Do = Callable[[Session, int], int]
 
@@ -87,9 +86,9 @@ class CircuitService:
         """As last read."""
         return self.breaker.settings
 
-    def settings_of(self, one: str) -> BreakerSettings:
+    def settings_of(self, circuit_hash: str) -> BreakerSettings:
         """The settings of a circuit: the defaults with its overrides."""
-        return self.breaker.of(one)
+        return self.breaker.of(circuit_hash)
 
     @property
     def is_checking(self) -> bool:
@@ -121,7 +120,7 @@ class CircuitService:
         settings_of, now = self.breaker.in_force(), self._clock.now()
 
         def do(session: Session) -> list[Permitted]:
-            hashes = {one.pattern: circuit_hash(one.pattern) for one in wanted}
+            hashes = {one.pattern: circuits.circuit_hash(one.pattern) for one in wanted}
             found = session.circuits.find(sorted(set(hashes.values())))
             permits = [
                 permitted(one, found.get(one_hash), settings_of(one_hash), now=now)
@@ -200,11 +199,11 @@ class CircuitService:
 
     # ---- reading
 
-    def status(self, one: str) -> Work[CircuitState]:
+    def status(self, circuit_hash: str) -> Work[CircuitState]:
         """The state of a circuit; an unknown one is closed."""
 
         def do(session: Session) -> CircuitState:
-            found = session.circuits.find([one]).get(one)
+            found = session.circuits.find([circuit_hash]).get(circuit_hash)
             return found.state if found else CircuitState.CLOSED
 
         return read(self._store, do)
@@ -219,43 +218,55 @@ class CircuitService:
 
     def view_of(self, route: str, found: CircuitsOverview) -> CircuitView:
         """The circuit of a route; one without any outcome is closed."""
-        one = circuit_hash(route)
-        known = found.circuits.get(one)
-        return known or self._view(one, Circuit(pattern=route), found.held, {})
+        circuit_hash = circuits.circuit_hash(route)
+        known = found.circuits.get(circuit_hash)
+        return known or self._view(circuit_hash, Circuit(pattern=route), found.held, {})
 
-    def one(self, one: str) -> Work[CircuitView | None]:
+    def find(self, circuit_hash: str) -> Work[CircuitView | None]:
         def do(session: Session) -> CircuitView | None:
-            found = session.circuits.find([one]).get(one)
+            found = session.circuits.find([circuit_hash]).get(circuit_hash)
             if found is None:
                 return None
             circuits = session.circuits
-            return self._view(one, found, circuits.held_counts(), circuits.awaiting_counts())
+            return self._view(
+                circuit_hash, found, circuits.held_counts(), circuits.awaiting_counts()
+            )
 
         return read(self._store, do)
 
     def _overview(self, session: Session) -> CircuitsOverview:
         held, awaiting = session.circuits.held_counts(), session.circuits.awaiting_counts()
         views = {
-            one: self._view(one, circuit, held, awaiting)
-            for one, circuit in session.circuits.all().items()
+            circuit_hash: self._view(circuit_hash, circuit, held, awaiting)
+            for circuit_hash, circuit in session.circuits.all().items()
         }
         return CircuitsOverview(views, held, sum(awaiting.values()))
 
     def _view(
-        self, one: str, circuit: Circuit, held: Mapping[str, int], awaiting: Mapping[str, int]
+        self,
+        circuit_hash: str,
+        circuit: Circuit,
+        held: Mapping[str, int],
+        awaiting: Mapping[str, int],
     ) -> CircuitView:
-        route = self._routes.table.of_hash(one)
+        route = self._routes.table.of_hash(circuit_hash)
         metric_name = route.metric_name if route else None
-        return CircuitView(one, circuit, metric_name, held.get(one, 0), awaiting.get(one, 0))
+        return CircuitView(
+            circuit_hash,
+            circuit,
+            metric_name,
+            held.get(circuit_hash, 0),
+            awaiting.get(circuit_hash, 0),
+        )
 
     # ---- by operators
 
-    def close(self, one: str) -> Work[None]:
+    def close(self, circuit_hash: str) -> Work[None]:
         """Close it; its queues wait for their release.  An unknown circuit stays closed."""
         now = self._clock.now()
 
         def do(session: Session) -> None:
-            found = session.circuits.to_change([one])
+            found = session.circuits.to_change([circuit_hash])
             transitions.close(session, found, by="operator", now=now)
 
         return write(self._store, do)
@@ -271,22 +282,22 @@ class CircuitService:
 
         return write(self._store, do)
 
-    def force_open(self, one: str, *, pattern: str | None = None) -> Work[Circuit]:
+    def force_open(self, circuit_hash: str, *, pattern: str | None = None) -> Work[Circuit]:
         """Open it until an operator closes it.  `pattern`: of a circuit that is not stored yet."""
         now = self._clock.now()
-        route = self._routes.table.of_hash(one)
+        route = self._routes.table.of_hash(circuit_hash)
         if pattern is None and route is not None:
             pattern = route.pattern
 
         def do(session: Session) -> Circuit:
-            if pattern is not None and circuit_hash(pattern) == one:
-                found = session.circuits.to_note({one: pattern})
+            if pattern is not None and circuits.circuit_hash(pattern) == circuit_hash:
+                found = session.circuits.to_note({circuit_hash: pattern})
             else:
-                found = session.circuits.to_change([one])
-            if one not in found:
-                raise CircuitNotFound(one)
-            opened = circuits.force_open(found[one], now=now)
-            transitions.keep(session, found, {one: opened}, by="operator", now=now)
+                found = session.circuits.to_change([circuit_hash])
+            if circuit_hash not in found:
+                raise CircuitNotFound(circuit_hash)
+            opened = circuits.force_open(found[circuit_hash], now=now)
+            transitions.save(session, found, {circuit_hash: opened}, by="operator", now=now)
             return opened
 
         return write(self._store, do)
@@ -301,13 +312,18 @@ class CircuitService:
         def do(session: Session, _: int) -> int:
             found = session.circuits.to_change_in([CircuitState.OPEN])
             after = {
-                one: circuits.half_open(it, settings_of(one), now=now) for one, it in found.items()
+                circuit_hash: circuits.half_open(it, settings_of(circuit_hash), now=now)
+                for circuit_hash, it in found.items()
             }
-            changed = {one: it for one, it in after.items() if it is not found[one]}
-            transitions.keep(session, found, changed, by="tick", now=now)
+            changed = {
+                circuit_hash: it
+                for circuit_hash, it in after.items()
+                if it is not found[circuit_hash]
+            }
+            transitions.save(session, found, changed, by="tick", now=now)
             return len(changed)
 
-        return self._once(HALF_OPENING, every_ms, do, now=now)
+        return self._once(HALF_OPEN_DUTY, every_ms, do, now=now)
 
     def release_probes(self, *, now: int) -> Work[Ticked]:
         """Release the longest held queue of each half-open circuit as a probe.
@@ -322,7 +338,7 @@ class CircuitService:
                 session, session.circuits.rotate(list(found), now=now), now=now
             )
 
-        return self._once(TRYING, self.settings.unlock_probes.interval_ms, do, now=now)
+        return self._once(PROBE_DUTY, self.settings.unlock_probes.interval_ms, do, now=now)
 
     def release_next(self, *, now: int) -> Work[Ticked]:
         """Release the next queues of closed circuits; the number may grow with every tick."""
@@ -333,10 +349,10 @@ class CircuitService:
             taken = session.circuits.take_for_release(wanted)
             transitions.release(session, taken, now=now)
             if len(taken) < wanted:
-                session.duties.restart(LETTING_GO)
+                session.duties.restart(RELEASE_DUTY)
             return len(taken)
 
-        return self._once(LETTING_GO, settings.unlock_queues.interval_ms, do, now=now)
+        return self._once(RELEASE_DUTY, settings.unlock_queues.interval_ms, do, now=now)
 
     def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Work[Ticked]:
         def once(session: Session) -> Ticked:
@@ -357,5 +373,5 @@ def _with_waits(
 ) -> list[Permitted]:
     if not any(map(is_waiting, permits)):
         return permits
-    tick_at = session.duties.until(HALF_OPENING)
+    tick_at = session.duties.until(HALF_OPEN_DUTY)
     return with_waits(permits, found, settings_of, next_tick_at=tick_at, now=now)

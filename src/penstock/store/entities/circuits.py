@@ -96,16 +96,16 @@ class SqlCircuits(SqlEntity):
             found[one] = OutcomeWindows(*pair)
         return found
 
-    def save_windows(self, lines: Mapping[str, OutcomeWindows]) -> None:
+    def save_windows(self, windows: Mapping[str, OutcomeWindows]) -> None:
         noted: list[Row] = []
-        for one, pair in sorted(lines.items()):
+        for one, pair in sorted(windows.items()):
             row = self._rows[one]
             for number, kind in enumerate(_OUTCOMES):
-                line = pair.of(kind)
-                row.sizes[number] = line.size
-                noted += ((row.no, number, name, at) for name, at in line.noted.items())
-                if line.removed:
-                    self._db.post("circuits.trim", _some((row.no, number), line.removed))
+                window = pair.of(kind)
+                row.sizes[number] = window.size
+                noted += ((row.no, number, name, at) for name, at in window.noted.items())
+                if window.removed:
+                    self._db.post("circuits.trim", _some((row.no, number), window.removed))
         if noted:
             self._db.insert("circuits.note", noted)
 
@@ -186,7 +186,7 @@ class SqlCircuits(SqlEntity):
         return [queue_no for _, queue_no in sorted(rows)]
 
     def next_for_release(self, limit: int) -> list[int]:
-        rows = self._db.rows("circuits.line", {"limit": limit})
+        rows = self._db.rows("circuits.next_for_release", {"limit": limit})
         return [queue_no for _, queue_no in rows]
 
     def outcomes(self, circuit_hash: str, outcome: RequestOutcome) -> dict[str, int]:

@@ -14,7 +14,7 @@ from penstock.store.verbs.transaction_state import TransactionState
 from penstock.store.verbs.transfers import Transfers
 
 _ADDED = MoveTask.__struct_fields__[:-4]  # without its end and the names of its queues
-_SAVED = ("task_id", "state", "moved", "credit", "paced_at", "ended_at", "reason")
+_SAVED = ("task_id", "state", "moved", "credit", "credited_at", "ended_at", "reason")
 _task_of = reader(MoveTask)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from penstock.domain.errors import QueueExists, QueueNotFound
 from penstock.domain.message import lifecycle
 from penstock.domain.message.lifecycle import PURGED, Content, Message
-from penstock.domain.message.selection import Pick
+from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.ports.store import Browse, Claimable, ScannedPage
 from penstock.store.database import Database, Row
@@ -26,13 +26,13 @@ FIRST = (-(2**62), -(2**62), -(2**62), -(2**62))
 _LABELS = ("kind", "tag", "group", "entity_id")
 
 
-def _scan_page(db: Database, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
-    params = _browse_params(wanted) | params_of(pick, ("sent_from", "sent_before"))
+def _scan_page(db: Database, wanted: Browse, selection: Selection, *, length: int) -> ScannedPage:
+    params = _browse_params(wanted) | params_of(selection, ("sent_from", "sent_before"))
     params["length"] = length
     begin = db.text(f"selection.begin_{wanted.state}")
     order = db.text(f"selection.order_{wanted.state}")
     end = db.rows("selection.end", params, begin=begin, order=order)
-    params |= {name: v for name in _LABELS if (v := getattr(pick, name)) is not None}
+    params |= {name: v for name in _LABELS if (v := getattr(selection, name)) is not None}
     conditions = "\n   ".join(
         db.text(f"selection.where_{name}") for name in _LABELS if name in params
     )
@@ -209,14 +209,14 @@ class SqlMessages(MessageEntity):
         params = _browse_params(wanted)
         return list(map(message_of, self._db.rows(f"messages.browse_{wanted.state}", params)))
 
-    def scan_page(self, wanted: Browse, pick: Pick, *, length: int) -> ScannedPage:
-        return _scan_page(self._db, wanted, pick, length=length)
+    def scan_page(self, wanted: Browse, selection: Selection, *, length: int) -> ScannedPage:
+        return _scan_page(self._db, wanted, selection, length=length)
 
     def change(
-        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+        self, message_id: str, change: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
         before = self._lock_order.lock_one(message_id, now=now)
-        after = how(before, self._transaction.queue(before.queue_no))
+        after = change(before, self._transaction.queue(before.queue_no))
         noted = self._changes.note(before, after, now=now)
         self._changes.save()
         return noted

@@ -60,7 +60,7 @@ class SqlWorkers(SelectedEntity[Worker]):
     def forget(self, *, before_at: int) -> int:
         return self._db.run("workers.forget", {"before_at": before_at})
 
-    def held(
+    def leases(
         self, worker_ids: Sequence[str], *, queues: Sequence[str] | None, limit: int
     ) -> list[Message]:
         queue_nos = self._with_leases() if queues is None else self._queue_nos(queues)
@@ -71,7 +71,7 @@ class SqlWorkers(SelectedEntity[Worker]):
             "worker_ids": json_list(worker_ids),
             "limit": limit,
         }
-        return list(map(message_of, self._db.rows("workers.held", params)))
+        return list(map(message_of, self._db.rows("workers.leases", params)))
 
     def _with_leases(self) -> set[int]:
         return {no for (no,) in self._db.rows("workers.queues_with_leases")}

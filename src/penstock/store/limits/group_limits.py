@@ -63,7 +63,7 @@ class GroupLimits:
         if rate is None or not taken:
             return
         buckets = self._rate_buckets.find(dict.fromkeys(taken, rate), now=now)
-        self._rate_buckets.keep(
+        self._rate_buckets.save(
             (group, rate, token_bucket.spend(buckets[group], rate, count, now=now))
             for group, count in sorted(taken.items())
         )

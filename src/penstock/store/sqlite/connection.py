@@ -59,9 +59,9 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
         *,
         read_only: bool = False,
         write_lock: WriteLock | None = None,
-        watch: DamageWatch | None = None,
+        damage_watch: DamageWatch | None = None,
     ) -> None:
-        self._watch = watch
+        self._damage_watch = damage_watch
         self.is_alive = True
         self._logged_pages = 0
         self._moved_pages = 0  # at the last check
@@ -249,13 +249,17 @@ class SqliteDatabase(WriteLockMixin, DirectDatabase):
             return Collision(str(error))
         if is_failed_sync(error):
             self._mark_failed_sync()
-        if is_damage(error) and self._watch is not None:
-            return self._watch.report(error)
+        if is_damage(error) and self._damage_watch is not None:
+            return self._damage_watch.report(error)
         return storage_error(error)
 
 
 def open_synced(
-    path: Path, write_lock: WriteLock, *, again: bool = False, watch: DamageWatch | None = None
+    path: Path,
+    write_lock: WriteLock,
+    *,
+    again: bool = False,
+    damage_watch: DamageWatch | None = None,
 ) -> SqliteDatabase:
     """Open for writing; first move the log that a crash or a failed sync left, and sync it.
 
@@ -265,11 +269,11 @@ def open_synced(
     with opening(write_lock) as is_alone:
         again = again or write_lock.has_failed_sync
         if not is_alone and not write_lock.has_failed_sync:
-            return SqliteDatabase(path, write_lock=write_lock, watch=watch)
+            return SqliteDatabase(path, write_lock=write_lock, damage_watch=damage_watch)
         if not is_alone:
             raise OpenElsewhere("a sync has failed: other processes must close the store first")
         make_log_durable(path)
-        db = SqliteDatabase(path, write_lock=write_lock, watch=watch)
+        db = SqliteDatabase(path, write_lock=write_lock, damage_watch=damage_watch)
         try:
             _check_log(db, path)
             db.checkpoint(again=again)

@@ -88,9 +88,9 @@ class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
         read_only: bool = False,
         write_lock: WriteLock | None = None,
         patience_ms: int = PATIENCE_MS,
-        watch: DamageWatch | None = None,
+        damage_watch: DamageWatch | None = None,
     ) -> None:
-        self._watch = watch
+        self._damage_watch = damage_watch
         self.is_alive = True
         self._path = path
         self._moves = moves
@@ -174,8 +174,8 @@ class PlainSqliteDatabase(Sqlite3Database, WriteLockMixin):
         code = code_of(error)
         if code & 0xFF == sqlite3.SQLITE_IOERR and code not in _READS:
             self._mark_failed_sync()
-        if is_damage(error) and self._watch is not None:
-            return self._watch.report(error)
+        if is_damage(error) and self._damage_watch is not None:
+            return self._damage_watch.report(error)
         return super()._translate(error)
 
 
@@ -185,7 +185,7 @@ def open_synced(
     write_lock: WriteLock,
     *,
     patience_ms: int = PATIENCE_MS,
-    watch: DamageWatch | None = None,
+    damage_watch: DamageWatch | None = None,
 ) -> PlainSqliteDatabase:
     """Open for writing; first move the log that a crash or a failed sync left, and sync it.
 
@@ -198,7 +198,7 @@ def open_synced(
             # First: closing the last connection would drop what follows the damage.
             _refuse_damaged_log(path)
         db = PlainSqliteDatabase(
-            path, moves, write_lock=write_lock, patience_ms=patience_ms, watch=watch
+            path, moves, write_lock=write_lock, patience_ms=patience_ms, damage_watch=damage_watch
         )
         try:
             if is_alone or write_lock.has_failed_sync:

@@ -241,7 +241,7 @@ SELECT h.queue_no
 DELETE FROM circuit_hold
  WHERE circuit_no IN {list:circuit_nos};
 
--- name: line
+-- name: next_for_release
 -- The queues that are released next.
 SELECT place, queue_no
   FROM unhold_line

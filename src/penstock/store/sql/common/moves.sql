@@ -5,7 +5,7 @@ INSERT INTO move_task (
   paced_at, started_at)
 VALUES (
   :task_id, :source_no, :target_no, :state, :max_per_second, :to_move, :moved, :before_no, :credit,
-  :paced_at, :started_at)
+  :credited_at, :started_at)
     ON CONFLICT DO NOTHING
 RETURNING task_id;
 
@@ -52,7 +52,7 @@ UPDATE move_task
    SET state = :state,
        moved = :moved,
        credit = :credit,
-       paced_at = :paced_at,
+       paced_at = :credited_at,
        ended_at = :ended_at,
        reason = :reason
  WHERE task_id = :task_id;

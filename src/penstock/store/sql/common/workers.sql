@@ -78,7 +78,7 @@ SELECT queue_no
  GROUP BY queue_no
 HAVING sum(leased) > 0;
 
--- name: held
+-- name: leases
 -- Messages that workers have leased in some queues. An index by worker would slow claims down, so
 -- this reads all leased messages of these queues, and the waiting ones between them.
 SELECT {columns}

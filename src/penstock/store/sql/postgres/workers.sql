@@ -10,7 +10,7 @@ WHERE worker_id = :worker_id
   AND alive_until <= :now
   FOR UPDATE SKIP LOCKED;
 
--- name: held
+-- name: leases
 -- As in common/, with PostgreSQL's JSON.
 SELECT {columns}
   FROM message
