@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from penstock.domain.circuit.circuit import RequestOutcome
+from penstock.domain.circuit.circuit import Reported, RequestOutcome
 from penstock.domain.limits import MINUTE
 from penstock.domain.scaling.fleet_status import DECISION, NewFact
 from penstock.domain.scaling.recommendation import Profile
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
 from tests.console.story_tables import storage, write_answers
 from tests.edge.api import Api, ok

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.domain.access.api_key import Role
-from penstock.domain.circuit.circuit import RequestOutcome, circuit_hash
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.domain.circuit.circuit import Reported, RequestOutcome, circuit_hash
+from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
 from tests.console.conftest import NewKey, OpenConsole, aside
 from tests.console.driver import Console, expect

@@ -8,13 +8,20 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.circuit.circuit import CircuitState, Permit, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import (
+    CircuitState,
+    Permit,
+    Reported,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import FactFilter
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.queue.queue import Queue
 from penstock.runtime.circuit_duties import CHECK_MS, CircuitDuty, circuit_duties
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.routes import RouteService
 from penstock.settings import Settings
 from penstock.wiring.broker import Broker

@@ -9,13 +9,15 @@ from penstock.domain.circuit.circuit import (
     CircuitState,
     Permit,
     Permitted,
+    Reported,
     RequestOutcome,
     circuit_hash,
 )
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.domain.fact import Fact, FactFilter
 from penstock.domain.queue.queue import Queue
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.routes import RouteService
 from tests.store.driver import StoreDriver
 

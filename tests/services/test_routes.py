@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from penstock.domain.circuit.circuit import CircuitState, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import CircuitState, Reported, RequestOutcome, circuit_hash
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import InvalidRequest, RouteNotFound
 from penstock.domain.fact import FactFilter
-from penstock.services.circuits.circuits import CircuitService, Reported
+from penstock.services.circuits.circuits import CircuitService
 from penstock.services.routes import RouteService
 from tests.store.driver import StoreDriver
 

@@ -32,7 +32,7 @@ def add(driver: StoreDriver, pattern: str = PATTERN, **changes: Any) -> Circuit:
     wanted = Circuit(pattern=pattern, **changes)
 
     def do(session: Session) -> Circuit:
-        session.circuits.to_note({circuit_hash(pattern): pattern})
+        session.circuits.lock_or_add({circuit_hash(pattern): pattern})
         session.circuits.save({circuit_hash(pattern): wanted})
         return wanted
 
@@ -51,7 +51,7 @@ def note(
     since = driver.now - SETTINGS.entries_max_age_ms
 
     def do(session: Session) -> Circuit:
-        found = session.circuits.to_note({one: pattern})[one]
+        found = session.circuits.lock_or_add({one: pattern})[one]
         most = SETTINGS.max_queue_sample_count
         windows = session.circuits.windows({one: batch}, since=since, most=most)
         after, _ = note_all(found, windows[one], batch, SETTINGS, now=driver.now)
@@ -72,7 +72,7 @@ def hold(driver: StoreDriver, *queues: Queue, pattern: str = PATTERN) -> None:
     nos = [queue.queue_no for queue in queues]
 
     def do(session: Session) -> None:
-        session.circuits.to_note({one: pattern})
+        session.circuits.lock_or_add({one: pattern})
         session.circuits.hold(one, nos, now=driver.now)
         session.queues.hold(nos, by=one)
 
@@ -86,7 +86,7 @@ def held(driver: StoreDriver, one: str = HASH) -> list[HeldQueue]:
 
 def release(driver: StoreDriver, *hashes: str) -> None:
     def do(session: Session) -> None:
-        found = session.circuits.to_change(hashes)
+        found = session.circuits.lock(hashes)
         session.circuits.queue_for_release_and_forget(hashes)
         session.circuits.save({one: circuits.close(it) for one, it in found.items()})
 

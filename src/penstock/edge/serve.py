@@ -119,7 +119,7 @@ def waiting_claims(broker: Broker, *, share_of_limits: int = 1) -> WaitingClaims
         broker.messages,
         broker.clock,
         most=-(-broker.settings.limits.max_waiting_claims // share_of_limits),
-        poll_ms=broker.settings.waking.poll_ms,
+        poll_ms=broker.settings.wakeups.poll_ms,
     )
     broker.listen(waiting.on_wakeup)
     return waiting

@@ -10,6 +10,7 @@ from penstock.api.manual_acts import Bulk, Buried, Changed, End, Reason, Resched
 from penstock.api.messages import Acted, Browse, Page
 from penstock.api.operation import ToInstant
 from penstock.domain.access.api_key import Role, allow, is_limited
+from penstock.domain.chunks import chunks
 from penstock.domain.datetimes import parse_instant, read_instant
 from penstock.domain.errors import InvalidRequest, MessageNotFound, PenstockError, WrongState
 from penstock.domain.limits import MAX_INSTANT
@@ -175,8 +176,7 @@ class BulkOperations:
 
     def _act(self, queue: str, ids: Sequence[str], request: BulkRequest) -> Steps[int]:
         changed = 0
-        for start in range(0, len(ids), _AT_ONCE):
-            some = ids[start : start + _AT_ONCE]
+        for some in chunks(ids, _AT_ONCE):
             answers = yield from ParallelWork(
                 [self._selections.act(message_id, request, queue=queue) for message_id in some]
             )

@@ -55,7 +55,7 @@ class TopicStore(Protocol):
         """Must be the first statement of a transaction that publishes."""
         ...
 
-    def queues_of(self, queue_nos: set[int]) -> dict[int, Queue]:
+    def queues_by_numbers(self, queue_nos: set[int]) -> dict[int, Queue]:
         """Many queues at once."""
         ...
 

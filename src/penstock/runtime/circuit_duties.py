@@ -13,7 +13,7 @@ from typing import Protocol
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
 from penstock.ports.ticket import Ticket
 from penstock.runtime.loop import Duty
-from penstock.services.circuits.circuits import CircuitService, Ticked
+from penstock.services.circuits.circuits import CircuitService, TickResult
 from penstock.services.circuits.held_queues import HeldQueues
 
 CHECK_MS = 1_000
@@ -22,7 +22,7 @@ _log = logging.getLogger("penstock.circuits")
 
 
 class Tick(Protocol):
-    def __call__(self, *, now: int) -> Ticket[Ticked]: ...
+    def __call__(self, *, now: int) -> Ticket[TickResult]: ...
 
 
 class CircuitDuty:

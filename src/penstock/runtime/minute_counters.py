@@ -8,10 +8,11 @@ means an empty queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from penstock.domain.chunks import chunks
 from penstock.domain.limits import DAY, HOUR, MINUTE
 from penstock.domain.queue.minute_counters import (
     ALL,
@@ -24,7 +25,7 @@ from penstock.domain.queue.queue import Counts
 from penstock.ports.store import Session, Store
 from penstock.runtime.duties import read_prunable_rows
 
-_AT_WORK_MS = 5_000  # other nodes leave a minute to the first one for this long
+_CLAIM_MS = 5_000  # other nodes leave a minute to the first one for this long
 _CHUNK = 500  # queues per transaction
 _MAX_TIMES = 20_000  # finished messages read per minute, for latencies
 _TIMES_PER_QUEUE = (20, 1_000)  # … of one queue, at least and at most
@@ -47,8 +48,8 @@ class Sampler:
     def tick(self, now: int) -> int:
         minute_at = now - now % MINUTE
         if not self._is_done(now):
-            if not self._take(f"{self._duty} at work", _AT_WORK_MS, now):
-                return now + _AT_WORK_MS  # if that node exits, another one samples this minute
+            if not self._take(f"{self._duty} at work", _CLAIM_MS, now):
+                return now + _CLAIM_MS  # if that node exits, another one samples this minute
             if self._complete(now) and minute_at % HOUR == 0:
                 self._tidy(minute_at)
         return minute_at + MINUTE
@@ -81,7 +82,7 @@ class Sampler:
         # Includes messages done after the minute's end: their queue may not change in the next one.
         span = (max(self._timed_until, minute_at - MINUTE), now + 1)
         limit = _share(len(changed))
-        for nos in _chunks([no for no in marks if self._is_archived or no in changed]):
+        for nos in chunks([no for no in marks if self._is_archived or no in changed], _CHUNK):
             samples, times = self._store.read(
                 self._read_counters(nos, minute_at, span, limit)
             ).result()
@@ -128,10 +129,6 @@ class Sampler:
 def _share(queues: int) -> int:
     least, most = _TIMES_PER_QUEUE
     return max(least, min(most, _MAX_TIMES // max(1, queues)))
-
-
-def _chunks(nos: Sequence[int]) -> Iterable[Sequence[int]]:
-    return (nos[start : start + _CHUNK] for start in range(0, len(nos), _CHUNK))
 
 
 def _total(session: Session, minute_at: int, times: Sequence[tuple[int, int]]) -> MinuteCounters:

@@ -7,7 +7,7 @@ import logging
 from penstock.domain.errors import NotFound, QueueNotEmpty
 from penstock.domain.message.lease import Verb
 from penstock.domain.worker import Worker, describe_lost
-from penstock.services.bus import Abandoned, Bus
+from penstock.services.bus import AbandonedQueue, Bus
 from penstock.services.queues import QueueService
 from penstock.services.workers import MAX_LEASES, WorkerService
 
@@ -32,7 +32,7 @@ class WorkerReaper:
         if self._workers.has_overdue(now=now).result():
             self._workers.lose_overdue(now=now).result()
         is_done = True
-        for worker in self._workers.lately_lost(now=now).result():
+        for worker in self._workers.recently_lost(now=now).result():
             is_done &= self._release(worker)
         return now + (self._every_ms if is_done else 1)
 
@@ -69,7 +69,7 @@ class WorkerQueueReaper:
                 continue
         return now + (self._every_ms if is_done else 1)
 
-    def _hand_over(self, left: Abandoned, now: int) -> bool:
+    def _hand_over(self, left: AbandonedQueue, now: int) -> bool:
         if left.to is not None:
             for _ in range(_CHUNKS_PER_TICK):
                 moved = self._bus.hand_over_some(left, now=now).result()

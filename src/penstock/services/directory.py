@@ -15,7 +15,7 @@ from penstock.ports.ticket import Ticket
 from penstock.ports.unit_of_work import Work, read
 
 FRESH_MS = 1_000
-ASKING_MS = 100
+RELOAD_MS = 100
 
 
 class Directory:
@@ -35,7 +35,7 @@ class Directory:
         now = self._clock.now()
         if until < now:
             # One caller reloads it; the others use the cached value meanwhile.
-            self._by_name[name] = (queue, now + ASKING_MS)
+            self._by_name[name] = (queue, now + RELOAD_MS)
             return None
         return queue
 

@@ -47,7 +47,7 @@ class HistoryService:
         """Totals of all queues."""
 
         def do(session: Session) -> Stats:
-            number = session.queues.number_of()
+            number = session.queues.count()
             return Stats(self.backend, number, session.queues.total(), self._clock.now())
 
         return read(self._store, do)

@@ -108,7 +108,7 @@ def _snapshot(session: Session, before: OverviewSnapshot | None, now: int) -> Ov
     counts = session.queues.counts(shown) if shown else {}
     changed = [
         ChangedQueue(queue, counts[queue.queue_no], known.get(queue.queue_no))
-        for queue in session.queues.some(shown)
+        for queue in session.queues.by_numbers(shown)
     ]
     return OverviewSnapshot(
         at=now,

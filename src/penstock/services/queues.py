@@ -31,7 +31,7 @@ class PutQueue(msgspec.Struct, frozen=True):
     is_new: bool
 
 
-class Purged(msgspec.Struct, frozen=True):
+class PurgeResult(msgspec.Struct, frozen=True):
     cancelled: int
     is_done: bool
 
@@ -48,7 +48,7 @@ class QueueService:
         now = self._clock.now()
 
         def do(session: Session) -> PutQueue:
-            found = session.queues.find_to_change(name)
+            found = session.queues.lock(name)
             if found is not None and only_new:
                 raise QueueExists(f"queue {name!r} already exists")
             if found is None:
@@ -82,7 +82,7 @@ class QueueService:
         """
 
         def do(session: Session) -> QueueView:
-            found = session.queues.find_to_change(name)
+            found = session.queues.lock(name)
             if found is None:
                 raise QueueNotFound(name)
             return self._change(session, found, check_settings(change(found), name=name))
@@ -189,22 +189,30 @@ class QueueService:
                 return total
             total += purged.cancelled
 
-    def purge_some(self, name: str) -> Work[Purged]:
+    def purge_some(self, name: str) -> Work[PurgeResult]:
         """Cancel a chunk; repeat until it is done."""
         now = self._clock.now()
 
-        def do(session: Session) -> Purged:
+        def do(session: Session) -> PurgeResult:
             queue_no = session.queues.named(name).queue_no
             # Messages first: like senders, lock groups before waiting for dedup keys.
             cancelled = session.messages.purge(queue_no, limit=CHUNK, now=now)
             forgotten = session.messages.forget_keys(queue_no, limit=CHUNK)
             # Messages sent in between that lost their key are cancelled by the next call.
-            return Purged(cancelled, is_done=not cancelled and not forgotten)
+            return PurgeResult(cancelled, is_done=not cancelled and not forgotten)
 
         return write(self._store, do)
 
-    def bring_back_some(self, name: str) -> Work[int]:
-        """Bring back due messages and cancel expired ones; repeat while it returns CHUNK."""
+    def make_all_due_ready(self, name: str) -> Steps[None]:
+        """Make all due messages claimable now, without waiting for the reaper.
+
+        A chunk per transaction, so that other requests can run in between.
+        """
+        while (yield from self.make_due_ready_some(name)) == CHUNK:
+            pass
+
+    def make_due_ready_some(self, name: str) -> Work[int]:
+        """Make due messages claimable and cancel expired ones; repeat while it returns CHUNK."""
         now = self._clock.now()
 
         def do(session: Session) -> int:

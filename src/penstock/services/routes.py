@@ -116,7 +116,7 @@ class RouteService:
         self._kept.put(version, now=now)
 
     def _drop_circuits(self, session: Session, *, keeping: RouteTable, now: int) -> None:
-        before = session.documents.to_change(RULES, now=now)
+        before = session.documents.lock(RULES, now=now)
         try:
             table = parse_rules(before.text) if before else RouteTable()
         except InvalidRequest:  # written by another version

@@ -169,7 +169,7 @@ class ScalingService:
 
         def do(session: Session) -> FleetProfile:
             status = _existing(session, name)
-            own = _read_overrides(session.documents.to_change(PROFILES, now=now))
+            own = _read_overrides(session.documents.lock(PROFILES, now=now))
             before = _profile(status, own)
             values = change(before)
             after = NO_OVERRIDES
@@ -250,7 +250,7 @@ def _save_index(session: Session, named: dict[str, str], gone: frozenset[str], *
     known = _read_index(session)
     if named.items() <= known.items() and not gone & known.keys():
         return  # almost always; otherwise it is read again with a lock
-    found = session.documents.to_change(INDEX, now=now)
+    found = session.documents.lock(INDEX, now=now)
     known = _index.decode(found.text) if found else {}
     after = {name: group for name, group in {**known, **named}.items() if name not in gone}
     session.documents.put(INDEX, msgspec.json.encode(after).decode(), now=now)

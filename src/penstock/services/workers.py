@@ -29,7 +29,7 @@ from penstock.services.directory import Directory
 
 MAX_LEASES = 1_000  # leases per answer, and released per transaction
 _MAX_LOST = 100  # workers in one step
-_STILL_WATCHED_MS = MINUTE  # a claim may have been under way when its worker was lost
+_LATE_CLAIM_MS = MINUTE  # a claim may have been under way when its worker was lost
 
 
 class WorkerView(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ class WorkerService:
         now, valid_ms = self._clock.now(), self.valid_ms
 
         def do(session: Session) -> Worker | None:
-            found = session.workers.to_change(worker_id)
+            found = session.workers.lock(worker_id)
             if found is None:
                 return None
             try:
@@ -159,7 +159,7 @@ class WorkerService:
 
         def do(session: Session) -> list[WorkerLease]:
             leases = session.workers.leases(
-                [worker.id], queues=self._where(worker), limit=MAX_LEASES
+                [worker.id], queues=self._queues_of(worker), limit=MAX_LEASES
             )
             names = {m.queue_no: session.queues.get(m.queue_no).name for m in leases}
             return [WorkerLease(names[m.queue_no], m) for m in leases]
@@ -202,7 +202,7 @@ class WorkerService:
         def do(session: Session) -> int:
             lost = 0
             for worker in session.workers.overdue(now=now, limit=_MAX_LOST):
-                mine = session.workers.to_lose(worker.id, now=now)
+                mine = session.workers.lock_overdue(worker.id, now=now)
                 if mine is None:
                     continue
                 after = workers.lose(mine, now=now)
@@ -216,9 +216,9 @@ class WorkerService:
     def has_overdue(self, *, now: int) -> Work[bool]:
         return read(self._store, lambda s: bool(s.workers.overdue(now=now, limit=1)))
 
-    def lately_lost(self, *, now: int) -> Work[list[Worker]]:
+    def recently_lost(self, *, now: int) -> Work[list[Worker]]:
         """Lost workers that may still hold leases."""
-        since = now - _STILL_WATCHED_MS
+        since = now - _LATE_CLAIM_MS
 
         def do(session: Session) -> list[Worker]:
             found: list[Worker] = []
@@ -230,7 +230,7 @@ class WorkerService:
 
         return read(self._store, do)
 
-    def _where(self, worker: Worker) -> tuple[str, ...] | None:
+    def _queues_of(self, worker: Worker) -> tuple[str, ...] | None:
         if not worker.queues:
             return None
         return (*worker.queues, *node_queue_names(worker.queues, worker.id), *self._shared_queues)
@@ -239,7 +239,7 @@ class WorkerService:
         self, worker_id: str, change: Callable[[Worker], Worker], kind: str, now: int
     ) -> Work[Worker]:
         def do(session: Session) -> Worker:
-            before = _existing(session.workers.to_change(worker_id), worker_id)
+            before = _existing(session.workers.lock(worker_id), worker_id)
             after = change(before)
             if after != before:
                 session.workers.save(after)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.circuit.circuit import circuit_hash
-from penstock.services.circuits.circuits import PermitRequest
+from penstock.services.circuits.permits import PermitRequest
 from tests.clocks import ManualClock
 from tests.edge.api import Api, assert_refused, ok
 from tests.edge.gateleen.conftest import UNREACHABLE

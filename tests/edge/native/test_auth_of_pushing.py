@@ -150,7 +150,7 @@ def test_a_limited_key_sees_the_circuits_that_hold_its_queues(
 def hold(server: LiveServer, circuit: str, *queues: str) -> None:
     def do(session: Any) -> None:
         numbers = [session.queues.find(queue).queue_no for queue in queues]
-        session.circuits.to_change({circuit: PATTERN})
+        session.circuits.lock({circuit: PATTERN})
         transitions.hold(session, {circuit: numbers}, now=1)
 
     server.broker.store.write(do).result()

@@ -133,7 +133,7 @@ def _hold(server: LiveServer, queue: str) -> None:
     circuit = circuit_hash(SHOP)
 
     def do(session: Any) -> None:
-        session.circuits.to_change({circuit: SHOP})
+        session.circuits.lock({circuit: SHOP})
         transitions.hold(session, {circuit: [session.queues.find(queue).queue_no]}, now=1)
 
     server.broker.store.write(do).result()

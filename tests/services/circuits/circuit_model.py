@@ -11,11 +11,11 @@ from penstock.domain.circuit.circuit import (
     HeldQueue,
     Permit,
     Permitted,
+    Reported,
     RequestOutcome,
     circuit_hash,
 )
 from penstock.domain.circuit.settings import BreakerSettings
-from penstock.services.circuits.circuits import Reported
 from tests.domain.circuit import oracle
 from tests.domain.circuit.oracle import CircuitOutcomes
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.domain.circuit.circuit import PROBE_MS
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.domain.circuit.circuit import PROBE_MS, Reported
+from penstock.services.circuits.permits import PermitRequest
 from tests.services.driver import (
     CLOSED,
     FAILURE,

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.circuit.circuit import circuit_hash
+from penstock.domain.circuit.circuit import Reported, circuit_hash
 from penstock.domain.circuit.overrides import NONE, BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings
 from penstock.domain.errors import CircuitNotFound, InvalidRequest
-from penstock.services.circuits.circuits import Reported
 from tests.services.driver import (
     CLOSED,
     FAILURE,

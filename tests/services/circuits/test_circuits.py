@@ -6,11 +6,13 @@ import json
 
 import pytest
 
+from penstock.domain.circuit.circuit import Reported
 from penstock.domain.errors import (
     RouteNotFound,
     StoreUnavailable,
 )
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from tests.services.driver import (
     CLOSED,
     FAILURE,
@@ -131,7 +133,7 @@ def test_without_statistics_nothing_opens(store_driver, queue):
 
 
 def test_outcomes_that_do_not_count_are_not_written(store_driver, queue):
-    driver = CircuitDriver(store_driver, FailingStore(store_driver.store, "circuits", "to_change"))
+    driver = CircuitDriver(store_driver, FailingStore(store_driver.store, "circuits", "lock"))
     driver.store.is_broken = False
     driver.begin(statistics_update_enabled=False)
     written = driver.store.writes

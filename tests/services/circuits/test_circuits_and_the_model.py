@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from penstock.domain.circuit.circuit import CircuitState, Permitted, RequestOutcome, circuit_hash
+from penstock.domain.circuit.circuit import (
+    CircuitState,
+    Permitted,
+    Reported,
+    RequestOutcome,
+    circuit_hash,
+)
 from penstock.domain.circuit.overrides import BreakerOverrides
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import CircuitService, PermitRequest, Reported
+from penstock.services.circuits.circuits import CircuitService
+from penstock.services.circuits.permits import PermitRequest
 from penstock.services.directory import Directory
 from penstock.services.queues import QueueService
 from penstock.services.routes import RouteService

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.domain.circuit.circuit import PROBE_MS, Circuit, circuit_hash, retry_ms, wait_ms
+from penstock.domain.circuit.circuit import (
+    PROBE_MS,
+    Circuit,
+    Reported,
+    circuit_hash,
+    retry_ms,
+    wait_ms,
+)
 from penstock.domain.circuit.settings import BreakerSettings, BreakerTask
-from penstock.services.circuits.circuits import PermitRequest, Reported
+from penstock.services.circuits.permits import PermitRequest
 from tests.services.driver import CLOSED, FAILURE, GO, HALF, HOLD, OPEN, PATTERN, PROBE, SUCCESS
 
 STRIPE = circuit_hash("stripe")

@@ -42,12 +42,12 @@ def test_a_circuit_is_found_as_it_was_saved(driver):
 def test_an_unknown_circuit_is_not_found(driver):
     assert get(driver) is None
     assert driver.read(lambda s: s.circuits.all()) == {}
-    assert driver.write(lambda s: s.circuits.to_change([HASH])) == {}
+    assert driver.write(lambda s: s.circuits.lock([HASH])) == {}
 
 
 def test_a_new_one_is_closed_and_one_that_is_there_stays_as_it_is(driver):
     opened = add(driver, state=OPEN)
-    new = driver.write(lambda s: s.circuits.to_note({HASH: PATTERN, OTHER_HASH: OTHER}))
+    new = driver.write(lambda s: s.circuits.lock_or_add({HASH: PATTERN, OTHER_HASH: OTHER}))
 
     assert new == {HASH: opened, OTHER_HASH: Circuit(pattern=OTHER)}
     assert driver.read(lambda s: s.circuits.all()) == new
@@ -61,7 +61,7 @@ def test_circuits_are_found_by_their_states(driver):
     )
 
     def found(*states: CircuitState) -> list[Circuit]:
-        return list(driver.write(lambda s: s.circuits.to_change_in(states)).values())
+        return list(driver.write(lambda s: s.circuits.lock_in(states)).values())
 
     assert found(OPEN) == [opened]
     assert found(HALF) == [half]

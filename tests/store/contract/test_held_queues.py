@@ -136,7 +136,7 @@ def test_the_queue_that_waited_longest_goes_first_and_then_to_the_back(driver, q
     for _ in range(3):
 
         def rotate(session: Session) -> list[int]:
-            found = session.circuits.to_change([HASH, OTHER_HASH])
+            found = session.circuits.lock([HASH, OTHER_HASH])
             return session.circuits.rotate(list(found), now=driver.now)
 
         expected, rotated = oracle.next_probe(held(driver), now=driver.now)
@@ -153,7 +153,7 @@ def test_a_circuit_without_queues_releases_none(driver):
     add(driver)
 
     def rotate(session: Session) -> list[int]:
-        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=driver.now)
+        return session.circuits.rotate(list(session.circuits.lock([HASH])), now=driver.now)
 
     assert driver.write(rotate) == []
     assert driver.write(lambda s: s.circuits.rotate([], now=driver.now)) == []
@@ -198,7 +198,7 @@ def test_a_circuit_may_be_removed(driver, queues):
     add(driver, OTHER)
 
     def remove(session: Session) -> None:
-        session.circuits.to_change([HASH])
+        session.circuits.lock([HASH])
         session.circuits.queue_for_release_and_forget([HASH])
         session.circuits.remove([HASH])
 
@@ -223,7 +223,7 @@ def test_queues_that_wait_for_release_and_of_removed_circuits_still_count_as_hel
     assert driver.read(lambda s: s.circuits.held_names(HASH, limit=1)) == ["q0"]
 
     def remove(session: Session) -> None:
-        session.circuits.to_change([HASH])
+        session.circuits.lock([HASH])
         session.circuits.remove([HASH])
 
     driver.write(remove)
@@ -261,7 +261,7 @@ def test_dropped_holds_belong_to_no_circuit_and_do_not_wait_for_release(driver, 
     assert driver.read(lambda s: s.circuits.holders([])) == []
 
     def drop(session: Session) -> None:
-        session.circuits.to_change([HASH])
+        session.circuits.lock([HASH])
         session.circuits.drop_holds([HASH], [first.queue_no])
         session.circuits.drop_holds([], [])
 
@@ -276,7 +276,7 @@ def test_queueing_for_release_keeps_the_outcomes(driver, queues):
     hold(driver, queues[0])
 
     def release(session: Session) -> None:
-        session.circuits.queue_for_release(list(session.circuits.to_change([HASH])))
+        session.circuits.queue_for_release(list(session.circuits.lock([HASH])))
         session.circuits.queue_for_release([])
 
     driver.write(release)
@@ -309,7 +309,7 @@ def test_a_removed_queue_is_neither_probed_nor_released(driver, queues):
     driver.write(lambda s: s.queues.remove(queues[0].queue_no, now=driver.now))
 
     def rotate(session: Session) -> list[int]:
-        return session.circuits.rotate(list(session.circuits.to_change([HASH])), now=driver.now)
+        return session.circuits.rotate(list(session.circuits.lock([HASH])), now=driver.now)
 
     assert driver.write(rotate) == [queues[1].queue_no]
     assert [one.queue for one in held(driver)] == ["q1"]

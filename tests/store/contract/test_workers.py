@@ -97,12 +97,12 @@ def test_workers_without_a_recent_heartbeat_are_overdue(driver):
     assert overdue() == []
     driver.clock.advance(ms=1)
     assert overdue() == [late.id]
-    assert driver.write(lambda s: s.workers.to_lose(other.id, now=driver.now)) is None
-    mine = driver.write(lambda s: s.workers.to_lose(late.id, now=driver.now))
+    assert driver.write(lambda s: s.workers.lock_overdue(other.id, now=driver.now)) is None
+    mine = driver.write(lambda s: s.workers.lock_overdue(late.id, now=driver.now))
     assert mine == late
     save(driver, workers.lose(mine, now=driver.now))
     assert overdue() == []
-    assert driver.write(lambda s: s.workers.to_lose(late.id, now=driver.now)) is None
+    assert driver.write(lambda s: s.workers.lock_overdue(late.id, now=driver.now)) is None
 
 
 def test_recently_lost_workers_are_found(driver):

@@ -151,7 +151,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
     before.force_open(circuit_hash(ODD), pattern=ODD).result()
 
     def hold_it(session: Session) -> None:
-        session.circuits.to_change([circuit_hash(ODD)])
+        session.circuits.lock([circuit_hash(ODD)])
         hold(session, {circuit_hash(ODD): [queue.queue_no]}, now=clock.now())
 
     full.write(hold_it)
@@ -163,7 +163,7 @@ def test_circuits_the_queues_they_hold_and_their_settings_move_along(
         after = CircuitService(store, clock, RouteService(store, clock))
         after.refresh()
         assert after.settings.statistics_update_enabled
-        view = after.one(circuit_hash(ODD)).result()
+        view = after.find(circuit_hash(ODD)).result()
         assert view is not None
         assert (view.circuit.pattern, view.circuit.is_forced, view.held) == (ODD, True, 1)
         after.force_open(circuit_hash("new"), pattern="new").result()

@@ -96,7 +96,7 @@ def test_the_socket_of_a_killed_process_is_removed_by_the_next_announcement(
     peer = start().ready()
     peer.tell("hear")
     assert peer.answer() == "waiting"
-    sockets = list(runtime_folder.glob("*/*.keen"))
+    sockets = list(runtime_folder.glob("*/*.listening"))
     peer.kill()
     assert len(sockets) == 1
 

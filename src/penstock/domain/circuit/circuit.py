@@ -175,7 +175,7 @@ def judge(
     is_enough = found.total >= settings.min_queue_sample_count
     is_bad = found.fail_ratio >= settings.error_threshold_percentage
     if circuit.state is CircuitState.CLOSED and is_enough and is_bad:
-        return _opened(judged, now=now, reopened=0)
+        return _open(judged, now=now, reopened=0)
     return judged
 
 
@@ -195,7 +195,7 @@ def conclude_probe(circuit: Circuit, outcome: RequestOutcome, *, now: int) -> Ci
         return circuit
     if outcome is RequestOutcome.SUCCESS:
         return close(circuit)
-    return _opened(circuit, now=now, reopened=circuit.reopened + 1)
+    return _open(circuit, now=now, reopened=circuit.reopened + 1)
 
 
 def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circuit:
@@ -204,7 +204,7 @@ def half_open(circuit: Circuit, settings: BreakerSettings, *, now: int) -> Circu
         return circuit
     if circuit.opened_at is not None and now < circuit.opened_at + open_ms(circuit, settings):
         return circuit
-    return _changed(circuit, CircuitState.HALF_OPEN)
+    return _change_state(circuit, CircuitState.HALF_OPEN)
 
 
 def open_ms(circuit: Circuit, settings: BreakerSettings) -> int:
@@ -220,13 +220,13 @@ def open_ms(circuit: Circuit, settings: BreakerSettings) -> int:
 
 def close(circuit: Circuit) -> Circuit:
     """Close it: its outcomes are forgotten, and its queues wait for their release."""
-    closed = _changed(circuit, CircuitState.CLOSED)
+    closed = _change_state(circuit, CircuitState.CLOSED)
     return replace(closed, fail_ratio=0, opened_at=None, reopened=0, is_forced=False)
 
 
 def force_open(circuit: Circuit, *, now: int) -> Circuit:
     """Open it for an operator: it stays open until an operator closes it."""
-    return replace(_opened(circuit, now=now, reopened=0), is_forced=True)
+    return replace(_open(circuit, now=now, reopened=0), is_forced=True)
 
 
 def count_released(settings: BreakerSettings, *, tick: int) -> int:
@@ -271,11 +271,11 @@ def _unless_slow(took_ms: int, settings: BreakerSettings) -> RequestOutcome:
     return RequestOutcome.FAILURE if is_slow else RequestOutcome.SUCCESS
 
 
-def _opened(circuit: Circuit, *, now: int, reopened: int) -> Circuit:
-    return replace(_changed(circuit, CircuitState.OPEN), opened_at=now, reopened=reopened)
+def _open(circuit: Circuit, *, now: int, reopened: int) -> Circuit:
+    return replace(_change_state(circuit, CircuitState.OPEN), opened_at=now, reopened=reopened)
 
 
-def _changed(circuit: Circuit, state: CircuitState) -> Circuit:
+def _change_state(circuit: Circuit, state: CircuitState) -> Circuit:
     return replace(circuit, state=state, generation=circuit.generation + 1, probe_until=0)
 
 

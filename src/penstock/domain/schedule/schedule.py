@@ -40,7 +40,7 @@ APPLICATION = "penstock.application"
 DECLARES = "penstock.recurring"
 RETIRED = "recurring_retired"  # a kind of fact
 # A worker declares before it registers; until then, other workers must not retire its declarations.
-YOUNG_MS = MINUTE
+REGISTRATION_GRACE_MS = MINUTE
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="type", forbid_unknown_fields=True):
@@ -297,7 +297,7 @@ def digest(declared: Iterable[str]) -> str:
 def is_dropped(schedule: Schedule, *, owner: str, declared: Collection[str], now: int) -> bool:
     """Whether this application declared it before, and no longer does."""
     is_mine = schedule.owner == owner and schedule.name not in declared
-    return is_mine and now - schedule.created_at >= YOUNG_MS
+    return is_mine and now - schedule.created_at >= REGISTRATION_GRACE_MS
 
 
 def is_contested(

@@ -12,10 +12,10 @@ from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Lease, Verb
 from penstock.domain.queue.queue import Queue, QueueSettings, Redelivery
 from penstock.edge.aweq import answers, requests
-from penstock.edge.chunks import make_due_claimable
 from penstock.edge.server.app import refuse_pages
 from penstock.edge.server.request import Request, Respond, Response
 from penstock.edge.server.router import HttpRoute
+from penstock.ports.unit_of_work import await_steps
 from penstock.runtime.waiting_claims import ClaimWaiter
 from penstock.services.messages import MessageService
 from penstock.services.queues import ProtocolQueue, QueueService
@@ -143,7 +143,8 @@ class AweqApi:
 
     async def stats(self, request: Request) -> Response:
         async def do(queue: Queue) -> Response:
-            await make_due_claimable(self._queues, queue.name)  # expired checkouts count as queued
+            # Expired checkouts count as queued.
+            await await_steps(self._queues.make_all_due_ready(queue.name))
             counts = (await self._queues.get(queue.name)).counts
             return answers.stats(
                 queued=counts.ready + counts.waiting,

@@ -10,19 +10,18 @@ import msgspec
 from penstock.domain.errors import InvalidRequest, QueueExists, QueueNotFound
 from penstock.domain.limits import NUL
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.chunks import make_due_claimable
 from penstock.edge.sqs import permissions
 from penstock.edge.sqs.call import QueueLookup, SqsCall, allow
 from penstock.edge.sqs.errors import (
     SqsError,
     invalid_parameter,
     missing_parameter,
-    needed,
     over_limit,
     purge_queue_in_progress,
     queue_deleted_recently,
     queue_does_not_exist,
     queue_name_exists,
+    require,
 )
 from penstock.edge.sqs.rules import attributes, names, pages, policies
 from penstock.edge.sqs.rules import stored_attributes as kept
@@ -68,7 +67,7 @@ class QueueActions:
 
     async def create(self, call: SqsCall) -> CreateQueueResult:
         given: CreateQueueRequest = call.input
-        name = needed(given.QueueName, "QueueName")
+        name = require(given.QueueName, "QueueName")
         if not names.is_possible(name):
             names.check_new(name, fifo=names.is_fifo(name))
         allow(call, name)
@@ -103,10 +102,10 @@ class QueueActions:
 
     async def get_url(self, call: SqsCall) -> GetQueueUrlResult:
         given: GetQueueUrlRequest = call.input
-        name = needed(given.QueueName, "QueueName")
+        name = require(given.QueueName, "QueueName")
         if given.QueueOwnerAWSAccountId not in (None, "", call.settings.account):
             raise queue_does_not_exist()
-        queue = await self._lookup.named(call, name)
+        queue = await self._lookup.queue_by_name(call, name)
         return GetQueueUrlResult(call.url(queue.name))
 
     async def list(self, call: SqsCall) -> ListQueuesResult:
@@ -139,9 +138,8 @@ class QueueActions:
         queue = await self._lookup.queue(call)
         wanted = attributes.check_names(given.AttributeNames)
         if wanted & _COUNTERS or attributes.ALL in wanted:
-            await make_due_claimable(
-                self._queues, queue.name
-            )  # messages that have become due count as visible
+            # Messages that have become due count as visible.
+            await await_steps(self._queues.make_all_due_ready(queue.name))
         view = await self._queues.get(queue.name)
         shown = self._attributes(call, view.queue)
         return GetQueueAttributesResult(
@@ -214,7 +212,7 @@ class QueueActions:
     async def add_permission(self, call: SqsCall) -> None:
         queue = await self._lookup.queue(call)
         given = call.input
-        label = needed(given.Label, "Label")
+        label = require(given.Label, "Label")
         accounts, actions = given.AWSAccountIds or [], given.Actions or []
         await self._change_policy(
             call,
@@ -226,7 +224,7 @@ class QueueActions:
 
     async def remove_permission(self, call: SqsCall) -> None:
         queue = await self._lookup.queue(call)
-        label = needed(call.input.Label, "Label")
+        label = require(call.input.Label, "Label")
         await self._change_policy(
             call,
             queue.name,

@@ -14,7 +14,12 @@ import msgspec
 
 from penstock.domain.limits import SECOND
 from penstock.domain.scaling import fleet_run
-from penstock.domain.scaling.fleet_run import FLAPPING, CircuitsState, Decision, FleetReading
+from penstock.domain.scaling.fleet_run import (
+    MAX_UNEXPLAINED_COUNTS,
+    CircuitsState,
+    Decision,
+    FleetReading,
+)
 from penstock.domain.scaling.fleet_status import ALERT, DECISION, NewFact
 from penstock.domain.scaling.governor import FleetNeed, fleet_to_shrink
 from penstock.domain.scaling.pressure import Pressure, alerts_due, level_of, yields
@@ -178,9 +183,9 @@ class Autoscaler:
         if pending.is_late:
             watch.next_at = now  # its answer is out of date; observe again
         elif pending.decision is not None:
-            self._scaled(watch, pending.decision, outcome_of(pending), now)
+            self._handle_scaling(watch, pending.decision, outcome_of(pending), now)
         else:
-            self._answered(watch, answer_of(pending), now)
+            self._handle_observation(watch, answer_of(pending), now)
 
     def _is_late(self, watch: FleetWatch, pending: PendingCall, now: int) -> None:
         """Report it once.  The fleet is observed again after this answer was dropped."""
@@ -199,7 +204,7 @@ class Autoscaler:
 
     # ---- deciding
 
-    def _answered(self, watch: FleetWatch, answer: Observation, now: int) -> None:
+    def _handle_observation(self, watch: FleetWatch, answer: Observation, now: int) -> None:
         self._take_pressure(watch, answer, now)
         watch.is_counted = answer.replicas is not None
         watch.update(seen_at=now, sample=answer.sample)
@@ -207,7 +212,7 @@ class Autoscaler:
             self._facts += watch.set_troubles(_PARTS, answer.failures, now=now)
             watch.runs += 1
             return
-        self._find_short(watch, answer, answer.replicas, now)
+        self._check_shortage(watch, answer, answer.replicas, now)
         decision = self._decide(watch, answer, answer.replicas, now)
         if not decision.change:
             self._facts += watch.set_troubles((SCALING,), (), now=now)
@@ -249,7 +254,7 @@ class Autoscaler:
         )
         return decision
 
-    def _scaled(
+    def _handle_scaling(
         self, watch: FleetWatch, decision: Decision, failures: tuple[PartFailure, ...], now: int
     ) -> None:
         watch.runs += 1
@@ -264,7 +269,7 @@ class Autoscaler:
         watch.record_decision(decision, is_done=not failed, now=now)
         self._note_decision(watch, decision, error=failed[0].code if failed else None)
 
-    def _find_short(
+    def _check_shortage(
         self, watch: FleetWatch, answer: Observation, replicas: Replicas, now: int
     ) -> None:
         """If requested workers do not appear, another fleet may have to give one up."""
@@ -285,7 +290,7 @@ class Autoscaler:
                 continue
             del self._short[name]
             if giver is not None:
-                state, decision = fleet_run.give_one(giver.state)
+                state, decision = fleet_run.give_up_worker(giver.state)
                 giver.update(state=state, decision=decision)
                 giver.scale(self._background, decision, now=now)
                 self._collect(giver, now)
@@ -356,7 +361,7 @@ class Autoscaler:
 
 
 def _flapping(odd_counts: int, replicas: Replicas) -> list[PartFailure]:
-    if odd_counts < FLAPPING:
+    if odd_counts < MAX_UNEXPLAINED_COUNTS:
         return []
     text = f"the number of replicas keeps changing without a request; now it is {replicas.total}"
     return [PartFailure(COUNT, "replicas_flapping", text)]

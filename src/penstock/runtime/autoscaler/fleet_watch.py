@@ -84,21 +84,21 @@ class FleetWatch:
             is_excused=self.is_yielding or self.has_trouble(REPLICAS, SCALING),
         )
 
-    def adopt(self, left: FleetStatus | None, *, now: int) -> None:
+    def adopt(self, status: FleetStatus | None, *, now: int) -> None:
         """Continue from the status of the previous leader, unless it is out of date."""
         window_ms = self.plan.profile.samples_needed * self.fleet.interval_ms
         if (
-            left is None
-            or left.all_queues != self.fleet.all_queues
-            or abs(now - left.seen_at) > window_ms
+            status is None
+            or status.all_queues != self.fleet.all_queues
+            or abs(now - status.seen_at) > window_ms
         ):
             return
         self.status = msgspec.structs.replace(
             self.status,
-            state=left.state,
-            replicas=left.replicas,
-            made=left.made,
-            troubles=left.troubles,
+            state=status.state,
+            replicas=status.replicas,
+            made=status.made,
+            troubles=status.troubles,
         )
 
     def forget(self) -> None:

@@ -76,7 +76,7 @@ class QueueFinder:
             return
 
         def do(session: Session) -> list[int]:
-            found = session.deliveries.queues(unknown)
+            found = session.queues.by_numbers(unknown)
             return [queue.queue_no for queue in found if is_for_deliveries(queue)]
 
         ours = self._store.read(do).result()

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from penstock.domain.circuit.circuit import Permitted, RequestOutcome
+from penstock.domain.circuit.circuit import Permitted, Reported, RequestOutcome
 from penstock.domain.delivery.delivery import OF_THE_CONNECTION, Delivery
 from penstock.domain.delivery.route import DeliveryRoute
 from penstock.domain.delivery.signature import HEADERS as SIGNED
@@ -16,7 +16,6 @@ from penstock.domain.limits import DAY, HOUR, NUL, SECOND
 from penstock.domain.message.lease import Lease, LeaseAct, Verb
 from penstock.domain.message.lifecycle import Message
 from penstock.ports.sender import PushRequest, PushResponse
-from penstock.services.circuits.circuits import Reported
 
 _TIMEOUT = "x-timeout"  # milliseconds, for this request alone
 # Hop-by-hop headers, and those that every connection sets itself.

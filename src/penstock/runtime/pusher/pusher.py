@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from penstock.domain.circuit.circuit import is_success, outcome_of
+from penstock.domain.circuit.circuit import Reported, is_success, outcome_of
 from penstock.domain.delivery.route import RouteTable
 from penstock.domain.errors import PenstockError, QueueNotFound
 from penstock.domain.message.lease import LeaseAct, Verb
@@ -24,7 +24,7 @@ from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.ports.sender import PushResponse, Sender
 from penstock.ports.store import Acted, Claim, Claimed, Store
 from penstock.runtime.pusher.finder import QueueFinder
-from penstock.runtime.pusher.gate import Admitted, PushGate
+from penstock.runtime.pusher.gate import Admission, PushGate
 from penstock.runtime.pusher.outgoing import (
     BackoffSettings,
     InFlight,
@@ -34,7 +34,7 @@ from penstock.runtime.pusher.outgoing import (
 )
 from penstock.runtime.pusher.round_robin import RoundRobin
 from penstock.runtime.pusher.tally import PushResult, PushTally
-from penstock.services.circuits.circuits import CircuitService, Reported
+from penstock.services.circuits.circuits import CircuitService
 from penstock.services.routes import RouteService
 
 _log = logging.getLogger("penstock.push")
@@ -198,15 +198,15 @@ class Pusher:
             return
         try:
             admitted = self._gate.admit(heads, now=now)
-            for one in admitted.go:
+            for one in admitted.admitted:
                 self._begin(one, now)
             self._release(admitted)
             self._reports += [one.reported(None) for one in admitted.dropped]
         except PenstockError:
-            self._leave_alone([message for message, _ in heads])
+            self._abandon([message for message, _ in heads])
             raise
 
-    def _leave_alone(self, messages: Sequence[Message]) -> None:
+    def _abandon(self, messages: Sequence[Message]) -> None:
         """The store does not answer: the leases of messages that were not sent expire."""
         for message in messages:
             queue_no = message.queue_no
@@ -234,10 +234,10 @@ class Pusher:
                 self._round_robin.park(queue_no, now + _AFTER_ERROR_MS)
             else:
                 heads += claimed.messages
-                self._leave_if_empty(queue_no, claimed, now)
+                self._drop_if_empty(queue_no, claimed, now)
         return heads
 
-    def _leave_if_empty(self, queue_no: int, claimed: Claimed, now: int) -> None:
+    def _drop_if_empty(self, queue_no: int, claimed: Claimed, now: int) -> None:
         if claimed.messages:
             return
         if claimed.next_due_at is None:
@@ -259,8 +259,8 @@ class Pusher:
             _log.exception("a request could not be sent")
             then(PushResponse(error=str(error)))
 
-    def _release(self, admitted: Admitted) -> None:
-        for act, answer in zip(admitted.back, self._act(admitted.back), strict=True):
+    def _release(self, admitted: Admission) -> None:
+        for act, answer in zip(admitted.returned, self._act(admitted.returned), strict=True):
             queue_no = act.lease.queue_no
             if act.verb is not Verb.RELEASE:
                 self._return_queue(queue_no, answer)
@@ -271,7 +271,7 @@ class Pusher:
         if isinstance(answer, Acted) and answer.state is State.WAITING:
             self._round_robin.park(queue_no, answer.due_at)
         else:
-            self._round_robin.back(queue_no)
+            self._round_robin.put_behind(queue_no)
 
     def _act(self, acts: Sequence[LeaseAct]) -> list[Acted | PenstockError]:
         if not acts:

@@ -25,7 +25,8 @@ from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
 from penstock.ports.unit_of_work import Steps, Work, read, write
 from penstock.services.circuits import transitions
-from penstock.services.circuits.breaker import Breaker, CircuitSettingsService, SettingsOf
+from penstock.services.circuits.breaker import Breaker, SettingsOf
+from penstock.services.circuits.circuit_settings import CircuitSettingsService
 from penstock.services.circuits.held_queues import HeldQueues
 from penstock.services.circuits.permits import (
     PermitRequest,
@@ -46,8 +47,6 @@ PROBE_DUTY = "circuits.probe"
 
 Do = Callable[[Session, int], int]
 
-__all__ = ["CircuitService", "CircuitView", "Reported", "Ticked", "PermitRequest"]
-
 
 class CircuitView(msgspec.Struct, frozen=True):
     hash: str
@@ -63,7 +62,7 @@ class CircuitsOverview(msgspec.Struct, frozen=True):
     awaiting_unhold: int  # queues, of all circuits together
 
 
-class Ticked(msgspec.Struct, frozen=True):
+class TickResult(msgspec.Struct, frozen=True):
     """What a cluster duty has done; None if another node ran it."""
 
     next_at: int
@@ -148,7 +147,7 @@ class CircuitService:
         hashes = {one.hash for one in found if one.permit is not Permit.GO}
 
         def do(session: Session) -> list[Permitted]:
-            known = session.circuits.to_change(hashes)
+            known = session.circuits.lock(hashes)
             probed: dict[str, Circuit] = {}
             held: dict[str, list[int]] = {}
             final = []
@@ -266,7 +265,7 @@ class CircuitService:
         now = self._clock.now()
 
         def do(session: Session) -> None:
-            found = session.circuits.to_change([circuit_hash])
+            found = session.circuits.lock([circuit_hash])
             transitions.close(session, found, by="operator", now=now)
 
         return write(self._store, do)
@@ -276,7 +275,7 @@ class CircuitService:
         now = self._clock.now()
 
         def do(session: Session) -> int:
-            found = session.circuits.to_change_in(NOT_CLOSED)
+            found = session.circuits.lock_in(NOT_CLOSED)
             transitions.close(session, found, by="operator", now=now)
             return len(found)
 
@@ -291,9 +290,9 @@ class CircuitService:
 
         def do(session: Session) -> Circuit:
             if pattern is not None and circuits.circuit_hash(pattern) == circuit_hash:
-                found = session.circuits.to_note({circuit_hash: pattern})
+                found = session.circuits.lock_or_add({circuit_hash: pattern})
             else:
-                found = session.circuits.to_change([circuit_hash])
+                found = session.circuits.lock([circuit_hash])
             if circuit_hash not in found:
                 raise CircuitNotFound(circuit_hash)
             opened = circuits.force_open(found[circuit_hash], now=now)
@@ -304,13 +303,13 @@ class CircuitService:
 
     # ---- cluster duties; a node that fails leaves them to others
 
-    def half_open_all(self, *, now: int) -> Work[Ticked]:
+    def half_open_all(self, *, now: int) -> Work[TickResult]:
         """Half-open circuits that have been open long enough."""
         settings_of = self.breaker.in_force()
         every_ms = self.settings.open_to_half_open.interval_ms
 
         def do(session: Session, _: int) -> int:
-            found = session.circuits.to_change_in([CircuitState.OPEN])
+            found = session.circuits.lock_in([CircuitState.OPEN])
             after = {
                 circuit_hash: circuits.half_open(it, settings_of(circuit_hash), now=now)
                 for circuit_hash, it in found.items()
@@ -325,7 +324,7 @@ class CircuitService:
 
         return self._once(HALF_OPEN_DUTY, every_ms, do, now=now)
 
-    def release_probes(self, *, now: int) -> Work[Ticked]:
+    def release_probes(self, *, now: int) -> Work[TickResult]:
         """Release the longest held queue of each half-open circuit as a probe.
 
         Its first message is tried at once, even during a back-off: one request per tick.  If it
@@ -333,14 +332,14 @@ class CircuitService:
         """
 
         def do(session: Session, _: int) -> int:
-            found = session.circuits.to_change_in([CircuitState.HALF_OPEN])
+            found = session.circuits.lock_in([CircuitState.HALF_OPEN])
             return transitions.release(
                 session, session.circuits.rotate(list(found), now=now), now=now
             )
 
         return self._once(PROBE_DUTY, self.settings.unlock_probes.interval_ms, do, now=now)
 
-    def release_next(self, *, now: int) -> Work[Ticked]:
+    def release_next(self, *, now: int) -> Work[TickResult]:
         """Release the next queues of closed circuits; the number may grow with every tick."""
         settings = self.settings
 
@@ -354,12 +353,12 @@ class CircuitService:
 
         return self._once(RELEASE_DUTY, settings.unlock_queues.interval_ms, do, now=now)
 
-    def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Work[Ticked]:
-        def once(session: Session) -> Ticked:
+    def _once(self, name: str, every_ms: int, do: Do, *, now: int) -> Work[TickResult]:
+        def once(session: Session) -> TickResult:
             tick = session.duties.take(name, for_ms=every_ms, now=now)
             if tick is None:
-                return Ticked(session.duties.until(name) or now + every_ms, None)
-            return Ticked(now + every_ms, do(session, tick))
+                return TickResult(session.duties.until(name) or now + every_ms, None)
+            return TickResult(now + every_ms, do(session, tick))
 
         return write(self._store, once)
 

@@ -110,14 +110,14 @@ class Reporting:
         patterns = {
             circuit_hash: batch[0].permitted.pattern for circuit_hash, batch in left.items()
         }
-        found = session.circuits.to_change(patterns)
+        found = session.circuits.lock(patterns)
         new = {
             circuit_hash: pattern
             for circuit_hash, pattern in patterns.items()
             if circuit_hash not in found and self._is_counted(circuit_hash)
         }
         if new:
-            found |= session.circuits.to_note(new)
+            found |= session.circuits.lock_or_add(new)
         left = {
             circuit_hash: batch for circuit_hash, batch in left.items() if circuit_hash in found
         }

@@ -39,7 +39,7 @@ def close(session: Session, found: Mapping[str, Circuit], *, by: str, now: int) 
 
 def close_and_remove(session: Session, patterns: Mapping[str, str], *, now: int) -> None:
     """Their routes are gone: close them and release their queues."""
-    found = session.circuits.to_change(patterns)
+    found = session.circuits.lock(patterns)
     session.circuits.queue_for_release_and_forget(list(found))
     session.circuits.remove(list(found))
     for circuit_hash, circuit in found.items():
@@ -73,7 +73,7 @@ def unhold(session: Session, queue_nos: Sequence[int], *, now: int) -> set[int]:
     Circuits are locked before queues, as everywhere.  A circuit that starts to hold a queue in
     between keeps its record of it; the only cost is a probe that finds the queue unheld.
     """
-    holders = session.circuits.to_change(session.circuits.holders(queue_nos))
+    holders = session.circuits.lock(session.circuits.holders(queue_nos))
     session.circuits.drop_holds(list(holders), queue_nos)
     unheld = session.queues.unhold(queue_nos)
     session.deliveries.end_backoff(unheld, now=now)

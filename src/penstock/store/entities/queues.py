@@ -131,9 +131,9 @@ class SqlQueues(SqlEntity):
             raise QueueNotFound(name)
         return found
 
-    def find_to_change(self, name: str) -> Queue | None:
+    def lock(self, name: str) -> Queue | None:
         self._limit_changes.stop_if_needed()
-        rows = self._db.rows("queues.by_name_to_change", {"name": name})
+        rows = self._db.rows("queues.lock", {"name": name})
         return self._transaction.queue_of(rows[0]) if rows else None
 
     def find_to_remove(self, name: str) -> Queue | None:
@@ -160,7 +160,7 @@ class SqlQueues(SqlEntity):
             params["dead_letter_queue"] = dead_letter_queue
         return [self._transaction.queue_of(row) for row in self._db.rows(name, params)]
 
-    def some(self, queue_nos: Sequence[int]) -> list[Queue]:
+    def by_numbers(self, queue_nos: Sequence[int]) -> list[Queue]:
         rows = self._db.rows("queues.by_nos", {"queue_nos": json_list(queue_nos)})
         return [self._transaction.queue_of(row) for row in rows]
 
@@ -174,8 +174,8 @@ class SqlQueues(SqlEntity):
         [row] = self._db.rows("queues.total")
         return Counts(*map(int, row))
 
-    def number_of(self) -> int:
-        [(number,)] = self._db.rows("queues.number_of")
+    def count(self) -> int:
+        [(number,)] = self._db.rows("queues.count")
         return int(number)
 
     def oldest_ready_at(self, queue_no: int) -> int | None:

@@ -34,13 +34,13 @@ class SqlWorkers(SelectedEntity[Worker]):
         self._db.run("workers.add", params)
 
     def find(self, worker_id: str) -> Worker | None:
-        return self._one("workers.by_id", {"worker_id": worker_id})
+        return self._select_one("workers.by_id", {"worker_id": worker_id})
 
-    def to_change(self, worker_id: str) -> Worker | None:
-        return self._one("workers.to_change", {"worker_id": worker_id})
+    def lock(self, worker_id: str) -> Worker | None:
+        return self._select_one("workers.lock", {"worker_id": worker_id})
 
-    def to_lose(self, worker_id: str, *, now: int) -> Worker | None:
-        return self._one("workers.to_lose", {"worker_id": worker_id, "now": now})
+    def lock_overdue(self, worker_id: str, *, now: int) -> Worker | None:
+        return self._select_one("workers.lock_overdue", {"worker_id": worker_id, "now": now})
 
     def page(self, *, after: str, limit: int, with_gone: bool) -> list[Worker]:
         which = "workers.all" if with_gone else "workers.present"

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.domain.chunks import chunks
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue import group_limit
@@ -53,8 +54,8 @@ class GroupLimits:
         """Admit the next messages of these groups, as far as their limits allow."""
         limited = sorted((no, group) for no, group in groups if self._limits(no) is not None)
         self._transaction.require_queue_locks({no for no, _ in limited})
-        for start in range(0, len(limited), _CHUNK):
-            self._admit_chunk(limited[start : start + _CHUNK], now=now)
+        for chunk in chunks(limited, _CHUNK):
+            self._admit_chunk(chunk, now=now)
 
     def charge(self, queue_no: int, claimed: Sequence[Message], *, now: int) -> None:
         """Charge claimed messages to the rates of their groups, and admit the next ones."""
@@ -105,7 +106,7 @@ class GroupLimits:
             found[pair] = Room(room, unclaimed[pair], limits.rate_per_group, bucket)
         return found
 
-    def _admit_chunk(self, groups: list[Group], *, now: int) -> None:
+    def _admit_chunk(self, groups: Sequence[Group], *, now: int) -> None:
         asked = []
         for (no, group), room in self.rooms(groups, now=now).items():
             if room.count:

@@ -32,6 +32,7 @@ from penstock.store.sqlite import checksums
 from penstock.store.sqlite.busy_wait import BusyWait
 from penstock.store.sqlite.deadlock import refuse_deadlock
 from penstock.store.sqlite.file_header import reserved_bytes
+from penstock.store.sqlite.locked_transactions import WriteLockMixin
 from penstock.store.sqlite.log_sync import log_of
 from penstock.store.sqlite.opening import opening
 from penstock.store.sqlite.sqlite3_database import (
@@ -42,7 +43,7 @@ from penstock.store.sqlite.sqlite3_database import (
     refuse_old_sqlite,
     storage_error,
 )
-from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock, WriteLockMixin
+from penstock.store.sqlite.write_lock import PATIENCE_MS, WriteLock
 
 _log = logging.getLogger("penstock.store")
 

@@ -5,7 +5,7 @@ and is accessible to this user only.  A new process announces itself to the othe
 need not list the folder; a process that finds a socket without a reader removes it.
 
 A datagram is one letter and, for wake-ups, pairs `queue_no:count`.  The socket of a process that
-listens for them is named `.keen`.
+listens for them is named `….listening`.
 
 An application's own transaction sends no wake-up.  So a process that listens also checks for
 changes a few times a second.
@@ -31,7 +31,7 @@ from penstock.supervision.threads import SupervisedThread
 CHECK_MS = 250
 _QUIET_CHECKS = 4  # our own commits may hide an application's: every fourth check ignores that
 _HELLO, _CLOSE, _WAKE = b"h", b"l", b"w"
-_LISTENING, _NOT_LISTENING = ".keen", ".calm"
+_LISTENING, _NOT_LISTENING = ".listening", ".idle"
 _LONGEST = 1 << 16
 _TRIES, _BETWEEN_TRIES_S = 20, 0.01  # for datagrams that must arrive
 _CLOSING_PATIENCE_S = 2.0

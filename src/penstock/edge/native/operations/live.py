@@ -74,7 +74,7 @@ class LiveFeed:
         """Add a listener; raises TooManyWaiting."""
         if len(self._listeners) >= self._most:
             raise TooManyWaiting(f"{self._most} clients listen already; poll /v1/stats instead")
-        stream = Stream(on_lost=self._lost)
+        stream = Stream(on_lost=self._forget)
         self._listeners[stream] = LiveListener(caller, events)
         if self._task is None:
             self._start()
@@ -88,7 +88,7 @@ class LiveFeed:
             part.moves += 1
             await asyncio.sleep(EVERY_S)
 
-    def _ended(self, _: asyncio.Task[None]) -> None:
+    def _on_end(self, _: asyncio.Task[None]) -> None:
         self._task = None
         if self._listeners:  # a listener arrived in the meantime
             self._start()
@@ -96,7 +96,7 @@ class LiveFeed:
     def _start(self) -> None:
         self._snapshots = None
         self._task = start_supervised("live", self._run, health=self._health)
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._on_end)
 
     async def _poll(self) -> None:
         self._end_without_key()
@@ -139,7 +139,7 @@ class LiveFeed:
                 del self._listeners[stream]
                 stream.end()
 
-    def _lost(self, stream: Stream) -> None:
+    def _forget(self, stream: Stream) -> None:
         self._listeners.pop(stream, None)
 
 
@@ -157,7 +157,11 @@ class LiveApi:
         health: NodeHealth | None = None,
     ) -> None:
         self._feed = LiveFeed(
-            overview, _rendered, most=most_listeners, is_still_valid=is_still_valid, health=health
+            overview,
+            _render_live,
+            most=most_listeners,
+            is_still_valid=is_still_valid,
+            health=health,
         )
 
     def routes(self) -> list[HttpRoute]:
@@ -170,7 +174,9 @@ class LiveApi:
         return self._feed.listen(request.caller, events=events)
 
 
-def _rendered(snapshot: OverviewSnapshot, before: OverviewSnapshot | None, caller: Caller) -> bytes:
+def _render_live(
+    snapshot: OverviewSnapshot, before: OverviewSnapshot | None, caller: Caller
+) -> bytes:
     """Render what the caller may see; totals only for callers that may see all queues."""
     passed_ms = SECOND if before is None else (snapshot.at - before.at) or SECOND
     event = Live(

@@ -13,11 +13,11 @@ ORDER BY hash;
 -- Some circuits.
 WHERE hash IN (SELECT value FROM json_each(:hashes));
 
--- name: to_change
+-- name: lock
 -- Some circuits, to be changed.
 WHERE hash IN (SELECT value FROM json_each(:hashes));
 
--- name: to_change_in
+-- name: lock_in
 -- All circuits in some states, to be changed.
 WHERE state <> 'closed'
   AND state IN (SELECT value FROM json_each(:states));

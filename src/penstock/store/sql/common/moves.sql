@@ -24,11 +24,11 @@ SELECT t.task_id, t.source_no, t.target_no, t.state, t.max_per_second, t.to_move
 -- One task.
 WHERE t.task_id = :task_id;
 
--- name: to_change
+-- name: lock
 -- One task, to be changed.
 WHERE t.task_id = :task_id;
 
--- name: to_advance
+-- name: lock_active
 -- One task, to be advanced by the first node that tries.
 WHERE t.task_id = :task_id
   AND t.state IN ('running', 'cancelling');

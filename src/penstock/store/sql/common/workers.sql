@@ -18,11 +18,11 @@ SELECT worker_id, state, name, host, pid, queues, kinds, slots, labels, register
 -- One worker.
 WHERE worker_id = :worker_id;
 
--- name: to_change
+-- name: lock
 -- One worker, to be changed.
 WHERE worker_id = :worker_id;
 
--- name: to_lose
+-- name: lock_overdue
 -- One worker, to be marked as lost by the first node that tries.
 WHERE worker_id = :worker_id
   AND state IN ('active', 'draining')
