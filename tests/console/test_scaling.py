@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.scaling.fleet_status import DECISION, FleetStatus, FleetTrouble, NewFact
 from penstock.domain.scaling.recommendation import Sample, combine
 from tests.clocks import ManualClock
-from tests.console.conftest import OpenConsole, aside
+from tests.console.conftest import OpenConsole, run_in_thread
 from tests.console.driver import Console, expect
 from tests.edge.live import LiveServer
 from tests.factories import a_fleet_status
@@ -19,7 +19,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 def keep(server: LiveServer, *statuses: FleetStatus, facts: tuple[NewFact, ...] = ()) -> None:
     scaling = server.broker.scaling
-    aside(lambda: scaling.save_tick(statuses, facts, now=server.clock.now()).result())
+    run_in_thread(lambda: scaling.save_tick(statuses, facts, now=server.clock.now()).result())
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def _no_fleets_left(server: LiveServer) -> Iterator[None]:
         names = [status.name for status in server.broker.scaling.all().result()]
         server.broker.scaling.save_tick([], gone=names, now=server.clock.now()).result()
 
-    aside(forget)
+    run_in_thread(forget)
 
 
 def test_without_fleets_the_page_explains_how_to_declare_them(console: Console) -> None:

@@ -135,5 +135,5 @@ def test_an_invalid_description_of_a_worker_is_rejected(about):
         check_about(about, DEFAULT_LIMITS)
 
 
-def test_a_worker_need_not_tell_anything():
+def test_a_worker_may_register_without_details():
     assert check_about(NewWorker(), DEFAULT_LIMITS) == NewWorker()

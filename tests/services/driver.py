@@ -66,7 +66,7 @@ class CircuitDriver:
             found = self.circuits.secure(found).result()
         return found[0]
 
-    def tell(self, permitted: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
+    def report(self, permitted: Permitted, outcome: RequestOutcome | None, name: str = "r") -> None:
         self.circuits.report([Reported(permitted, name, outcome)]).result()
 
     def fail(self, queue: Queue, count: int = 2, pattern: str = PATTERN) -> None:

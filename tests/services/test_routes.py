@@ -120,7 +120,7 @@ def test_rules_that_this_version_cannot_read_leave_the_present_ones(
     assert routes.match("/c")
 
 
-def test_facts_tell_that_rules_were_changed(store_driver, routes):
+def test_facts_record_that_rules_were_changed(store_driver, routes):
     routes.put(rules("/a", "/b")).result()
     routes.remove().result()
 

@@ -62,7 +62,7 @@ def note(
     return driver.write(do)
 
 
-def samples(driver: StoreDriver, outcome: RequestOutcome, one: str = HASH) -> dict[str, int]:
+def outcomes(driver: StoreDriver, outcome: RequestOutcome, one: str = HASH) -> dict[str, int]:
     return driver.read(lambda s: s.circuits.outcomes(one, outcome))
 
 
@@ -93,5 +93,5 @@ def release(driver: StoreDriver, *hashes: str) -> None:
     driver.write(do)
 
 
-def line(driver: StoreDriver) -> list[int]:
+def queued_for_release(driver: StoreDriver) -> list[int]:
     return driver.read(lambda s: s.circuits.next_for_release(100))

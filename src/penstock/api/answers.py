@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from penstock.api.lake import DAY
 from penstock.api.operation import AnswerRecord, QueryRecord, RequestRecord, about, everywhere
-from penstock.api.tables import DAY
 from penstock.domain.errors import AdviceOutdated, FilesChanged, FileUnreadable, LakeUnreachable
 from penstock.domain.insights.answer import Answer
 

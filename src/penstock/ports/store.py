@@ -22,7 +22,7 @@ from penstock.domain.message.move_task import MoveTask
 from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
-from penstock.domain.store.finding import Damage
+from penstock.domain.store.damage import Damage
 from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from penstock.domain.errors import PenstockError, StoreRefused
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lease import LeaseAct
-from penstock.domain.store.finding import Damage
+from penstock.domain.store.damage import Damage
 from penstock.files.folder import sync_path
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
 from penstock.ports.ticket import Ticket

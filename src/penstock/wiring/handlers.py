@@ -11,14 +11,13 @@ from penstock.operations.circuits import CircuitOperations, CircuitSettingsOpera
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
 from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
+from penstock.operations.lake import SqlOperations, TableOperations
 from penstock.operations.messages import BulkOperations, MessageOperations
 from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
-from penstock.operations.sql import SqlOperations
-from penstock.operations.tables import TableOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
 from penstock.version import __version__

@@ -322,7 +322,7 @@ def test_an_outcome_that_could_not_be_reported_is_reported_later(circuits, monke
     assert circuits.state is OPEN
 
 
-def test_settings_that_make_no_sense_are_refused(circuits):
+def test_invalid_settings_are_refused(circuits):
     with pytest.raises(InvalidRequest, match="error_threshold_percentage"):
         circuits.app.breaker(error_threshold_percentage=101)
     with pytest.raises(InvalidRequest):

@@ -57,7 +57,7 @@ def test_the_ratio_is_a_floored_percentage_as_in_gateleen(
     assert OutcomeCounts(successes, failures).fail_ratio == ratio
 
 
-def test_it_opens_when_there_are_enough_samples_and_enough_of_them_failed() -> None:
+def test_it_opens_when_there_are_enough_outcomes_and_enough_of_them_failed() -> None:
     settings = some(min_queue_sample_count=10, error_threshold_percentage=50)
 
     few = circuits.judge(a_circuit(), OutcomeCounts(0, 9), settings, now=NOW)
@@ -97,7 +97,7 @@ def test_a_request_counts_once_for_each_outcome() -> None:
     assert oracle.tally(samples, some(), now=NOW) == OutcomeCounts(1, 1)
 
 
-def test_the_oldest_samples_are_given_up_first() -> None:
+def test_the_oldest_outcomes_are_dropped_first() -> None:
     samples = CircuitOutcomes({"b": 1, "a": 1, "c": 2}, {"d": 5})
 
     trimmed = oracle.trim(samples, some(max_queue_sample_count=2))
@@ -135,7 +135,7 @@ def test_a_request_that_was_let_through_closes_or_reopens() -> None:
 
 
 @pytest.mark.parametrize("state", [OPEN, CLOSED])
-def test_late_answers_decide_nothing_once_the_circuit_has_moved_on(state: CircuitState) -> None:
+def test_late_outcomes_of_an_older_generation_are_ignored(state: CircuitState) -> None:
     circuit = a_circuit(state)
 
     assert circuits.conclude_probe(circuit, RequestOutcome.SUCCESS, now=NOW) == circuit
@@ -184,7 +184,7 @@ def test_a_circuit_that_an_operator_opened_is_closed_only_by_an_operator() -> No
     assert not circuits.close(forced).is_forced
 
 
-def test_the_queue_that_waited_longest_is_the_next_sample_and_goes_to_the_back() -> None:
+def test_the_queue_that_waited_longest_is_the_next_probe_and_goes_to_the_back() -> None:
     held = [HeldQueue("b", 2), HeldQueue("a", 1), HeldQueue("c", 3)]
 
     first, rest = oracle.next_probe(held, now=NOW)
@@ -229,7 +229,7 @@ def test_how_a_response_counts(
     assert result == (outcome, is_done)
 
 
-def test_an_answer_that_takes_too_long_counts_as_a_failure_but_is_not_asked_again() -> None:
+def test_an_answer_that_takes_too_long_counts_as_a_failure_but_is_not_retried() -> None:
     settings = some(slow_call_ms=1_000)
 
     slow = circuits.outcome_of(200, {}, took_ms=1_000, settings=settings)

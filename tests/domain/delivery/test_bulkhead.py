@@ -103,7 +103,7 @@ def test_quick_answers_bring_the_share_back() -> None:
     assert driver.fill("route") >= 140
 
 
-def test_a_short_time_out_counts_as_slow_before_it_passes() -> None:
+def test_a_short_timeout_counts_as_slow_before_it_passes() -> None:
     driver = BulkheadDriver()
     requests = range(50)
     for request in requests:

@@ -123,7 +123,7 @@ def test_a_step_never_takes_more_than_a_chunk() -> None:
 
 
 @pytest.mark.parametrize("rate", [0, -1, move.MAX_PER_SECOND + 1])
-def test_a_rate_that_makes_no_sense_is_refused(rate: int) -> None:
+def test_a_rate_out_of_range_is_refused(rate: int) -> None:
     with pytest.raises(InvalidRequest, match="max_per_second"):
         a_task(rate)
 

@@ -69,7 +69,7 @@ def test_characters_that_xml_does_not_have_are_refused(character, ascii_only, ar
     assert caught.value.code == "InvalidMessageContents"
 
 
-def test_bytes_that_are_no_utf8_are_refused():
+def test_bytes_that_are_not_utf8_are_refused():
     with pytest.raises(SqsError) as caught:
         body.read(msgspec.Raw(b'"\xff"'))
 

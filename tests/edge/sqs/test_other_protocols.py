@@ -386,7 +386,7 @@ def test_sqs_limits_the_size_of_a_message_where_other_apis_allow_more(
         assert refusal.text.endswith(f"Message must be shorter than {most} bytes.")
 
 
-def test_a_queue_without_a_limit_tells_that_of_sqs(make_server: MakeServer) -> None:
+def test_a_queue_without_a_limit_reports_that_of_sqs(make_server: MakeServer) -> None:
     server = make_server(limits={"max_body_bytes": 4 * 1024 * 1024})
     server.broker.queues.put("plain", QueueSettings()).result()
     alone = Aws(server.url)

@@ -157,7 +157,9 @@ def test_many_queues_take_few_transactions(driver: PusherDriver):
     assert counted.calls["claim"] == 0
 
 
-def test_a_wake_up_rings_for_deliveries_and_soon_not_for_other_queues(driver: PusherDriver):
+def test_a_wake_up_wakes_the_pusher_for_deliveries_and_soon_not_for_other_queues(
+    driver: PusherDriver,
+):
     woken: list[int] = []
     finder = QueueFinder(driver.store_driver.store, scan_ms=1_000_000, wake=lambda: woken.append(1))
     ours, others = driver.queue(), driver.store_driver.queue("mail")

@@ -43,8 +43,8 @@ def test_a_circuit_opens_by_its_own_thresholds(driver, queue, other):
     override(driver, OTHER_HASH, error_threshold_percentage=100, min_queue_sample_count=1)
 
     driver.fail(queue, 4)
-    driver.tell(driver.ask(other, OTHER), SUCCESS, "a")
-    driver.tell(driver.ask(other, OTHER), FAILURE, "b")
+    driver.report(driver.ask(other, OTHER), SUCCESS, "a")
+    driver.report(driver.ask(other, OTHER), FAILURE, "b")
     assert driver.state is CLOSED
     assert driver.circuits.status(OTHER_HASH).result() is CLOSED
 

@@ -37,7 +37,7 @@ def test_a_circuit_opens_only_with_enough_outcomes_and_its_ratio_keeps_changing(
     permitted = driver.ask(queue)
     ratios = []
     for name, outcome in [("a", FAILURE), ("b", FAILURE), ("c", SUCCESS), ("d", SUCCESS)]:
-        driver.tell(permitted, outcome, name)
+        driver.report(permitted, outcome, name)
         view = driver.circuits.find(HASH).result()
         ratios.append((view.circuit.state, view.circuit.fail_ratio))
 
@@ -56,25 +56,25 @@ def test_a_circuit_does_not_close_by_itself_however_good_its_ratio_gets(driver, 
 def test_a_request_that_is_retried_counts_once(driver, queue):
     permitted = driver.ask(queue)
     for _ in range(5):
-        driver.tell(permitted, FAILURE, "same")
+        driver.report(permitted, FAILURE, "same")
 
     assert driver.state is CLOSED
 
 
-def test_samples_outside_of_the_window_count_neither_for_the_ratio_nor_for_their_number(
+def test_outcomes_outside_of_the_window_count_neither_for_the_ratio_nor_for_their_number(
     store_driver, queue
 ):
     driver = CircuitDriver(store_driver)
     driver.begin(entries_max_age_ms=1_000)
     permitted = driver.ask(queue)
-    driver.tell(permitted, FAILURE, "a")
+    driver.report(permitted, FAILURE, "a")
     store_driver.clock.advance(ms=1_001)
 
-    driver.tell(permitted, FAILURE, "b")
+    driver.report(permitted, FAILURE, "b")
     assert driver.state is CLOSED
 
     store_driver.clock.advance(ms=1_000)
-    driver.tell(permitted, FAILURE, "c")
+    driver.report(permitted, FAILURE, "c")
     assert driver.state is OPEN, "the older edge belongs to it"
 
 
@@ -119,7 +119,7 @@ def test_with_statistics_alone_circuits_open_and_nothing_is_stopped(store_driver
     assert not driver.is_held(queue), "nothing would ever unhold it"
     assert driver.ask(other).permit is GO
     driver.half_open()
-    driver.tell(driver.ask(other), SUCCESS)
+    driver.report(driver.ask(other), SUCCESS)
     assert driver.state is HALF, "no request was permitted as a probe"
 
 
@@ -148,7 +148,7 @@ def test_an_outcome_without_a_permit_changes_nothing(driver, queue, other):
     driver.fail(queue)
     before = driver.circuits.find(HASH).result()
 
-    driver.tell(driver.ask(other), SUCCESS, "late")
+    driver.report(driver.ask(other), SUCCESS, "late")
 
     assert driver.circuits.find(HASH).result().circuit == before.circuit
 
@@ -213,7 +213,7 @@ def test_a_circuit_that_closes_between_the_question_and_the_hold_holds_nothing(
 def test_circuits_are_listed_with_what_is_known_of_them(driver, queue, other):
     assert driver.circuits.all().result() == {}
     driver.fail(queue)
-    driver.tell(driver.ask(other, OTHER), SUCCESS)
+    driver.report(driver.ask(other, OTHER), SUCCESS)
 
     views = driver.circuits.all().result()
 
@@ -224,12 +224,12 @@ def test_circuits_are_listed_with_what_is_known_of_them(driver, queue, other):
     assert driver.circuits.find(HASH).result() == pay
 
 
-def test_facts_tell_what_happened_to_a_circuit(driver, queue, other):
+def test_facts_record_what_happened_to_a_circuit(driver, queue, other):
     driver.fail(queue)
     driver.half_open()
-    driver.tell(driver.ask(other), FAILURE)
+    driver.report(driver.ask(other), FAILURE)
     driver.half_open()
-    driver.tell(driver.ask(other), SUCCESS)
+    driver.report(driver.ask(other), SUCCESS)
     driver.circuits.close(HASH).result()
     driver.circuits.force_open(HASH).result()
     driver.circuits.close(HASH).result()

@@ -24,7 +24,7 @@ from tests.services.driver import (
 
 
 def test_closing_a_closed_circuit_forgets_its_outcomes(driver, queue):
-    driver.tell(driver.ask(queue), FAILURE)
+    driver.report(driver.ask(queue), FAILURE)
 
     driver.circuits.close(HASH).result()
 

@@ -20,10 +20,10 @@ from tests.store.circuit_helpers import (
     get,
     held,
     hold,
-    line,
     note,
+    outcomes,
+    queued_for_release,
     release,
-    samples,
 )
 from tests.store.driver import StoreDriver
 
@@ -169,9 +169,9 @@ def test_closing_queues_the_release_of_held_queues_and_forgets_the_outcomes(driv
     release(driver, HASH)
 
     by_no = {queue.queue_no: queue.name for queue in queues}
-    assert [by_no[no] for no in line(driver)] == expected == ["q2", "q0", "q1"]
+    assert [by_no[no] for no in queued_for_release(driver)] == expected == ["q2", "q0", "q1"]
     assert held(driver) == []
-    assert samples(driver, FAILURE) == samples(driver, SUCCESS) == {}
+    assert outcomes(driver, FAILURE) == outcomes(driver, SUCCESS) == {}
     after = get(driver)
     assert after is not None
     assert (after.state, after.fail_ratio) == (CLOSED, 0)
@@ -189,7 +189,7 @@ def test_other_circuits_keep_what_is_theirs(driver, queues):
     release(driver, HASH)
 
     assert [one.queue for one in held(driver, OTHER_HASH)] == ["q0"]
-    assert list(samples(driver, FAILURE, OTHER_HASH)) == ["a"]
+    assert list(outcomes(driver, FAILURE, OTHER_HASH)) == ["a"]
 
 
 def test_a_circuit_may_be_removed(driver, queues):
@@ -205,8 +205,8 @@ def test_a_circuit_may_be_removed(driver, queues):
     driver.write(remove)
 
     assert list(driver.read(lambda s: s.circuits.all())) == [OTHER_HASH]
-    assert line(driver) == [queues[0].queue_no]
-    assert samples(driver, FAILURE) == {}
+    assert queued_for_release(driver) == [queues[0].queue_no]
+    assert outcomes(driver, FAILURE) == {}
 
 
 def test_queues_that_wait_for_release_and_of_removed_circuits_still_count_as_held(driver, queues):
@@ -268,7 +268,7 @@ def test_dropped_holds_belong_to_no_circuit_and_do_not_wait_for_release(driver, 
     driver.write(drop)
 
     assert [one.queue for one in held(driver)] == ["q1"]
-    assert line(driver) == [third.queue_no]
+    assert queued_for_release(driver) == [third.queue_no]
 
 
 def test_queueing_for_release_keeps_the_outcomes(driver, queues):
@@ -281,9 +281,9 @@ def test_queueing_for_release_keeps_the_outcomes(driver, queues):
 
     driver.write(release)
 
-    assert line(driver) == [queues[0].queue_no]
+    assert queued_for_release(driver) == [queues[0].queue_no]
     assert held(driver) == []
-    assert list(samples(driver, FAILURE)) == ["a"]
+    assert list(outcomes(driver, FAILURE)) == ["a"]
 
 
 def test_queues_are_released_first_in_first_out(driver, queues):
@@ -314,4 +314,4 @@ def test_a_removed_queue_is_neither_probed_nor_released(driver, queues):
     assert driver.write(rotate) == [queues[1].queue_no]
     assert [one.queue for one in held(driver)] == ["q1"]
     release(driver, HASH)
-    assert line(driver) == [queues[1].queue_no]
+    assert queued_for_release(driver) == [queues[1].queue_no]

@@ -15,7 +15,13 @@ from penstock.edge.node.child import Child
 from penstock.edge.node.control import Connect, ControlChannel, NodeAssignment
 from penstock.edge.node.forwarding import Forwarder
 from penstock.edge.routes import front_routes
-from penstock.edge.serve import app_of, http_server, open_served_broker, tls_of, waiting_claims
+from penstock.edge.serving.serve import (
+    app_of,
+    http_server,
+    open_served_broker,
+    tls_of,
+    waiting_claims,
+)
 from penstock.ports.link import FrontState, WriterLink
 from penstock.runtime.forwarded_claims import ForwardedClaims
 from penstock.runtime.waiting_claims import ClaimWaiter, WaitingClaims

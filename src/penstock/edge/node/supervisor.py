@@ -27,7 +27,7 @@ from penstock.edge.node.control import (
     StopWriter,
     ToProcess,
 )
-from penstock.edge.ready import ready_text, url_of
+from penstock.edge.serving.ready import ready_text, url_of
 from penstock.ports.link import unpack_error
 from penstock.settings import Settings
 

@@ -11,12 +11,12 @@ from typing import Unpack
 import uvloop
 
 from penstock.domain.queue.queue import Queue, QueueSettings
-from penstock.edge.embedded_workers import EmbeddedWorkers
 from penstock.edge.node.child import Child
 from penstock.edge.node.control import ControlChannel, NodeAssignment
 from penstock.edge.node.forwarding import ForwardedRequests
 from penstock.edge.routes import routes
-from penstock.edge.serve import app_of, open_served_broker, scaling, waiting_claims
+from penstock.edge.serving.embedded_workers import EmbeddedWorkers
+from penstock.edge.serving.serve import app_of, open_served_broker, scaling, waiting_claims
 from penstock.ports.link import ForwardedRequest, FrontState, ResponseReceiver
 from penstock.ports.store import Claim, Claimed
 from penstock.runtime.waiting_claims import WaitingClaims

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from penstock.domain.errors import PenstockError, StoreDamaged
-from penstock.domain.store.finding import Damage, DamagedPage
+from penstock.domain.store.damage import Damage, DamagedPage
 from penstock.supervision.threads import start_logged
 
 _log = logging.getLogger("penstock.store")

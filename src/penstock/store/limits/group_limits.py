@@ -84,7 +84,7 @@ class GroupLimits:
         groups = self._db.rows("group_limits.groups_held_back", params)
         self.admit(((queue_no, group) for (group,) in groups), now=now)
 
-    def rooms(self, groups: list[Group], *, now: int) -> dict[Group, Room]:
+    def rooms(self, groups: Sequence[Group], *, now: int) -> dict[Group, Room]:
         """What each of these groups has left of its limits."""
         asked = self._db.ask("group_limits.admitted", {"groups": json_list(groups)})
         buckets = self._rate_buckets.find(self._rates(groups), now=now)

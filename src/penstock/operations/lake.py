@@ -1,14 +1,15 @@
-"""The pipeline's tables.  The server needs no Spark to read them."""
+"""SQL on the lake, and the pipeline's tables.  The server needs no Spark for either."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from penstock.api import tables
-from penstock.api.tables import Days, InsightRows, Insights
+from penstock.api import lake
+from penstock.api.lake import Days, InsightRows, Insights, SqlRows, SqlStatement
 from penstock.operations.call import Call, Handlers
 from penstock.ports.unit_of_work import Steps, ThreadedStep
 from penstock.services.lake import Tables
+from penstock.services.sql import SqlService
 
 _FIRST_DAY, _LAST_DAY = "0000-01-01", "9999-12-31"
 
@@ -18,7 +19,7 @@ class TableOperations:
         self._tables = service
 
     def handlers(self) -> Handlers:
-        return {tables.LIST: self.list, tables.GET: self.get}
+        return {lake.LIST_TABLES: self.list, lake.GET_TABLE: self.get}
 
     def list(self, call: Call[None, None]) -> Steps[Insights]:
         readiness = yield from ThreadedStep(self._tables.readiness)
@@ -34,3 +35,15 @@ class TableOperations:
             limit=call.query.limit,
         )
         return InsightRows.copy_of((yield from ThreadedStep(read)))
+
+
+class SqlOperations:
+    def __init__(self, service: SqlService) -> None:
+        self._sql = service
+
+    def handlers(self) -> Handlers:
+        return {lake.RUN_SQL: self.run}
+
+    def run(self, call: Call[SqlStatement, None]) -> Steps[SqlRows]:
+        run = partial(self._sql.run, call.body.sql, rows=call.body.limit)
+        return SqlRows.copy_of((yield from ThreadedStep(run)))
