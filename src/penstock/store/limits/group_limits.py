@@ -135,7 +135,7 @@ class GroupLimits:
                 self._transaction.wake(queue_no, 0)
                 yield _params_of(message_no, State.WAITING, instant)
 
-    def _rates(self, groups: list[Group]) -> dict[Group, Rate]:
+    def _rates(self, groups: Sequence[Group]) -> dict[Group, Rate]:
         rates = {pair: self._settings(pair[0]).rate_per_group for pair in groups}
         return {pair: rate for pair, rate in rates.items() if rate is not None}
 
