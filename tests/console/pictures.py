@@ -72,7 +72,7 @@ def _served(data: Path) -> tuple[LiveServer, Story, dict[str, str]]:
     clock = ManualClock()
     server = LiveServer(settings, clock=clock, has_duties=False).start()
     story = Story(server, Api(server.url), clock)
-    return server, story, story.tell()
+    return server, story, story.play()
 
 
 def _take(

@@ -36,7 +36,7 @@ class Story:
         self._api = api
         self._clock = clock
 
-    def tell(self) -> dict[str, str]:
+    def play(self) -> dict[str, str]:
         """Ids for the paths of pictures, by name."""
         for name, settings in QUEUES.items():
             ok(self._api.call("PUT", f"/v1/queues/{name}", settings))

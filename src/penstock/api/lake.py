@@ -1,4 +1,4 @@
-"""The lake and the tables that the pipeline computes: SQL on both, and tables as JSON documents."""
+"""What the pipeline computes: tables, answers to questions about the past, and SQL on the lake."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from penstock.api.operation import (
 )
 from penstock.domain import errors
 from penstock.domain.access.api_key import Role
+from penstock.domain.insights.answer import Answer
 from penstock.domain.lake.sql import MAX_CHARS, SqlColumn
 from penstock.domain.lake.tables import TableReadiness, TableSummary
 
@@ -62,6 +63,83 @@ GET_TABLE = everywhere.get(
     InsightRows,
     query=Days,
     errors=(errors.LakeUnreachable, errors.FileUnreadable, errors.FilesChanged),
+)
+
+
+class Answers(AnswerRecord, frozen=True):
+    answers: Annotated[list[Answer], about("The answers, in the order of the questions.")]
+
+
+class AnsweredDays(QueryRecord):
+    from_day: Annotated[
+        str | None,
+        Meta(description="Only this day and later; default: four weeks.", extra_json_schema=DAY),
+    ] = None
+    to_day: Annotated[
+        str | None,
+        Meta(description="Only this day and earlier; default: the newest.", extra_json_schema=DAY),
+    ] = None
+
+
+class AdviceToApply(RequestRecord):
+    """Advice as an answer contains it; it is applied only if it has not changed since."""
+
+    target: Annotated[
+        str, about("What to change: a route, `*` for all routes, or the name of a fleet.")
+    ]
+    settings: Annotated[dict[str, int], about("The recommended settings.")]
+    before: Annotated[dict[str, int], about("The settings in force, as in the advice.")]
+
+
+class AppliedAdvice(AnswerRecord, frozen=True):
+    target: Annotated[str, about("What was changed.")]
+    settings: Annotated[dict[str, int], about("The settings that are in force now.")]
+
+
+LIST_ANSWERS = everywhere.get(
+    "listAnswers",
+    "/v1/answers",
+    "Answer all questions about the past, from the tables of the pipeline.",
+    Answers,
+    query=AnsweredDays,
+    errors=(errors.FilesChanged, errors.FileUnreadable, errors.LakeUnreachable),
+)
+GET_ANSWER = everywhere.get(
+    "getAnswer",
+    "/v1/answers/{question}",
+    "Answer one question.",
+    Answer,
+    query=AnsweredDays,
+    errors=(errors.FilesChanged, errors.FileUnreadable, errors.LakeUnreachable),
+)
+APPLY_ADVICE = everywhere.post(
+    "applyAdvice",
+    "/v1/answers/{question}/apply",
+    "Apply advice on a breaker or a fleet, unless it or the settings in force have changed.",
+    AppliedAdvice,
+    request=AdviceToApply,
+    example={
+        "target": "*",
+        "settings": {
+            "entries_max_age_ms": 300_000,
+            "max_queue_sample_count": 4_000,
+            "error_threshold_percentage": 70,
+            "min_queue_sample_count": 100,
+        },
+        "before": {
+            "entries_max_age_ms": 86_400_000,
+            "max_queue_sample_count": 5_000,
+            "error_threshold_percentage": 90,
+            "min_queue_sample_count": 100,
+        },
+    },
+    query=AnsweredDays,
+    errors=(
+        errors.AdviceOutdated,
+        errors.FilesChanged,
+        errors.FileUnreadable,
+        errors.LakeUnreachable,
+    ),
 )
 
 

@@ -20,9 +20,9 @@ from penstock.domain.message.selection import BROWSABLE, BulkRequest, Selection,
 from penstock.operations.call import Call, Handlers
 from penstock.operations.paging import from_cursor, to_cursor
 from penstock.ports.unit_of_work import ParallelWork, Steps, Work
+from penstock.services.bulk.selection import MAX_SELECTED, SelectionService
 from penstock.services.message_views import Place
 from penstock.services.messages import MessageService, MessageView
-from penstock.services.selection import MAX_SELECTED, SelectionService
 
 
 class MessageOperations:

@@ -13,7 +13,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.queue.queue import QueueSettings, check_name
 from penstock.operations.call import Call, Handlers, StatusAnswer, put_answer
 from penstock.ports.unit_of_work import Steps, Work
-from penstock.services.moves import MoveService
+from penstock.services.bulk.moves import MoveService
 from penstock.services.queues import QueueService, QueueView
 
 

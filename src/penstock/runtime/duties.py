@@ -12,7 +12,7 @@ from penstock.domain.message import move_task as move
 from penstock.domain.store.store_time import MAX_CARRY_MS, difference_text, instant_text
 from penstock.ports.clock import Clock
 from penstock.ports.store import Session, Store
-from penstock.services.moves import MoveService
+from penstock.services.bulk.moves import MoveService
 from penstock.services.recurring import RecurringService
 
 _recurring_log = logging.getLogger("penstock.recurring")

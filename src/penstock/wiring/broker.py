@@ -34,6 +34,8 @@ from penstock.runtime.pusher.thread import PusherThread
 from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.answers import AnswerService
+from penstock.services.bulk.moves import MoveService
+from penstock.services.bulk.selection import SelectionService
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.details import CircuitDetails
@@ -42,14 +44,12 @@ from penstock.services.directory import Directory
 from penstock.services.documents import DocumentService
 from penstock.services.history import FactService, HistoryService
 from penstock.services.messages import MessageService
-from penstock.services.moves import MoveService
 from penstock.services.notifications import NotificationService
 from penstock.services.overview import Graphs, OverviewService
 from penstock.services.queues import QueueService
 from penstock.services.recurring import RecurringService
 from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
-from penstock.services.selection import SelectionService
 from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
-from penstock.operations.answers import AnswerOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
 from penstock.operations.history import FactOperations, HistoryOperations
 from penstock.operations.job_circuits import JobCircuitOperations
-from penstock.operations.lake import SqlOperations, TableOperations
+from penstock.operations.lake import AnswerOperations, SqlOperations, TableOperations
 from penstock.operations.messages import BulkOperations, MessageOperations
 from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingCounts

@@ -232,7 +232,7 @@ def test_jobs_without_a_route_need_no_permit(circuits):
     assert (circuits.driver.source.asked, circuits.driver.source.reports) == ([], 0)
 
 
-def test_while_no_circuits_are_kept_they_are_asked_once_a_second_and_told_nothing(circuits):
+def test_while_no_circuit_is_watched_they_are_asked_once_a_second_and_get_no_outcomes(circuits):
     circuits.app.breaker(**OFF)
     circuits.clock.advance(seconds=1)
     circuits.pay.enqueue(1)

@@ -67,7 +67,7 @@ def test_a_batch_answers_for_each_part_whether_it_was_accepted(remote):
     assert isinstance(third, Sent)
 
 
-def test_acts_in_a_batch_are_told_apart(remote, queue):
+def test_acts_in_a_batch_are_distinguished(remote, queue):
     remote.send_batch(queue, [Draft(1), Draft(2)])
     one, two = remote.claim(queue, limit=2)
 

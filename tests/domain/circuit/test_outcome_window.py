@@ -43,7 +43,7 @@ def one_by_one(
 
 
 def line_of(entries: dict[str, int], names: set[str], settings: BreakerSettings) -> OutcomeWindow:
-    """What a store would tell of them, and no more."""
+    """What a store would read of them, and no more."""
     since = NOW - settings.entries_max_age_ms
     most = settings.max_queue_sample_count
     ordered = sorted(entries.items(), key=lambda entry: (entry[1], entry[0]))

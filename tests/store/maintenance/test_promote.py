@@ -23,9 +23,9 @@ from penstock.domain.queue.queue import DedupUntil
 from penstock.domain.worker import NewWorker
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent, Session
+from penstock.services.bulk.moves import MoveService
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.transitions import hold
-from penstock.services.moves import MoveService
 from penstock.services.routes import RouteService
 from penstock.services.workers import WorkerService
 from penstock.store.maintenance.promote import promote

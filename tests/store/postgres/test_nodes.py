@@ -16,8 +16,8 @@ from penstock.domain.message.move_task import MoveState, MoveTask
 from penstock.domain.queue.queue import Queue, QueueSettings
 from penstock.outbound.dice import SystemDice
 from penstock.ports.store import Acted, Sent
+from penstock.services.bulk.moves import MoveService
 from penstock.services.directory import Directory
-from penstock.services.moves import MoveService
 from penstock.services.queues import QueueService
 from penstock.store.postgres.store import clock_of
 from tests.clocks import NOON

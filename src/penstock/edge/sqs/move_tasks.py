@@ -36,7 +36,7 @@ from penstock.edge.sqs.wire.model import (
     StartMessageMoveTaskResult,
 )
 from penstock.ports.unit_of_work import await_steps
-from penstock.services.moves import MoveService
+from penstock.services.bulk.moves import MoveService
 from penstock.services.queues import QueueService
 
 MAX_PER_SECOND = 500
