@@ -36,7 +36,7 @@ def all_pages(driver, mail, selection, **options):
 
 
 @pytest.mark.parametrize(
-    ("pick", "fits"),
+    ("selection", "fits"),
     [
         (Selection(kind="a"), {"kind": "a"}),
         (Selection(tag="t"), {"tags": ("t",)}),

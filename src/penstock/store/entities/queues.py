@@ -175,7 +175,7 @@ class SqlQueues(SqlEntity):
         return Counts(*map(int, row))
 
     def count(self) -> int:
-        [(number,)] = self._db.rows("queues.count")
+        [(number,)] = self._db.rows("queues.number_of_queues")
         return int(number)
 
     def oldest_ready_at(self, queue_no: int) -> int | None:

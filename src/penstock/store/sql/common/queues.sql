@@ -111,7 +111,7 @@ SELECT queue_no, name, settings, is_paused, version, created_at, changed_at, hel
  ORDER BY name
  LIMIT :limit;
 
--- name: count
+-- name: number_of_queues
 -- The number of queues: a small table, and not on the hot path.
 SELECT count(*)
   FROM queue
