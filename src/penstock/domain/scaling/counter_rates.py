@@ -8,7 +8,7 @@ _SHORTEST_MS = 500  # over a shorter time a rate is meaningless
 
 
 class CounterReading(msgspec.Struct, frozen=True):
-    counter_owner: object  # the owner of the counters; a new owner starts over
+    counter_owner: object  # a new owner starts over
     at: int
     consumed: int
     sent: int

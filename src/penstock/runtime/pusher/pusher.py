@@ -197,11 +197,11 @@ class Pusher:
         if not heads:
             return
         try:
-            admitted = self._gate.admit(heads, now=now)
-            for one in admitted.admitted:
+            admission = self._gate.admit(heads, now=now)
+            for one in admission.admitted:
                 self._begin(one, now)
-            self._release(admitted)
-            self._reports += [one.reported(None) for one in admitted.dropped]
+            self._release(admission)
+            self._reports += [one.reported(None) for one in admission.dropped]
         except PenstockError:
             self._abandon([message for message, _ in heads])
             raise
@@ -259,8 +259,8 @@ class Pusher:
             _log.exception("a request could not be sent")
             then(PushResponse(error=str(error)))
 
-    def _release(self, admitted: Admission) -> None:
-        for act, answer in zip(admitted.returned, self._act(admitted.returned), strict=True):
+    def _release(self, admission: Admission) -> None:
+        for act, answer in zip(admission.returned, self._act(admission.returned), strict=True):
             queue_no = act.lease.queue_no
             if act.verb is not Verb.RELEASE:
                 self._return_queue(queue_no, answer)
