@@ -1,6 +1,6 @@
 """Results over HTTP: given with a completion, read at once or waited for.
 
-The server hardly ever polls (waking.poll_ms is a minute): hints end the waits here.
+The server hardly ever polls (wakeups.poll_ms is a minute): hints end the waits here.
 """
 
 from __future__ import annotations
