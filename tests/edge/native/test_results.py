@@ -219,7 +219,7 @@ def test_any_text_may_be_asked_for_as_an_id(api: Api, message_id: str) -> None:
         assert answer.status_code in (400, 404)
 
 
-def test_a_result_needs_a_key_for_its_queue(guarded: LiveServer, let_in: LetIn) -> None:
+def test_a_result_needs_a_key_for_its_queue(let_in: LetIn) -> None:
     api = let_in()
     queue = api.make_queue("secret")
     message_id = api.send(queue)
