@@ -355,7 +355,9 @@ def test_a_result_that_cannot_be_kept_buries_the_job(kit: Kit, shop: Shop) -> No
         return "x" * size
 
     handle = text.enqueue(limits.max_result_bytes)
-    kit.run()
+    [run] = kit.run()
+
+    assert run.outcome is Outcome.BURIED
 
     with pytest.raises(JobFailed, match=r"more than limits\.max_result_bytes"):
         handle.result()

@@ -173,7 +173,7 @@ def _redrive(
 
 def _views(session: Session, members: Sequence[Member]) -> list[MemberView]:
     names: Mapping[int, str] = {
-        q.queue_no: q.name for q in session.queues.some(list({m.queue_no for m in members}))
+        q.queue_no: q.name for q in session.queues.by_numbers(list({m.queue_no for m in members}))
     }
     parents: dict[int, list[tuple[str, str]]] = {}
     for edge in session.flows.parents(members) if members else ():

@@ -76,7 +76,7 @@ def _unsent_view(session: Session, message_id: str) -> MessageView:
     if found is None:
         raise MessageNotFound(message_id)
     flow_id = session.flows.id_of_message(message_id)
-    queue = session.queues.some([found.message.queue_no])
+    queue = session.queues.by_numbers([found.message.queue_no])
     name = queue[0].name if queue else ""
     return MessageView(
         name,

@@ -45,9 +45,9 @@ class Announcements:
                 self._ended.update(dict.fromkeys(hints.ended))
             is_empty = not self._counts and not self._ended
         if is_first and not is_empty:
-            self.ring()
+            self.wake()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the thread."""
         os.write(self._signal_out, b".")
 

@@ -219,7 +219,7 @@ def test_none_is_a_result(app: Penstock, queue: str, driver: JobDriver, broker: 
     assert kept(broker, handle.id) == "null"
 
 
-def test_outcomes_in_an_annotation_are_no_results(
+def test_outcomes_in_an_annotation_are_not_results(
     app: Penstock, queue: str, driver: JobDriver, broker: Broker
 ) -> None:
     @app.job(queue=queue)

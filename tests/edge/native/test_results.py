@@ -1,6 +1,6 @@
 """Results over HTTP: given with a completion, read at once or waited for.
 
-The server hardly ever polls (waking.poll_ms is a minute): hints end the waits here.
+The server hardly ever polls (wakeups.poll_ms is a minute): hints end the waits here.
 """
 
 from __future__ import annotations
@@ -208,7 +208,18 @@ def test_an_unknown_message_and_an_invalid_wait_are_refused(api: Api, queue: str
         assert_refused(answer, 400, "invalid_request")
 
 
-def test_a_result_needs_a_key_for_its_queue(guarded: LiveServer, let_in: LetIn) -> None:
+@pytest.mark.parametrize("message_id", ["%00", "%F0%9F%98%80", "'", "[1]", "x" * 300])
+def test_any_text_may_be_asked_for_as_an_id(api: Api, message_id: str) -> None:
+    path = f"/v1/messages/{message_id}/result"
+    expected = api.call("GET", f"/v1/messages/{message_id}")
+
+    for query in ({}, {"wait_ms": 1}):
+        answer = api.call("GET", path, params=query)
+        assert (answer.status_code, answer.json()) == (expected.status_code, expected.json())
+        assert answer.status_code in (400, 404)
+
+
+def test_a_result_needs_a_key_for_its_queue(let_in: LetIn) -> None:
     api = let_in()
     queue = api.make_queue("secret")
     message_id = api.send(queue)

@@ -189,7 +189,7 @@ class SqlFlows(SqlEntity):
         return len(again)
 
     def change_blocked(
-        self, message_id: str, how: Callable[[Message, Queue], Message], *, now: int
+        self, message_id: str, change: Callable[[Message, Queue], Message], *, now: int
     ) -> Message:
         """An operator's change of a member that is not in its queue; raises MessageNotFound."""
         rows = self._db.rows("flows.member_of_id", {"id": message_id})
@@ -205,7 +205,7 @@ class SqlFlows(SqlEntity):
         if member.state is not MemberState.BLOCKED:
             raise MessageNotFound(message_id)
         before = as_message(member)
-        after = how(before, self._transaction.queue(member.queue_no))
+        after = change(before, self._transaction.queue(member.queue_no))
         if after.state is State.CANCELLED:
             step.end_blocked(member, MemberState.CANCELLED, reason=after.reason)
         elif after.state is State.DONE:
