@@ -2,7 +2,7 @@
 
 Placeholders in the text:
     {columns}      the columns of a message, in the order of its fields; likewise {flow_columns},
-                   {member_columns}
+                   {member_columns}; {column_params}: a parameter for each
     SET {leased}   the changes that a claim makes, as in domain/message/lifecycle.py
     IN {list:NAME} one of the integers in the parameter NAME, a JSON list
     {json:COLUMN}  a column that holds JSON, for ->>
@@ -100,10 +100,15 @@ def insert_parts(text: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[s
 def _texts_of(dialect: str) -> dict[str, str]:
     """All queries of a dialect, shared by its connections: they take milliseconds to prepare."""
     columns = ", ".join(MESSAGE_COLUMNS)
+    params = ", ".join(f":{column}" for column in MESSAGE_COLUMNS)
     texts = _load("common") | _load(dialect)
     for name, text in texts.items():
         text = _JSON.sub(_JSONS[dialect], _LIST.sub(_LISTS[dialect], text))
-        text = text.replace("{columns}", columns).replace("{leased}", _LEASED)
+        text = (
+            text.replace("{column_params}", params)
+            .replace("{columns}", columns)
+            .replace("{leased}", _LEASED)
+        )
         for mark, record in _RECORDS.items():
             text = text.replace(mark, ", ".join(record.__struct_fields__))
         texts[name] = text

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from penstock.domain.errors import InvalidRequest, QueueNotFound, TooLarge
 from penstock.domain.flow.inputs import sources
@@ -19,7 +19,7 @@ from penstock.domain.flow.release import StoredDraft, from_text, reason_of, rele
 from penstock.domain.limits import DAY
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.lifecycle import Message, State
-from penstock.store.database import Row, RowsChanged
+from penstock.store.database import Row, RowsChanged, stored_value
 from penstock.store.limits.arrivals import Arrivals
 from penstock.store.verbs.sends import Sends
 from penstock.store.verbs.transaction_state import TransactionState, json_list
@@ -131,10 +131,6 @@ class FlowReleases:
             raise RowsChanged("members enter a queue or a group that is locked")
 
 
-def _row(m: Message, message_no: int, order_no: int) -> Row:
-    return (
-        m.id, m.queue_no, m.due_at, m.sent_at, message_no, m.state.value, order_no, m.priority,
-        m.expires_at, m.max_attempts, int(m.is_blocked), m.group, m.kind, m.entity_id, m.tag1,
-        m.tag2, m.dedup_key, m.size, m.body_day, m.timeout_ms, int(m.retries_timeouts),
-        m.dedup_until and m.dedup_until.value, m.route, m.fair_position, m.gate, m.flow_no,
-    )  # fmt: skip
+def _row(message: Message, message_no: int, order_no: int) -> Row:
+    stored = replace(message, message_no=message_no, order_no=order_no)
+    return tuple(map(stored_value, astuple(stored)))

@@ -262,14 +262,8 @@ SELECT message_no, draft
 
 -- name: add_messages
 -- Members as messages; their numbers were taken when they were planned, their places now.
-INSERT INTO message (
-  id, queue_no, due_at, sent_at, message_no, state, order_no, priority, expires_at, max_attempts,
-  is_blocked, group_key, kind, entity_id, tag1, tag2, dedup_key, size, body_day, timeout_ms,
-  retries_timeouts, dedup_until, route, turn, gate, flow_no)
-VALUES (
-  :id, :queue_no, :due_at, :sent_at, :message_no, :state, :order_no, :priority, :expires_at,
-  :max_attempts, :is_blocked, :group_key, :kind, :entity_id, :tag1, :tag2, :dedup_key, :size,
-  :body_day, :timeout_ms, :retries_timeouts, :dedup_until, :route, :turn, :gate, :flow_no);
+INSERT INTO message ({columns})
+VALUES ({column_params});
 
 -- name: old
 -- Flows that ended before an instant and have no dead member, which could be redriven.
