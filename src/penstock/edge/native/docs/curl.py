@@ -13,6 +13,7 @@ KEY_HEADER = '-H "authorization: Bearer $PENSTOCK_KEY"'
 VARIABLES = {
     "circuit": "$CIRCUIT",
     "id": "$ID",
+    "flow": "$FLOW",
     "move": "$MOVE",
     "receipt": "$RECEIPT",
     "task": "$TASK",
@@ -64,7 +65,10 @@ def _url(path: str, operation: dict[str, Any]) -> str:
         path = path.replace(f"{{{name}}}", value)
     in_query = [p["name"] for p in operation["parameters"] if p["in"] == "query"]
     query = "&".join(f"{name}={values[name]}" for name in in_query if values[name])
-    return f"'{BASE}{path}?{query}'" if query else f"{BASE}{path}"
+    if not query:
+        return f"{BASE}{path}"
+    quote = '"' if "$" in path else "'"  # the shell expands no variables in single quotes
+    return f"{quote}{BASE}{path}?{query}{quote}"
 
 
 def _body(operation: dict[str, Any]) -> str | None:
