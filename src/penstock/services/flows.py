@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from penstock.domain.errors import WrongState
+from penstock.domain.errors import QueueExists, WrongState
 from penstock.domain.flow import plan
 from penstock.domain.flow.flow import Flow, FlowOutcome
 from penstock.domain.flow.member import NOT_SENT, Member, MemberState
@@ -159,7 +159,10 @@ class FlowService:
             return found
         if not self._auto_create:
             return session.queues.named(name)  # raises
-        return session.queues.add(name, QueueSettings(), now=now)
+        try:
+            return session.queues.add(name, QueueSettings(), now=now)
+        except QueueExists:  # another caller created it just now
+            return session.queues.named(name)
 
     def _new_id(self, now: int) -> str:
         return uuid7(now, self._dice.digits(ID_DIGITS))
