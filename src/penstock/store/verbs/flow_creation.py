@@ -121,7 +121,7 @@ class FlowCreation:
             edges += [(parent, no, on.value, outcome) for parent, on, outcome in mine]
             parents = parents_of((on, outcome) for _, on, outcome in mine)
             member = _member(n, no, flow, parents)
-            stored = StoredDraft(n.plan.draft, limits, _inputs_of(n, refs))
+            stored = StoredDraft(n.plan.draft, limits.max_body_bytes, _inputs_of(n, refs))
             member = self._decide(member, parents, step, now)
             states[no] = member.state
             is_sent = member.state is MemberState.RELEASED
