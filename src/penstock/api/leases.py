@@ -98,6 +98,10 @@ class ActFields(RequestRecord, kw_only=True):
     ] = None
     is_start: Annotated[bool | None, about("Start the timeout of the attempt now (extend).")] = None
     progress: Annotated[Any, about("Any JSON value, shown until the next attempt (extend).")] = None
+    signal: Annotated[
+        str | None,
+        about("A signal it waits for: it is due when that arrives, or after the delay (snooze)."),
+    ] = None
 
 
 class ActOptions(TypedDict, total=False):
@@ -111,6 +115,7 @@ class ActOptions(TypedDict, total=False):
     is_late_ok: bool | None
     is_start: bool | None
     progress: Any
+    signal: str | None
 
 
 FIELDS_OF: dict[Verb, tuple[str, ...]] = {
@@ -118,7 +123,7 @@ FIELDS_OF: dict[Verb, tuple[str, ...]] = {
     Verb.FAIL: ("error", "retry_in_ms"),
     Verb.RELEASE: ("delay_ms",),
     Verb.EXTEND: ("lease_ms", "is_late_ok", "is_start", "progress"),
-    Verb.SNOOZE: ("delay_ms", "reason"),
+    Verb.SNOOZE: ("delay_ms", "reason", "signal"),
     Verb.BURY: ("reason",),
     Verb.CANCEL: ("reason",),
     Verb.TIME_OUT: ("error", "retry_in_ms"),

@@ -245,6 +245,7 @@ class MessageService:
         is_late_ok: bool = False,
         progress: str | None = None,
         is_start: bool = False,
+        signal: str | None = None,
     ) -> LeaseAct:
         """Check an act before it goes to the store; raises InvalidRequest.
 
@@ -267,6 +268,7 @@ class MessageService:
             is_late_ok=is_late_ok,
             progress=progress,
             is_start=is_start,
+            signal=signal,
         )
 
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:

@@ -20,6 +20,7 @@ from penstock.domain.limits import HOUR
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import HandlerOutcome as HandlerOutcome
+from penstock.domain.message.outcome import suspension_of
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
 from penstock.settings.store_url import SQLITE
@@ -237,7 +238,8 @@ class Kit:
     def _note(self, runs: list[Run], run: Run, act: JobAct, raises: bool, at_most: int) -> None:
         run_off_loop(lambda: self._act(act))
         runs.append(run)
-        if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
+        is_outcome = isinstance(run.error, HandlerOutcome) or suspension_of(run.error) is not None
+        if raises and run.error is not None and not is_outcome:
             raise run.error
         if len(runs) > at_most:
             raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")

@@ -18,6 +18,7 @@ from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.sql import SqlOperations
+from penstock.operations.steps import SignalOperations, StepOperations
 from penstock.operations.tables import TableOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
@@ -40,6 +41,8 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
     groups = (
         QueueOperations(b.queues),
         MessageOperations(b.messages, b.selection),
+        StepOperations(b.steps, b.messages, b.directory),
+        SignalOperations(b.steps),
         BulkOperations(b.messages, b.selection),
         MoveOperations(b.moves),
         NotificationOperations(b.notifications, b.messages),

@@ -130,6 +130,7 @@ class LocalSource:
             text=act.text,
             progress=act.progress,
             is_start=act.is_start,
+            signal=act.signal,
         )
 
     def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:

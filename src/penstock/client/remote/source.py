@@ -200,6 +200,7 @@ def _record(act: JobAct) -> BatchAct:
         "lease_ms": act.delay_ms,
         "is_start": act.is_start or None,
         "progress": progress,
+        "signal": act.signal,
     }
     fields = {name: values.get(name) for name in FIELDS_OF[act.verb]}
     return BatchAct(act.receipt, act.verb, **fields)

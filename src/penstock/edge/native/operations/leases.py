@@ -214,6 +214,7 @@ class ActApi:
             is_late_ok=bool(act.is_late_ok),
             is_start=bool(act.is_start),
             progress=None if act.progress is None else _encode(act.progress).decode(),
+            signal=act.signal,
         )
 
     def _may(self, request: Request, lease: Lease) -> bool:
