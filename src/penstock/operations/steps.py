@@ -60,6 +60,7 @@ class StepOperations:
                 raise InvalidRequest("a wait without a signal requires step and timeout_ms")
             slept, left_ms = yield from self._steps.sleep(lease, wanted.step, wanted.timeout_ms)
             return steps.Wait(step=steps.Step(**_fields(call, slept)), delay_ms=left_ms)
+        allow(call.caller, Role.CONSUME, wanted.signal)
         found = yield from self._steps.wait(
             lease, wanted.signal, step=wanted.step, timeout_ms=wanted.timeout_ms
         )

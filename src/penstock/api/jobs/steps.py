@@ -107,7 +107,7 @@ WAIT = named.post(
     Wait,
     role=Role.CONSUME,
     request=BeginWait,
-    example={"signal": "approved:17", "timeout_ms": 604_800_000},
+    example={"signal": "orders.17.approved", "timeout_ms": 604_800_000},
     errors=(TooLarge,),
     is_idempotent=True,
 )
