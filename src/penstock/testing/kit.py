@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, Self, TypedDict, Unpack
 from penstock.api.messages import SendResult
 from penstock.client.app import Penstock
 from penstock.client.blocking import run_off_loop
-from penstock.client.jobs.job import Job
+from penstock.client.jobs.job import Enqueued, Job
 from penstock.client.local.backend import LocalBackend
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.limits import HOUR
@@ -179,6 +179,11 @@ class Kit:
         """Jobs that are done or cancelled."""
         wanted = _wanted(job, arguments, match)
         return list(filter(wanted.fits, run_off_loop(lambda: views.ended(self._inline.broker))))
+
+    def steps(self, job: Run | JobView | Enqueued | str) -> dict[str, Any]:
+        """The outcomes of a job's durable steps by name, in the order they were recorded."""
+        found = self.app.jobs.steps(job if isinstance(job, str) else job.id).steps
+        return {step.name: step.outcome for step in found}
 
     def assert_enqueued(
         self,

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.api import manual_acts, messages, overview, queues
+from penstock.api.jobs.steps import MessageSteps
 from penstock.api.manual_acts import End, Reschedule
 from penstock.api.messages import Acted, Message
 from penstock.api.overview import Stats
@@ -20,6 +21,7 @@ from penstock.client.channel import Ask, Channel, Flow, Pause, run, run_async
 from penstock.client.jobs.job import Enqueued
 from penstock.client.jobs.job_listing import ENDED, JobCounts, JobPage, list_jobs
 from penstock.client.jobs.options import instant
+from penstock.client.resources.steps import steps_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State
@@ -56,6 +58,13 @@ class Jobs:
 
     async def get_async(self, job: AnyJob) -> Message:
         return await self._channel.request_async(messages.GET, id=_id_of(job))
+
+    def steps(self, job: AnyJob) -> MessageSteps:
+        """Return the durable steps of a job, and the signals that it waits for."""
+        return run(self._channel, steps_of(_id_of(job)))
+
+    async def steps_async(self, job: AnyJob) -> MessageSteps:
+        return await run_async(self._channel, steps_of(_id_of(job)))
 
     def list(self, **wanted: Unpack[JobListOptions]) -> JobPage:
         """Return a page of jobs; without a state, those that have not ended and the dead ones.

@@ -54,6 +54,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "jobs redrive": "retry dead jobs with all their attempts",
             "jobs wait": "wait until a job has ended",
         },
+        "workers.signals": {"signal": "continue the jobs that wait for a signal"},
     },
     "Queues": {
         "broker.queues": {
