@@ -80,6 +80,10 @@ class DurableSteps:
         """Record in the caller's own transaction: a step counts if and only if it commits."""
         return DurableSteps(self._job, self._backend, tx=tx, recorded=self._recorded)
 
+    def scope(self, name: str) -> str:
+        """A name for a group of steps, with a number if it is used again in this attempt."""
+        return self._recorded.key(name.replace("#", " ")).replace("#", " ")
+
     @overload
     async def step(
         self, name: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
