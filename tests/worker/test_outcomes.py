@@ -180,13 +180,14 @@ def test_outcomes_take_no_bare_numbers(wrong):
 
 @pytest.mark.parametrize("signal", [None, "approved"])
 def test_a_suspended_handler_is_snoozed_and_logs_nothing(caplog, signal):
-    def suspend() -> None:
+    def suspend():
         try:
             raise Suspended(HOUR, signal=signal)
         except Exception as error:
             raise AssertionError("a handler has swallowed it") from error
 
-    act = run(some_job(handler=AHandler(), call=suspend), NoHooks(), LuckyDice())
+    hooks: Any = NoHooks()
+    act = run(some_job(handler=AHandler(), call=suspend), hooks, LuckyDice())
 
     assert act == JobAct(receipt="r", verb=Verb.SNOOZE, delay_ms=HOUR, signal=signal)
     assert caplog.records == []

@@ -16,6 +16,7 @@ from penstock.api.jobs import steps
 from penstock.client.jobs.step_outcomes import OutcomeType
 from penstock.domain.errors import InvalidRequest, LeaseLost
 from penstock.domain.message.lease import Verb
+from penstock.worker.claimed_job import JobAct
 
 RECEIPT = UUID(int=17)
 
@@ -175,16 +176,11 @@ def test_a_worker_that_has_lost_its_lease_records_nothing(app, queue, driver):
 
     @app.job(queue=queue)
     async def order() -> None:
-        driver.act(driver_release(first))
+        driver.act(JobAct(receipt=first.receipt, verb=Verb.RELEASE))
         [second] = driver.claim()
         assert second.lease_no == 2
         with pytest.raises(LeaseLost):
             await step("charge", calls.append, 1)
-
-    def driver_release(job: Any) -> Any:
-        from penstock.worker.claimed_job import JobAct
-
-        return JobAct(receipt=job.receipt, verb=Verb.RELEASE)
 
     sent = order.enqueue()
     [first] = driver.claim()
@@ -201,11 +197,14 @@ def test_a_first_attempt_asks_for_no_steps(app, queue, driver, monkeypatch):
     order.enqueue()
     [job] = driver.claim()
     asked = []
-    channel = app.backend.channel
-    ask = type(channel).ask
-    monkeypatch.setattr(
-        type(channel), "ask", lambda self, one, tx=None: asked.append(one) or ask(self, one, tx)
-    )
+    channel = type(app.backend.channel)
+    ask = channel.ask
+
+    def note(self: Any, one: Any, tx: object = None) -> Any:
+        asked.append(one)
+        return ask(self, one, tx)
+
+    monkeypatch.setattr(channel, "ask", note)
     driver.act_of(job)
 
     assert [one.operation for one in asked] == [steps.RECORD]
@@ -253,7 +252,7 @@ def test_what_cannot_work_is_refused_before_it_runs(app, queue, driver):
         with pytest.raises(InvalidRequest, match="the outcome of step 'a' cannot be stored"):
             step_sync("a", unfit)
         with pytest.raises(InvalidRequest, match="step 'a' calls an async function"):
-            step_sync("a", later)
+            _ = step_sync("a", later)
         for name in ("", "a#2"):
             with pytest.raises(InvalidRequest, match="the name of a step is text without '#'"):
                 step_sync(name, dict)

@@ -17,7 +17,7 @@ SIGNAL = Signal("approved", '{"by":"ada"}', NOON, NOON + MINUTE)
 
 
 def a_wait(**fields: int | None) -> Wait:
-    return Wait("approved", 3, "wait", NOON, **fields)  # type: ignore[arg-type]
+    return Wait("approved", 3, "wait", NOON, **fields)
 
 
 def test_a_wait_ends_by_its_signal_even_if_its_timeout_is_over_too():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from penstock import Penstock
@@ -23,16 +24,12 @@ def test_jobs_continue_behind_their_steps_after_a_crash_and_a_wait(
     }
     make_worker(any_url, "--slots", "1").start()
 
-    for sent in jobs.values():
-        eventually(lambda sent=sent: any_app.jobs.steps(sent).waits, within_s=PATIENCE_S)
-    eventually(
-        lambda: all(any_app.jobs.get(sent).state is State.WAITING for sent in jobs.values()),
-        within_s=PATIENCE_S,
-    )
-    any_app.signal(name, "ada")
+    def all_are(state: State) -> bool:
+        return all(any_app.jobs.get(sent).state is state for sent in jobs.values())
 
-    for file, sent in jobs.items():
-        eventually(
-            lambda sent=sent: any_app.jobs.get(sent).state is State.DONE, within_s=PATIENCE_S
-        )
+    eventually(partial(all_are, State.WAITING), within_s=PATIENCE_S)
+    any_app.signal(name, "ada")
+    eventually(partial(all_are, State.DONE), within_s=PATIENCE_S)
+
+    for file in jobs:
         assert file.read_text().splitlines() == ["charge", "approved by ada"]
