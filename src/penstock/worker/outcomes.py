@@ -48,7 +48,7 @@ def act_for(
     job failed.
     """
     result = instance_of(result)
-    suspension = suspension_of(result)
+    suspension = suspension_of(result) if isinstance(result, BaseException) else None
     if suspension is not None:
         return JobAct(
             receipt=job.receipt,
