@@ -247,19 +247,22 @@ async def later() -> int:
 
 
 def test_what_cannot_work_is_refused_before_it_runs(app, queue, driver):
+    unfit_later: list[int] = []
+
     @app.job(queue=queue)
     def order() -> None:
         with pytest.raises(InvalidRequest, match="the outcome of step 'a' cannot be stored"):
             step_sync("a", unfit)
         with pytest.raises(InvalidRequest, match="step 'a' calls an async function"):
             _ = step_sync("a", later)
-        for name in ("", "a#2"):
-            with pytest.raises(InvalidRequest, match="the name of a step is text without '#'"):
-                step_sync(name, dict)
+        for name in ("", "a#2", "x" * 289, "\x00"):
+            with pytest.raises(InvalidRequest, match="the name of a step"):
+                step_sync(name, unfit_later.append, 1)
 
     order.enqueue()
 
     assert [act.verb for act in driver.run_due()] == [Verb.COMPLETE]
+    assert unfit_later == []
 
 
 @pytest.mark.no_store("codec")

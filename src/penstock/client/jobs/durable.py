@@ -23,7 +23,9 @@ from penstock.client.jobs.step_outcomes import OutcomeType, returned_by
 from penstock.domain.datetimes import instant_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, TooLarge
+from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.outcome import Bury, Suspended
+from penstock.domain.message.step import check_step_name
 from penstock.worker.claimed_job import ClaimedJob
 
 P = ParamSpec("P")
@@ -44,13 +46,13 @@ class _Recorded:
         self._lock = threading.Lock()
 
     def key(self, name: str) -> str:
-        """The name under which this use of a name is recorded."""
-        if not name or "#" in name:
+        """The name under which this use of a name is recorded, checked before its step runs."""
+        if "#" in name:
             raise InvalidRequest(f"the name of a step is text without '#', not {name!r}")
         with self._lock:
             self._uses[name] += 1
             count = self._uses[name]
-        return name if count == 1 else f"{name}#{count}"
+        return check_step_name(name if count == 1 else f"{name}#{count}", DEFAULT_LIMITS)
 
     def note(self, step: steps.Step) -> bytes:
         outcome = step.outcome
