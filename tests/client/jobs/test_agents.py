@@ -209,6 +209,7 @@ def test_runs_and_agents_inside_of_tools_have_steps_of_their_own(
     assert outputs[0] == outputs[1] == ['{"ask":"inner"}', "inner", '{"ask":"inner"}']
     names = {one.name for one in app.jobs.steps(sent).steps}
     assert {"outer model", "outer model#2", "outer 2 model", "inner model"} <= names
+    assert "pyd_ai_tool_call_id__ask inner model" in names
     assert len(names) == 9
 
 

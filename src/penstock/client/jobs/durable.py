@@ -112,7 +112,7 @@ class DurableSteps:
                 result = await result
             wanted = _record(key, outcome.write(result))
             try:
-                text = self._noted(
+                text = self._recorded.note(
                     await self._channel.request_async(
                         steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
                     )
@@ -133,7 +133,7 @@ class DurableSteps:
         if text is None:
             wanted = _record(key, outcome.write(function(*args, **kwargs)))
             try:
-                text = self._noted(
+                text = self._recorded.note(
                     self._channel.request(
                         steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
                     )
@@ -184,12 +184,6 @@ class DurableSteps:
                 self._recorded.note(step)
             cursor = page.next
             self._recorded.is_loaded = cursor is None
-
-    def _noted(self, step: steps.RecordedStep) -> bytes:
-        """Keep a new step, unless it is recorded in a transaction, which may be rolled back."""
-        if self._tx is not None:
-            return msgspec.json.encode(step.outcome)
-        return self._recorded.note(step)
 
     def _sleep(self, name: str, duration: Duration) -> Flow[None]:
         ms, key = as_ms("duration", duration), self._recorded.key(name)
