@@ -112,13 +112,12 @@ class DurableSteps:
                 result = await result
             wanted = _record(key, outcome.write(result))
             try:
-                text = self._recorded.note(
-                    await self._channel.request_async(
-                        steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
-                    )
+                recorded = await self._channel.request_async(
+                    steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
                 )
             except TooLarge as error:
                 raise _too_large(name, error) from error
+            text = self._recorded.note(recorded)
         return outcome.read(text)
 
     def step_sync(
@@ -133,13 +132,12 @@ class DurableSteps:
         if text is None:
             wanted = _record(key, outcome.write(function(*args, **kwargs)))
             try:
-                text = self._recorded.note(
-                    self._channel.request(
-                        steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
-                    )
+                recorded = self._channel.request(
+                    steps.RECORD, wanted, tx=self._tx, receipt=self._job.receipt
                 )
             except TooLarge as error:
                 raise _too_large(name, error) from error
+            text = self._recorded.note(recorded)
         found: R = outcome.read(text)
         return found
 
