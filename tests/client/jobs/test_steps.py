@@ -150,7 +150,7 @@ def test_changed_code_ignores_old_steps_and_runs_new_ones(app, queue, driver):
     assert calls == ["a", "old", "new"]
 
 
-def test_steps_that_run_at_the_same_time_are_told_apart(app, queue, driver):
+def test_steps_that_run_at_the_same_time_keep_their_own_outcomes(app, queue, driver):
     calls: list[int] = []
 
     async def fetch(page: int) -> int:
