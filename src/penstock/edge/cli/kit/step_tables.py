@@ -7,7 +7,7 @@ from penstock.edge.cli.kit.output import cut, display
 from penstock.edge.cli.kit.view import Table, View
 
 _STEP = View("name:step at outcome", outcome=lambda step: cut(display(step.outcome)))
-_WAIT = View("signal:waits for step until_at:until")
+_WAIT = View("signal:waits_for step until_at:until")
 
 
 def step_tables(found: MessageSteps) -> list[Table]:
