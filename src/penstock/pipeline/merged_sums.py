@@ -1,7 +1,9 @@
 """Merges sums per minute, and adds up minutes to hours and days.  Runs in Spark's Python workers.
 
-sums of pipeline/minute_sums.py, sorted by dimension and name ──merge_partials──▶ rollups
-                                                        └───combine_partials──▶ fewer sums
+Reads what pipeline/minute_sums.py makes, sorted by dimension and name:
+
+    sums ──merge_partials────▶ rollups
+    sums ──combine_partials──▶ one row per name and day, for a stream to store
 """
 
 from __future__ import annotations
@@ -175,7 +177,7 @@ def _first_rows(rows: pa.Table) -> Ints:
     codes = [pc.dictionary_encode(rows.column(name).combine_chunks()).indices for name in NAMED]
     is_first = np.logical_or(*(differs(to_ints(code)) for code in codes))
     begins = np.flatnonzero(is_first)
-    return begins[np.cumsum(is_first) - 1]
+    return np.asarray(begins[np.cumsum(is_first) - 1], dtype=np.int64)
 
 
 def _heads(rows: pa.Table, which: Ints) -> dict[str, pa.Array]:

@@ -30,6 +30,7 @@ MEASURES = ("wait", "service")
 CHUNK = 500_000  # rows that are added up together
 NO_NAME = ""
 NO_BUCKET = -1
+_MOST = 2.0**62
 
 Flags = npt.NDArray[np.bool_]
 
@@ -160,8 +161,10 @@ def _sums(rows: _Rows, group: Ints, of: int) -> Ints:
     """A column for each of SUMS."""
     found = [np.bincount(group, minlength=of)]
     found += [np.bincount(group[rows.outcome == n], minlength=of) for n in range(len(OUTCOMES))]
-    # Sums of floats are exact up to 2^53.
-    found += [np.bincount(group, weights=rows.added[name], minlength=of) for name in ADDED]
+    # Sums of floats are exact up to 2^53, and only absurd rows make larger ones.
+    for name in ADDED:
+        added = np.bincount(group, weights=rows.added[name], minlength=of)
+        found.append(np.minimum(added, _MOST))
     return np.column_stack([values.astype(np.int64) for values in found])
 
 
