@@ -1,4 +1,4 @@
-"""The benchmark of incremental runs: the days that it makes are like the one they are copied from."""
+"""The benchmark of incremental runs: its days are like the one that they are copied from."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_rows_without_sums_are_kept_once():
 
 def test_many_rows_in_many_parts_are_added_up_as_one_by_one():
     chance = random.Random(7)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "names": "\0".join((f"q-{chance.randrange(9)}", "", "", "")),
             "outcome": chance.randrange(3),
@@ -84,7 +84,7 @@ def test_many_rows_in_many_parts_are_added_up_as_one_by_one():
         }
         for _ in range(3_000)
     ]
-    ready = [
+    ready: list[dict[str, Any]] = [
         {"queue": f"q-{chance.randrange(12)}", "at": chance.randrange(3 * DAY), "ready": n}
         for n in range(500)
     ]
