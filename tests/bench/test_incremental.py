@@ -7,7 +7,13 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bench.pipeline.incremental import FIRST_MIDNIGHT, LAKE_TABLES, copy_lake
+from bench.pipeline.incremental import (
+    CONTINUED,
+    FIRST_MIDNIGHT,
+    LAKE_TABLES,
+    NUMBERS_OF_A_DAY,
+    copy_lake,
+)
 from penstock.domain.lake import layout
 from penstock.domain.limits import DAY
 from penstock.pipeline.demo.make import make
@@ -30,5 +36,6 @@ def test_a_copied_day_has_the_same_rows_at_later_instants_with_other_numbers(tmp
         for part, numbers in zip(rows, ranges, strict=True):
             found = pc.min_max(part.column(table.number)).as_py()
             assert numbers == layout.Range(found["min"], found["max"])
+            assert (found["min"] > 3 * NUMBERS_OF_A_DAY) == (table.number in CONTINUED)
             days = pc.unique(pc.divide(part.column(table.instant), DAY)).to_pylist()
             assert days == [FIRST_MIDNIGHT // DAY + 3]
