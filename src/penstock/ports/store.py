@@ -19,6 +19,7 @@ from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
+from penstock.domain.message.result import MessageResult
 from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
@@ -27,6 +28,7 @@ from penstock.ports.archive import ArchiveStore, RestoreStore
 from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, DutyStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore
 from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
+from penstock.ports.steps import SignalStore, StepStore
 from penstock.ports.ticket import Ticket
 from penstock.ports.topics import TaggedMessages, TopicStore
 
@@ -192,6 +194,7 @@ class Maintenance(Protocol):
     def expire(self, queue_no: int, *, now: int, limit: int) -> int: ...
     def forget_dedup(self, *, now: int, limit: int) -> int: ...
     def forget_claims(self, *, now: int, limit: int) -> int: ...
+    def forget_signals(self, *, now: int, limit: int) -> int: ...
     def forget_shares(self, *, limit: int) -> int:
         """Remove fair positions of groups that claims have passed."""
         ...
@@ -219,6 +222,22 @@ class HistoryStore(Protocol):
     def search(self, wanted: HistoryFilter) -> list[Ending]: ...
     def attempts(self, message_id: str) -> list[Attempt]: ...
     def content(self, ending: Ending) -> Content | None: ...
+
+
+class ResultStore(Protocol):
+    """What became of messages."""
+
+    def of(self, ids: Sequence[str]) -> dict[str, MessageResult]:
+        """By id, live or from history; those that are not stored are left out."""
+        ...
+
+    def of_ending(self, ending: Ending) -> str | None:
+        """JSON text; None: it was not kept."""
+        ...
+
+    def running(self, ids: Sequence[str]) -> set[str]:
+        """Those of these messages that have not ended."""
+        ...
 
 
 class MoveStore(Protocol):
@@ -299,6 +318,7 @@ class Session(Protocol):
     queues: QueueStore
     messages: MessageStore
     history: HistoryStore
+    results: ResultStore
     keys: KeyStore
     logins: LoginStore
     moves: MoveStore
@@ -316,6 +336,8 @@ class Session(Protocol):
     topics: TopicStore
     minute_counters: MinuteCounterStore
     overview: OverviewStore
+    steps: StepStore
+    signals: SignalStore
 
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None
