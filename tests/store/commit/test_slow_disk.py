@@ -1,4 +1,4 @@
-"""A loop commits unsynced batches itself, and leaves the others to the thread."""
+"""A loop commits unsynced batches itself, and leaves synced and large ones to the thread."""
 
 import asyncio
 import threading
@@ -10,6 +10,7 @@ import pytest
 from penstock.domain.errors import PenstockError
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claim, Sent
+from penstock.store.commit.requests import MAX_SHORT
 from penstock.store.commit.session import SqlSession
 from tests.factories import a_new_message
 from tests.store.counter_checks import check_counters
@@ -26,14 +27,24 @@ def backend() -> str:
 @pytest.fixture
 def committed_by(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts commits by the name of the thread that made them."""
+    return count_calls(monkeypatch, "finish")
+
+
+@pytest.fixture
+def prepared_by(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts transactions by the name of the thread that ran their statements."""
+    return count_calls(monkeypatch, "prepare")
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, method: str) -> Counter[str]:
     names: Counter[str] = Counter()
-    finish = SqlSession.finish
+    original = getattr(SqlSession, method)
 
-    def counted(session: SqlSession) -> None:
+    def counted(session: SqlSession, *args: Any, **kwargs: Any) -> Any:
         names[threading.current_thread().name] += 1
-        finish(session)
+        return original(session, *args, **kwargs)
 
-    monkeypatch.setattr(SqlSession, "finish", counted)
+    monkeypatch.setattr(SqlSession, method, counted)
     return names
 
 
@@ -72,6 +83,34 @@ def test_the_thread_commits_what_is_synced_and_nothing_is_lost(driver, committed
     assert set(committed_by) == {"penstock-writer"}
     assert driver.counts(mail).ready == TASKS * EACH
     check_counters(driver)
+
+
+def test_the_thread_runs_large_batches_while_the_loop_serves_others(driver, prepared_by):
+    mail = driver.queue()
+    prepared_by.clear()
+
+    async def send(count: int) -> Any:
+        requests = [[a_new_message(mail, now=driver.now) for _ in range(EACH)] for _ in range(count)]
+        return await asyncio.gather(*(_answer(driver.store.send(new)) for new in requests))
+
+    asyncio.run(send(MAX_SHORT // EACH))
+    small = set(prepared_by)
+    prepared_by.clear()
+    asyncio.run(send(MAX_SHORT // EACH + 1))
+
+    assert small == {threading.current_thread().name}
+    assert set(prepared_by) == {"penstock-writer"}
+    check_counters(driver)
+
+
+def test_the_thread_runs_what_may_take_long(driver, prepared_by):
+    prepared_by.clear()
+
+    async def write() -> Any:
+        return await driver.store.write(lambda _: 7)
+
+    assert asyncio.run(write()) == 7
+    assert set(prepared_by) == {"penstock-writer"}
 
 
 def test_a_request_that_cannot_be_kept_fails_alone_on_a_loop_too(driver):

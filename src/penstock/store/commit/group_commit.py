@@ -92,9 +92,8 @@ class GroupCommit:
             request.ticket.help = self.help  # with several lanes, any of them may answer
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        gathered = self._gathered.pop(loop)
-        self._waiting.extend(gathered)
-        if len(self._lanes) == 1 and all(request.is_short for request in gathered):
+        self._waiting.extend(self._gathered.pop(loop))
+        if len(self._lanes) == 1:
             self._prepare_pending(loop)
         else:
             self._call()
@@ -102,7 +101,10 @@ class GroupCommit:
     def _prepare_pending(self, loop: asyncio.AbstractEventLoop) -> None:
         """Prepare pending requests; a no-op during a commit, whose thread calls this afterwards."""
         lane = self._lanes[0]
-        if not lane.prepare(loop, lambda: self._prepare_pending(loop)) and not lane.is_committing:
+        if lane.is_committing:
+            return
+        is_short = self._waiting.is_short
+        if not (is_short and lane.prepare(loop, lambda: self._prepare_pending(loop))):
             self._call()
 
     def _call(self) -> None:
