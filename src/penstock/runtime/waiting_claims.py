@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterable, Mapping
-from typing import Protocol, Unpack
+from typing import Any, Protocol, Unpack
+
+from msgspec.structs import replace
 
 from penstock.domain.errors import QueueNotFound, TooManyWaiting
 from penstock.domain.queue.queue import Queue
@@ -38,7 +40,10 @@ class ClaimWaiter(Protocol):
     async def claim(
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
-        """Claim what is there, or wait up to `wait_ms` for a message."""
+        """Claim what is there, or wait up to `wait_ms` for a message.
+
+        Acts that the claim finishes are applied at once, in the transaction of the first try.
+        """
         ...
 
     def close(self) -> None:
@@ -119,8 +124,11 @@ class WaitingClaims:
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]
     ) -> Claimed:
         """Claim what is there, or wait up to `wait_ms` for a message."""
-        if wait_ms and self._count >= self._most:
-            raise TooManyWaiting(f"{self._most} claims are waiting already, which is the limit")
+        finishing = options.get("finishing")
+        finished: list[Any] = []
+        may_wait = not wait_ms or self._count < self._most
+        if not may_wait and not finishing:
+            raise self._too_many()
         until = self._clock.now() + wait_ms
         kinds = options.get("kinds")
         alike, woken = self._register(queue.queue_no, kinds)
@@ -128,16 +136,24 @@ class WaitingClaims:
             while True:
                 woken.clear()
                 claimed = await self._try_claim(queue, options)
+                if finishing:  # done, whatever becomes of the claim
+                    finishing, finished = None, claimed.finished
+                    options["finishing"] = ()
                 now = self._clock.now()
                 if not claimed.messages:
                     alike.may_have_more = False
                 if claimed.messages or now >= until or self._is_closed:
-                    return claimed
+                    return replace(claimed, finished=finished) if finished else claimed
+                if not may_wait:
+                    raise self._too_many()
                 self._expect(queue.queue_no, claimed.next_due_at, now=now)
                 self._poll_later()
                 await self._sleep(woken, until - now)
         finally:
             self._unregister(queue.queue_no, kinds, woken)
+
+    def _too_many(self) -> TooManyWaiting:
+        return TooManyWaiting(f"{self._most} claims are waiting already, which is the limit")
 
     def close(self) -> None:
         """Let every waiting claim try once more and return."""
