@@ -374,6 +374,45 @@ def test_acts_are_applied_although_too_many_claims_wait(broker: Broker, queue: Q
     asyncio.run(scene())
 
 
+def test_a_waiting_claim_gets_a_message_with_the_commit_that_sends_it(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    """No wake-up arrives here: claims of other kinds keep waiting, and do not even try."""
+
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        broker.store.invite_claims(s.room.invite)
+        [other] = await s.waiting(1, kinds=("b",))
+        first, second = await s.waiting(2)
+
+        await s.send(1, kind="a")
+
+        assert await served([first]) == [1]
+        await s.settle()
+        assert work.claims == 4  # one by each when it began to wait, and one for the message
+        second.cancel()
+        other.cancel()
+
+    asyncio.run(scene())
+
+
+def test_a_message_that_is_not_due_invites_no_claim(
+    broker: Broker, queue: Queue, work: Work
+) -> None:
+    async def scene() -> None:
+        s = Scene(broker, queue)
+        broker.store.invite_claims(s.room.invite)
+        [task] = await s.waiting(1)
+
+        await s.send(1, delay_ms=NEVER_MS)
+        await s.settle()
+
+        assert work.claims == 1
+        task.cancel()
+
+    asyncio.run(scene())
+
+
 def test_lost_wakeups_only_delay_a_claim(broker: Broker, queue: Queue) -> None:
     async def scene() -> None:
         s = Scene(broker, queue, poll_ms=10)

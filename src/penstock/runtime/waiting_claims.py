@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Unpack
 
 from msgspec.structs import replace
 
 from penstock.domain.errors import QueueNotFound, TooManyWaiting
+from penstock.domain.message.draft import NewMessage
+from penstock.domain.message.lifecycle import State
 from penstock.domain.queue.queue import Queue
 from penstock.ports.clock import Clock
 from penstock.ports.store import Claimable, Claimed
@@ -62,10 +65,13 @@ class _SameKinds:
         # leaves wakes the next one.
         self.may_have_more = False
 
-    def wake(self, count: int) -> None:
+    def wake(self, count: int) -> bool:
+        """Wake up to `count` claims; False if there is none to wake."""
         idle = (waiter for waiter in self.waiters if not waiter.is_set())
-        for waiter in itertools.islice(idle, count):
+        woken = list(itertools.islice(idle, count))
+        for waiter in woken:
             waiter.set()
+        return bool(woken)
 
 
 class _WaitingQueue:
@@ -119,6 +125,22 @@ class WaitingClaims:
         """Wake claims on these queues; from any thread.  Costs nothing without waiting claims."""
         if self._count and not self._queues.keys().isdisjoint(woken):
             self._loop.call_soon_threadsafe(self._wake, dict(woken))
+
+    def invite(
+        self, loop: asyncio.AbstractEventLoop, sends: Iterable[Sequence[NewMessage]]
+    ) -> bool:
+        """Wake claims for messages that are about to be stored; see ports/ticket.py."""
+        if not self._count or loop is not self._loop:
+            return False
+        ready = (n.message for new in sends for n in new if n.message.state is State.READY)
+        counts = Counter((message.queue_no, message.kind) for message in ready)
+        are_invited = False
+        for (queue_no, kind), count in counts.items():
+            queue = self._queues.get(queue_no)
+            for kinds, alike in queue.alike.items() if queue is not None else ():
+                if kinds is None or kind in kinds:
+                    are_invited |= alike.wake(count)
+        return are_invited
 
     async def claim(
         self, queue: Queue, *, wait_ms: int, **options: Unpack[ClaimOptions]

@@ -15,7 +15,7 @@ from penstock.domain.message.lease import LeaseAct
 from penstock.domain.store.finding import Damage
 from penstock.files.folder import sync_path
 from penstock.ports.store import Acted, Claim, Claimed, Sent, Session
-from penstock.ports.ticket import Ticket
+from penstock.ports.ticket import InviteClaims, Ticket
 from penstock.store.callers.caller_transactions import CallerTransactionVerbs
 from penstock.store.commit.group_commit import GroupCommit
 from penstock.store.commit.outage import StoreOutage
@@ -111,6 +111,9 @@ class SqlStore(CallerTransactionVerbs):
         self._listeners.append(callback)
         if self._coordination is not None:
             self._coordination.listen()
+
+    def invite_claims(self, invite: InviteClaims) -> None:
+        self._commits.invite_claims = invite
 
     def wake_listeners(self, woken: Mapping[int, int]) -> None:
         for listener in self._listeners:

@@ -90,7 +90,9 @@ def test_the_thread_runs_large_batches_while_the_loop_serves_others(driver, prep
     prepared_by.clear()
 
     async def send(count: int) -> Any:
-        requests = [[a_new_message(mail, now=driver.now) for _ in range(EACH)] for _ in range(count)]
+        requests = [
+            [a_new_message(mail, now=driver.now) for _ in range(EACH)] for _ in range(count)
+        ]
         return await asyncio.gather(*(_answer(driver.store.send(new)) for new in requests))
 
     asyncio.run(send(MAX_SHORT // EACH))
