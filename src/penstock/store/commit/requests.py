@@ -21,7 +21,7 @@ from penstock.ports.store import Claim
 
 T = TypeVar("T")
 
-MAX_SHORT = 100  # messages
+MAX_SHORT = 150  # messages
 
 _OPEN: Any = object()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}  # the last one seen in each thread
