@@ -1,4 +1,4 @@
-"""A loop commits unsynced batches itself, and leaves synced and large ones to the thread."""
+"""A loop commits unsynced batches itself, and leaves synced and long ones to the thread."""
 
 import asyncio
 import threading
@@ -10,7 +10,6 @@ import pytest
 from penstock.domain.errors import PenstockError
 from penstock.domain.queue.queue import Queue
 from penstock.ports.store import Claim, Sent
-from penstock.store.commit.requests import MAX_SHORT
 from penstock.store.commit.session import SqlSession
 from tests.factories import a_new_message
 from tests.store.counter_checks import check_counters
@@ -82,26 +81,6 @@ def test_the_thread_commits_what_is_synced_and_nothing_is_lost(driver, committed
     assert len({answer.id for answer in answers}) == TASKS * EACH
     assert set(committed_by) == {"penstock-writer"}
     assert driver.counts(mail).ready == TASKS * EACH
-    check_counters(driver)
-
-
-def test_the_thread_runs_large_batches_while_the_loop_serves_others(driver, prepared_by):
-    mail = driver.queue()
-    prepared_by.clear()
-
-    async def send(count: int) -> Any:
-        requests = [
-            [a_new_message(mail, now=driver.now) for _ in range(EACH)] for _ in range(count)
-        ]
-        return await asyncio.gather(*(_answer(driver.store.send(new)) for new in requests))
-
-    asyncio.run(send(MAX_SHORT // EACH))
-    small = set(prepared_by)
-    prepared_by.clear()
-    asyncio.run(send(MAX_SHORT // EACH + 1))
-
-    assert small == {threading.current_thread().name}
-    assert set(prepared_by) == {"penstock-writer"}
     check_counters(driver)
 
 

@@ -109,8 +109,9 @@ class GroupCommit:
             self._hand_over(loop)
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._waiting.extend(self._gathered.pop(loop))
-        if len(self._lanes) == 1:
+        gathered = self._gathered.pop(loop)
+        self._waiting.extend(gathered)
+        if len(self._lanes) == 1 and all(request.is_short for request in gathered):
             self._prepare_pending(loop)
         else:
             self._call()
@@ -118,10 +119,7 @@ class GroupCommit:
     def _prepare_pending(self, loop: asyncio.AbstractEventLoop) -> None:
         """Prepare pending requests; a no-op during a commit, whose thread calls this afterwards."""
         lane = self._lanes[0]
-        if lane.is_committing:
-            return
-        is_short = self._waiting.is_short
-        if not (is_short and lane.prepare(loop, lambda: self._prepare_pending(loop))):
+        if not lane.prepare(loop, lambda: self._prepare_pending(loop)) and not lane.is_committing:
             self._call()
 
     def _call(self) -> None:

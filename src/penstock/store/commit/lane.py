@@ -244,9 +244,7 @@ class Lane:
         finally:
             self.is_committing = False
             self._busy.release()
-        if not self._waiting.is_short:
-            self.call()
-        elif self._waiting:
+        if self._waiting:
             # First, so that the loop prepares the next commit before it writes the answers.
             self._resume(work)
         if answers is not None:

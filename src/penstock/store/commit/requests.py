@@ -21,8 +21,6 @@ from penstock.ports.store import Claim
 
 T = TypeVar("T")
 
-MAX_SHORT = 150  # messages
-
 _OPEN: Any = object()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}  # the last one seen in each thread
 _log = logging.getLogger("penstock.store")
@@ -130,6 +128,11 @@ class StoreRequest:
                 return 100
 
     @property
+    def is_short(self) -> bool:
+        """Whether it takes well under a millisecond, apart from the disk."""
+        return self.kind is not RequestKind.WRITE and self.weight <= 100
+
+    @property
     def is_durable(self) -> bool:
         """False for claims and extensions: losing one in a power cut costs only a redelivery."""
         if self.kind is RequestKind.CLAIM or self.kind is RequestKind.ACT:
@@ -161,16 +164,6 @@ class Pending:
 
     def __bool__(self) -> bool:
         return bool(self._requests)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether all of them together take about a millisecond, apart from the disk."""
-        weight = 0
-        for request in self._requests.copy():
-            weight += request.weight
-            if request.kind is RequestKind.WRITE or weight > MAX_SHORT:
-                return False
-        return True
 
     def put_back(self, requests: Sequence[StoreRequest]) -> None:
         """Put requests that were taken back to the front."""
