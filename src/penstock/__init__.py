@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from penstock.client.bus.notifications import DueNotification as DueNotification
     from penstock.client.jobs.current import Current as Current
     from penstock.client.jobs.current import current as current
-    from penstock.client.jobs.job import Enqueued as Enqueued
+    from penstock.client.jobs.handle import Enqueued as Enqueued
     from penstock.client.jobs.job import Job as Job
     from penstock.client.jobs.options import Unique as Unique
+    from penstock.domain.errors import JobFailed as JobFailed
     from penstock.domain.errors import PenstockError as PenstockError
     from penstock.domain.message.notification import RetrySchedule as RetrySchedule
     from penstock.domain.message.outcome import Bury as Bury
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Penstock": "client.app",
     "Job": "client.jobs.job",
-    "Enqueued": "client.jobs.job",
+    "Enqueued": "client.jobs.handle",
     "Unique": "client.jobs.options",
     "Exponential": "domain.message.retry",
     "Retry": "domain.message.outcome",
@@ -41,6 +42,7 @@ _HOMES = {
     "Event": "client.bus.bus",
     "RetrySchedule": "domain.message.notification",
     "PenstockError": "domain.errors",
+    "JobFailed": "domain.errors",
 }
 
 

@@ -40,6 +40,21 @@ def test_messages_are_listed_by_state_with_their_bodies(console: Console, api: A
     assert console.path == f"/console/messages?queue={queue}&state=dead"
 
 
+def test_a_message_that_is_done_shows_its_result(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    plain, kept = api.finish(queue), api.send(queue)
+    result = {"total": 12345678901234567890, "note": HOSTILE}
+    ok(api.act(api.claim_one(queue)["receipt"], "complete", result=result))
+
+    console.open(f"/console/messages/{kept}")
+    expect(console.page.locator("main")).to_contain_text("What it returned")
+    expect(console.page.locator("main")).to_contain_text('"total": 12345678901234567890')
+    expect(console.page.locator("main")).to_contain_text("<script>")
+    console.open(f"/console/messages/{plain}")
+    expect(console.page.locator("main")).to_contain_text("What was sent")
+    expect(console.page.locator("main")).not_to_contain_text("What it returned")
+
+
 def test_filters_narrow_the_list_and_are_part_of_the_url(console: Console, api: Api) -> None:
     queue = api.make_queue()
     tag = a_name("tag")

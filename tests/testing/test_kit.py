@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock import Bury, Cancel, Penstock, Retry, Snooze, current
+from penstock import Bury, Cancel, JobFailed, Penstock, Retry, Snooze, current
 from penstock.domain.errors import InvalidRequest
 from penstock.testing import Kit, Outcome
 
@@ -329,3 +329,37 @@ def test_pytest_finds_the_fixtures_without_configuration(pytester: pytest.Pytest
     )
 
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_a_handle_has_the_result_once_the_job_has_run(kit: Kit, shop: Shop) -> None:
+    @shop.app.job
+    def since(address: Address) -> datetime:
+        return address.since
+
+    handle = since.enqueue(Address("Lane", kit.clock.moment))
+    with pytest.raises(TimeoutError, match="still ready: run it, then wait for it"):
+        handle.result()
+    kit.run()
+
+    assert handle.result() == kit.clock.moment
+    with kit.inline():
+        assert since.enqueue(Address("Lane", kit.clock.moment)).result() == kit.clock.moment
+
+
+def test_a_result_that_cannot_be_kept_buries_the_job(kit: Kit, shop: Shop) -> None:
+    limits = kit.app.backend.limits
+    assert limits is not None
+
+    @shop.app.job
+    def text(size: int) -> str:
+        return "x" * size
+
+    handle = text.enqueue(limits.max_result_bytes)
+    [run] = kit.run()
+
+    assert run.outcome is Outcome.BURIED
+
+    with pytest.raises(JobFailed, match=r"more than limits\.max_result_bytes"):
+        handle.result()
+    [job] = kit.enqueued(text)
+    assert (job.state, job.attempts) == ("dead", 1)

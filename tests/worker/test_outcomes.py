@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from penstock import Bury, Cancel, Retry, Snooze
-from penstock.domain.errors import InvalidRequest
+from penstock.client.jobs.return_value import ReturnValue
+from penstock.domain.errors import InvalidRequest, LeaseLost, TooLarge
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff, Exponential, Fixed, Listed
@@ -19,6 +20,7 @@ from penstock.worker.handling import run
 from penstock.worker.outcomes import (
     NOT_COMMITTED,
     act_for,
+    after_rejection,
     park_unfit_arguments,
     park_unknown_kind,
     time_out,
@@ -33,9 +35,13 @@ class AHandler(msgspec.Struct):
     is_async: bool = False
     timeout_ms: int | None = None
     backoff: Backoff | None = None
+    keeps_result: bool = False
 
     def bind(self, body):
         raise NotImplementedError
+
+    def write_result(self, value):
+        return ReturnValue(None, self.kind, "keep").write(value)
 
 
 class NoHooks:
@@ -56,6 +62,36 @@ def an_act(verb: Verb, **more) -> JobAct:
 @pytest.mark.parametrize("result", [None, 5, "done", False, [], ValueError])
 def test_whatever_a_handler_returns_the_job_is_done(result):
     assert act_for(some_job(), AHandler(), result) == an_act(Verb.COMPLETE, queue=some_job().queue)
+
+
+@pytest.mark.parametrize(("result", "text"), [(None, "null"), (5, "5"), (["a"], '["a"]')])
+def test_a_job_that_keeps_its_result_is_completed_with_it(result, text):
+    act = act_for(some_job(), AHandler(keeps_result=True), result)
+
+    assert act == an_act(Verb.COMPLETE, queue=some_job().queue, result=text)
+
+
+def test_a_job_whose_result_cannot_be_encoded_is_buried_because_its_work_is_done():
+    act = act_for(some_job(), AHandler(keeps_result=True), object())
+
+    assert act.verb is Verb.BURY
+    assert "the job was done, but" in (act.text or "")
+
+
+def test_an_outcome_is_not_a_result():
+    act = act_for(some_job(), AHandler(keeps_result=True), Snooze("1s"))
+
+    assert (act.verb, act.result) == (Verb.SNOOZE, None)
+
+
+def test_a_job_whose_result_is_too_large_is_buried_instead():
+    done = an_act(Verb.COMPLETE, result="1")
+
+    instead = after_rejection(done, TooLarge("the result has 9 bytes"))
+
+    assert instead == an_act(Verb.BURY, text="the job was done, but the result has 9 bytes")
+    assert after_rejection(done, LeaseLost()) is None
+    assert after_rejection(an_act(Verb.COMPLETE), TooLarge("")) is None
 
 
 @pytest.mark.parametrize(

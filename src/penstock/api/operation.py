@@ -68,6 +68,10 @@ Cursor = Annotated[
 Next = Annotated[
     str | None, Meta(description="The cursor of the next page. Null on the last page.")
 ]
+OfKind = Annotated[str | None, Meta(description="Only messages of this kind.")]
+WithTag = Annotated[str | None, Meta(description="Only messages with this tag.")]
+OfGroup = Annotated[str | None, Meta(description="Only messages of this group.")]
+WithEntityId = Annotated[str | None, Meta(description="Only messages with this `entity_id`.")]
 
 
 class RequestRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

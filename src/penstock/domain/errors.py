@@ -254,6 +254,28 @@ class StoreDamaged(StoreRefused):
     code = "store_damaged"
 
 
+class JobFailed(Conflict):
+    """There is no result to wait for: the job is dead or was cancelled.  Only clients raise it."""
+
+    code = "job_failed"
+
+    def __init__(
+        self,
+        job_id: str,
+        *,
+        state: str = "dead",
+        reason: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        """`error`: the traceback of its last failed attempt, as stored."""
+        parts = [f"job {job_id} is {state}", reason, error]
+        super().__init__(": ".join(part for part in parts if part))
+        self.job_id = job_id
+        self.state = state
+        self.reason = reason
+        self.error = error
+
+
 class SourceUnavailable(PenstockError):
     """A load source does not answer, refuses, or returns impossible values."""
 

@@ -31,6 +31,7 @@ class Limits:
         20 * SECOND, "longest time that a claim may wait for messages", 0, HOUR
     )
     max_lease_ms: int = setting(12 * HOUR, "longest lease", 1, 30 * DAY)
+    max_result_bytes: int = setting(256 * 1024, "maximum size of a result", 1, 64 * MIB)
     max_attributes: int = setting(32, "maximum number of attributes of a message", 0, 10_000)
     max_attribute_bytes: int = setting(
         8 * 1024, "maximum total size of a message's attributes", 0, MIB
@@ -41,6 +42,9 @@ class Limits:
     max_error_chars: int = setting(4 * 1024, "length to which error texts are cut", 1, MIB)
     max_waiting_claims: int = setting(
         10_000, "maximum number of claims that wait at the same time", 1, 1_000_000
+    )
+    max_waiting_results: int = setting(
+        100_000, "maximum number of callers that wait for a message to end", 1, 1_000_000
     )
     max_listeners: int = setting(
         100, "maximum number of concurrent listeners to /v1/live", 0, 100_000

@@ -19,6 +19,7 @@ from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message, State
 from penstock.domain.message.move_task import MoveTask
+from penstock.domain.message.result import MessageResult
 from penstock.domain.message.selection import Selection
 from penstock.domain.queue.queue import Counts, Queue, QueueSettings
 from penstock.domain.schedule.schedule import Schedule
@@ -221,6 +222,22 @@ class HistoryStore(Protocol):
     def content(self, ending: Ending) -> Content | None: ...
 
 
+class ResultStore(Protocol):
+    """What became of messages."""
+
+    def of(self, ids: Sequence[str]) -> dict[str, MessageResult]:
+        """By id, live or from history; those that are not stored are left out."""
+        ...
+
+    def of_ending(self, ending: Ending) -> str | None:
+        """JSON text; None: it was not kept."""
+        ...
+
+    def running(self, ids: Sequence[str]) -> set[str]:
+        """Those of these messages that have not ended."""
+        ...
+
+
 class MoveStore(Protocol):
     """Move tasks, and the messages that they move."""
 
@@ -299,6 +316,7 @@ class Session(Protocol):
     queues: QueueStore
     messages: MessageStore
     history: HistoryStore
+    results: ResultStore
     keys: KeyStore
     logins: LoginStore
     moves: MoveStore

@@ -70,3 +70,19 @@ class Wakeups(Protocol):
         waits for them, and they get what is just being sent.
         """
         ...
+
+
+class Endings(Protocol):
+    """Hints that messages have ended.  A lost one only costs time."""
+
+    def listen_for_endings(self, callback: Callable[[Sequence[str]], None]) -> None:
+        """Call back with ids of messages that ended, from any thread.
+
+        Those that other processes have completed without a result are not included, nor are those
+        of this process unless `watch_endings` is on.
+        """
+        ...
+
+    def watch_endings(self, is_on: bool) -> None:
+        """Include all messages that end in this process, from the next transaction on."""
+        ...

@@ -10,12 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypedDict, Unpack
 
+import msgspec
+
 from penstock.api.messages import SendResult
 from penstock.client.app import Penstock
 from penstock.client.blocking import run_off_loop
 from penstock.client.jobs.job import Job
 from penstock.client.local.backend import LocalBackend
 from penstock.domain.duration import Duration, as_ms
+from penstock.domain.errors import PenstockError
 from penstock.domain.limits import HOUR
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
@@ -25,8 +28,9 @@ from penstock.settings import Settings
 from penstock.settings.store_url import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
-from penstock.testing.runs import KitRunner, Run
+from penstock.testing.runs import KitRunner, Outcome, Run
 from penstock.testing.views import JobQuery, JobView
+from penstock.worker import outcomes
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.slots.loop_thread import run_here
 
@@ -36,6 +40,7 @@ class Inline(LocalBackend):
 
     def __init__(self, settings: Settings, clock: Clock, on_sent: Callable[[], None]) -> None:
         super().__init__(settings, clock=clock)
+        self.can_wait = False
         self._on_sent = on_sent
 
     def send(
@@ -140,8 +145,7 @@ class Kit:
             claimed = run_off_loop(lambda: self._claim_one(enqueued.id))
             assert claimed is not None, f"{job.kind} is not due, or its queue holds it back"
             run, act = run_off_loop(lambda: self._run(claimed))
-            run_off_loop(lambda: self._act(act))
-        return run
+            return run_off_loop(lambda: self._report(run, act))
 
     def advance(self, by: Duration) -> None:
         """Advance the clock: messages become due, leases expire, and recurring work is sent."""
@@ -235,15 +239,22 @@ class Kit:
         return self._runner.run(job)
 
     def _note(self, runs: list[Run], run: Run, act: JobAct, raises: bool, at_most: int) -> None:
-        run_off_loop(lambda: self._act(act))
+        run = run_off_loop(lambda: self._report(run, act))
         runs.append(run)
         if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
             raise run.error
         if len(runs) > at_most:
             raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")
 
-    def _act(self, act: JobAct) -> None:
-        self._source.act([act])  # may be rejected, because a handler may have completed its own job
+    def _report(self, run: Run, act: JobAct) -> Run:
+        """Apply the act; returns the run as it ended."""
+        # May be rejected, because a handler may have completed its own job.
+        [error] = self._source.act([act])
+        instead = outcomes.after_rejection(act, error) if isinstance(error, PenstockError) else None
+        if instead is None:
+            return run
+        self._source.act([instead])
+        return msgspec.structs.replace(run, outcome=Outcome.BURIED, text=instead.text)
 
     def _sent(self) -> None:
         """Run jobs that a handler enqueues once the handler is done."""

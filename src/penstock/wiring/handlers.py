@@ -16,6 +16,7 @@ from penstock.operations.notifications import NotificationOperations
 from penstock.operations.overview import OverviewOperations, WaitingCounts
 from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
+from penstock.operations.results import ResultOperations
 from penstock.operations.scaling import ScalingOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
@@ -39,6 +40,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         QueueOperations(b.queues),
         MessageOperations(b.messages, b.selection),
         BulkOperations(b.messages, b.selection),
+        ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),
         NotificationOperations(b.notifications, b.messages),
         TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),

@@ -31,6 +31,15 @@ class Handler(Protocol):
         """None: use the queue's back-off."""
         ...
 
+    @property
+    def keeps_result(self) -> bool:
+        """Whether what it returns is kept with the history of the job."""
+        ...
+
+    def write_result(self, value: object) -> str:
+        """Encode what it returned as JSON text; raises InvalidRequest."""
+        ...
+
     def bind(self, body: str) -> Callable[[], object]:
         """Return the call with its arguments; raises InvalidRequest if the body does not match.
 
@@ -91,6 +100,7 @@ class JobAct(msgspec.Struct, frozen=True, kw_only=True):
     progress: str | None = None  # extend: as JSON text
     is_start: bool = False  # extend: handling begins only now, and the time limit counts from now
     queue: str | None = None  # complete: where the message is; the act may go with a claim from it
+    result: str | None = None  # complete: JSON text, if the result is kept
 
 
 def _ignore(job: ClaimedJob, lease_ms: int | None, progress: str | None) -> None:

@@ -1,6 +1,7 @@
 """Which act follows a handler call, or a failure to make one.  Pure.
 
-returned anything, or nothing   complete
+returned anything, or nothing   complete, with the result if the job keeps it
+a result that cannot be kept    buried: repeating the work would not help
 Retry, any other exception      fail, with the job's back-off
 Snooze, Cancel, Bury            as returned or raised
 it took too long                timed out: dead, or failed if the job retries timeouts
@@ -11,6 +12,7 @@ arguments that do not match     parked while they may come from a newer release,
 from __future__ import annotations
 
 from penstock.domain.duration import duration_text
+from penstock.domain.errors import PenstockError, TooLarge
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import retry
 from penstock.domain.message.lease import Verb
@@ -51,7 +53,24 @@ def act_for(
             return _fail(job, handler, error_text(result), dice, after_ms=_after_ms(result))
     if is_completed:
         return _fail(job, handler, NOT_COMMITTED, dice)
-    return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue)
+    if not handler.keeps_result:
+        return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue)
+    try:
+        text = handler.write_result(result)
+    except Exception as error:  # types of the application may raise anything
+        return _bury_done(job.receipt, error)
+    return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue, result=text)
+
+
+def after_rejection(act: JobAct, error: PenstockError) -> JobAct | None:
+    """The act to report in place of one that was rejected; None: nothing is left to report."""
+    is_result_too_large = isinstance(error, TooLarge) and act.result is not None
+    return _bury_done(act.receipt, error) if is_result_too_large else None
+
+
+def _bury_done(receipt: str, error: Exception) -> JobAct:
+    text = shortened(f"the job was done, but {error}")
+    return JobAct(receipt=receipt, verb=Verb.BURY, text=text)
 
 
 def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:

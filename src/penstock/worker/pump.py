@@ -20,7 +20,7 @@ from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn, StopReason
 from penstock.worker.handling import prepare
 from penstock.worker.lease_keeper import LeaseKeeper, extension, restore
 from penstock.worker.log import JobLog, OutageReporter
-from penstock.worker.outcomes import time_out
+from penstock.worker.outcomes import after_rejection, time_out
 from penstock.worker.processes.job_table import JobTable
 from penstock.worker.slots.slots import Slots
 
@@ -300,6 +300,9 @@ class Pump:
                     self._take_rejected_extension(job, act, error)
             elif error is None:
                 self._log.ended(job, act, now=now)
+            elif (instead := after_rejection(act, error)) is not None:
+                self._unsent.append((job, instead))
+                continue
             else:
                 self._log.rejected(job, act, error)
             if act.verb is not Verb.EXTEND and job.receipt not in self._jobs:

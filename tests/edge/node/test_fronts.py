@@ -54,6 +54,23 @@ def test_batches_are_sent_claimed_and_finished(clients: list[Api]) -> None:
     assert codes == [None] * COUNT + ["lease_lost"] * COUNT
 
 
+def test_a_result_given_at_one_front_is_waited_for_at_others(
+    clients: list[Api], in_background: InBackground
+) -> None:
+    queue = clients[0].make_queue()
+    ids = [clients[0].send(queue, n) for n in range(len(clients))]
+    waiting = [
+        in_background(partial(client.get, f"/v1/messages/{one}/result", wait_ms=LONG_MS))
+        for client, one in zip(clients, ids, strict=True)
+    ]
+
+    each = cycle(reversed(clients))
+    for message in clients[0].claim(queue, limit=len(ids)):
+        ok(next(each).act(message["receipt"], "complete", result={"n": message["body"]}))
+
+    assert [one.result(SOON_S)["result"] for one in waiting] == [{"n": n} for n in range(len(ids))]
+
+
 def test_a_claim_completes_other_messages_first(clients: list[Api]) -> None:
     first, second, *_ = clients
     queue = first.make_queue()

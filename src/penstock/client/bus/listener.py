@@ -21,6 +21,7 @@ import msgspec
 from penstock.client.jobs.current import Current, current
 from penstock.client.jobs.json_values import read_model
 from penstock.client.jobs.options import BackoffLike, backoff_of, instant
+from penstock.client.jobs.return_value import ReturnValue
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lifecycle import EXHAUSTED
@@ -58,6 +59,8 @@ class QueueListener:
     ) -> None:
         self.kind = function.__name__
         self.function = function
+        self.keeps_result = False
+        self.write_result = ReturnValue(function, self.kind, "drop").write
         self.kinds = tuple(kinds)
         self._takes_about = _takes_about(function)
         self._about = about

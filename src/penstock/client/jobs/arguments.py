@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from penstock.client.jobs.json_values import is_model, read_model, write_model
+from penstock.client.jobs.json_values import read_model, why_not_json, write_model
 from penstock.domain.errors import InvalidRequest
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -137,10 +137,7 @@ class Arguments:
                 hint = list[hint]  # type: ignore[valid-type]
             case Parameter.VAR_KEYWORD:
                 hint = dict[str, hint]  # type: ignore[valid-type]
-        try:
-            unfit = _unfit(msgspec.inspect.type_info(hint))
-        except (TypeError, ValueError) as error:
-            unfit = str(error)
+        unfit = why_not_json(hint)
         if unfit is not None:
             raise InvalidRequest(
                 f"job {self._kind!r}: parameter {name!r} cannot be stored as JSON: {unfit}"
@@ -193,22 +190,6 @@ def _has_big_integer(value: object) -> bool:
         case dict():
             return any(map(_has_big_integer, value.values()))
     return False
-
-
-def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
-    """Why a type, or one inside it, cannot be JSON; None if it can."""
-    seen = set() if seen is None else seen
-    if id(info) in seen:  # types may be recursive
-        return None
-    seen.add(id(info))
-    if isinstance(info, msgspec.inspect.CustomType):
-        return None if is_model(info.cls) else f"{info.cls!r} is not known to msgspec"
-    if isinstance(info, msgspec.inspect.RawType | msgspec.inspect.ExtType):
-        return f"{type(info).__name__} is not for arguments"
-    inside = [getattr(info, name, None) for name in ("type", "item_type", "key_type", "value_type")]
-    for name in ("types", "item_types", "fields"):
-        inside += getattr(info, name, ())
-    return next(filter(None, (_unfit(i, seen) for i in inside if i is not None)), None)
 
 
 def _describe(error: msgspec.DecodeError) -> str:

@@ -20,6 +20,7 @@ from penstock.client.jobs.options import (
     key_of,
     unique_of,
 )
+from penstock.client.jobs.return_value import Keeping, ReturnValue
 from penstock.domain.duration import Duration
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
@@ -38,6 +39,7 @@ class JobSettings(RunOptions, total=False):
     unique: bool | Unique
     expires_in: Duration | None  # cancel it if it is unclaimed by then
     ignores: Sequence[str]  # removed parameters that queued jobs may still have
+    result: Keeping | None  # what it returns; None: keep it if the annotation names a type for it
 
 
 _RUN = RunOptions.__annotations__.keys()
@@ -49,6 +51,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str
     arguments: Arguments
+    returns: ReturnValue
     unique: Unique | None = None
     backoff: Backoff | None = None
 
@@ -68,6 +71,7 @@ def spec_of(function: Callable[..., object], about: JobSettings) -> JobSpec:
     return JobSpec(
         kind=kind,
         arguments=arguments,
+        returns=ReturnValue(function, kind, about.get("result")),
         unique=unique_of(about.get("unique", False), arguments.names, kind),
         backoff=backoff_of(about.get("backoff")),
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from penstock.api.messages import tags_of
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
+from penstock.domain.message.history import tags_of
 from penstock.domain.message.lease import LeaseAct
 from penstock.domain.message.lifecycle import Content, Message
 from penstock.ports.store import Acted
@@ -130,6 +130,7 @@ class LocalSource:
             text=act.text,
             progress=act.progress,
             is_start=act.is_start,
+            result=act.result,
         )
 
     def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:

@@ -90,6 +90,7 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_late_ok: bool = False  # complete, extend: accepted until another worker claims the message
     progress: str | None = None  # extend: JSON text, kept until the next attempt
     is_start: bool = False  # extend: the attempt's time is counted from now
+    result: str | None = None  # complete: JSON text, kept with the history
 
 
 def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:

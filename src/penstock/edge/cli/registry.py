@@ -53,6 +53,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "jobs reschedule": "change the due date of a waiting job",
             "jobs redrive": "retry dead jobs with all their attempts",
             "jobs wait": "wait until a job has ended",
+            "result": "print what a job returned, once it is done",
         },
     },
     "Queues": {

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from penstock.domain.errors import ShuttingDown
 from penstock.ports.ticket import InviteClaims
-from penstock.store.commit.lane import Lane, OnWoken
+from penstock.store.commit.lane import Lane, OnCommit
 from penstock.store.commit.outage import StoreOutage
 from penstock.store.commit.requests import Pending, RequestKind, StoreRequest
 from penstock.store.commit.session import SqlSession
@@ -30,7 +30,7 @@ class GroupCommit:
         open_session: Callable[[int], SqlSession],
         *,
         lanes: int,
-        on_woken: OnWoken,
+        on_commit: OnCommit,
         outage: StoreOutage,
         health: NodeHealth,
         stuck_ms: int,
@@ -40,7 +40,7 @@ class GroupCommit:
             Lane(
                 self._waiting,
                 lambda i=i: open_session(i),  # type: ignore[misc]
-                on_woken,
+                on_commit,
                 outage,
                 health=health,
                 stuck_ms=stuck_ms,

@@ -23,6 +23,7 @@ from penstock.store.entities.history import SqlHistory, SqlMaintenance
 from penstock.store.entities.moves import SqlMoves
 from penstock.store.entities.overview import SqlMinuteCounters, SqlOverview
 from penstock.store.entities.queues import SqlMessages, SqlQueues
+from penstock.store.entities.results import SqlResults
 from penstock.store.entities.schedules import SqlSchedules
 from penstock.store.entities.tags import SqlTagged
 from penstock.store.entities.topics import SqlTopics
@@ -53,6 +54,7 @@ class SqlSession(Session):
         self.queues = SqlQueues(self.transaction)
         self.messages = SqlMessages(self.transaction, changes, claims)
         self.history = SqlHistory(self.transaction)
+        self.results = SqlResults(self.transaction)
         self.keys = SqlKeys(self.transaction)
         self.logins = SqlLogins(self.transaction)
         self.moves = SqlMoves(self.transaction, changes)

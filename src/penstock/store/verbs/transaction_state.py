@@ -9,6 +9,7 @@ import msgspec
 from penstock.domain.errors import QueueNotFound
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Counts, DedupUntil, Queue, QueueSettings
+from penstock.store.announcements import Hints
 from penstock.store.database import Database, QueryResult, Row, RowsChanged
 from penstock.store.partitions import Partitions
 
@@ -18,6 +19,12 @@ _BLOCKED_AT = Message.__struct_fields__.index("is_blocked")
 _RETRIES_AT = Message.__struct_fields__.index("retries_timeouts")
 _UNTIL_AT = Message.__struct_fields__.index("dedup_until")
 _settings = msgspec.json.Decoder(QueueSettings)
+
+
+class EndingWatch:
+    """Whether this process waits for messages to end; shared by the connections of a store."""
+
+    is_on = False
 
 
 class TransactionState:
@@ -38,6 +45,11 @@ class TransactionState:
         self.is_alone = False  # all other writers are locked out until the commit
         self.woken: dict[int, int] = {}
         self.sent_nos: Collection[int] = ()  # of the messages that this transaction sends
+        # Ids of messages that ended.  Completions without a result are too many to announce: only
+        # this process hears of them, and only while it waits for messages.
+        self.ended: list[str] = []
+        self.ended_here: list[str] = []
+        self.watch = EndingWatch()
 
     def open(self) -> None:
         """Forget the last transaction, whether it was committed or not."""
@@ -50,6 +62,8 @@ class TransactionState:
         self.is_alone = False
         self.woken = {}
         self.sent_nos = ()
+        self.ended = []
+        self.ended_here = []
         self.partitions.open()
 
     def close(self) -> None:
@@ -84,6 +98,9 @@ class TransactionState:
                 self.woken[queue_no] = max(left, 0)
             else:
                 del self.woken[queue_no]
+
+    def hints(self) -> Hints:
+        return Hints(self.woken, self.ended, self.ended_here)
 
     def ask_numbers(self, count: int) -> QueryResult:
         """Request numbers before it is certain how many are needed; read them with `numbers_of`."""

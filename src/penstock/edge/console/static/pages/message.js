@@ -51,6 +51,7 @@ export const message = {
         found.trace && bodyBlock("Trace", found.trace),
         found.progress !== undefined && bodyBlock("Progress of the lease holder", found.progress),
       ),
+      found.result === undefined ? null : card("What it returned", bodyBlock("Result", found.result)),
     );
   },
 };
