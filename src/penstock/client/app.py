@@ -30,6 +30,7 @@ from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
+from penstock.client.jobs.signals import SignalMixin
 from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
@@ -62,7 +63,7 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusMixin, Application):
+class Penstock(BusMixin, SignalMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
     `settings` configure a store in this process, as `{"limits.max_body_bytes": "20MiB"}`.  They

@@ -256,6 +256,7 @@ class MessageService:
         progress: str | None = None,
         is_start: bool = False,
         result: str | None = None,
+        signal: str | None = None,
     ) -> LeaseAct:
         """Check an act before it goes to the store; raises InvalidRequest or TooLarge.
 
@@ -279,6 +280,7 @@ class MessageService:
             progress=progress,
             is_start=is_start,
             result=check_result(result, self._limits),
+            signal=signal,
         )
 
     def release(self, messages: Sequence[Message]) -> Ticket[list[Acted | PenstockError]]:

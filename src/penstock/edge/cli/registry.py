@@ -55,6 +55,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "jobs wait": "wait until a job has ended",
             "result": "print what a job returned, once it is done",
         },
+        "workers.signals": {"signal": "continue the jobs that wait for a signal"},
     },
     "Queues": {
         "broker.queues": {

@@ -110,6 +110,11 @@ class TransactionState:
         """Unique numbers in ascending order."""
         return numbers_of(self.ask_numbers(count))
 
+    def lock_signals(self, names: Iterable[str]) -> None:
+        """Keep other transactions from sending these signals, or waiting for them."""
+        if self.db.is_shared:
+            self.db.post("signals.lock", {"names": json_list(sorted(names))})
+
     def lock_groups(self, groups: Iterable[tuple[int, str]]) -> None:
         """Keep other transactions from adding or removing messages of these groups."""
         if self.db.is_shared:

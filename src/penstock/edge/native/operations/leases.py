@@ -218,6 +218,7 @@ class ActApi:
             is_start=bool(act.is_start),
             progress=None if act.progress is None else _encode(act.progress).decode(),
             result=None if act.result is UNSET else text_of(act.result, "the result"),
+            signal=act.signal,
         )
 
     def _may(self, request: Request, lease: Lease) -> bool:
