@@ -15,7 +15,6 @@ from penstock.domain.errors import (
     TooLarge,
 )
 from penstock.domain.limits import NUL, Limits
-from penstock.domain.message import lease as leases
 from penstock.domain.message import lifecycle, transfer
 from penstock.domain.message.claim_key import MAX_KEY_CHARS
 from penstock.domain.message.draft import (
@@ -48,6 +47,7 @@ from penstock.services.message_views import (
     view_of_id,
 )
 from penstock.services.message_views import MessageView as MessageView
+from penstock.services.receipts import Receipts
 
 MAX_PROGRESS_CHARS = 4096
 _NO_RESULTS: Mapping[str, str] = {}
@@ -74,6 +74,7 @@ class MessageService:
         self._clock = clock
         self._dice = dice
         self._limits = limits
+        self._receipts = Receipts(store.secret)
         # Drafts and acts that are checked go to the store as they are.
         self.send, self.send_in, self.send_in_async = store.send, store.send_in, store.send_in_async
         self.act, self.act_in, self.act_in_async = store.act, store.act_in, store.act_in_async
@@ -216,11 +217,11 @@ class MessageService:
         return tuple(sorted(set(kinds)))
 
     def receipt(self, message: Message) -> str:
-        return leases.receipt(message, secret=self._store.secret)
+        return self._receipts.sign(message)
 
     def read_receipt(self, receipt: str) -> Lease:
         """Raises LeaseLost for anything that is not a receipt of a claim."""
-        return leases.read_receipt(receipt, secret=self._store.secret)
+        return self._receipts.read(receipt)
 
     def completions(
         self, queue: Queue, receipts: Sequence[str], results: Mapping[str, str] = _NO_RESULTS
@@ -229,11 +230,11 @@ class MessageService:
 
         `results`: JSON texts, by receipt.
         """
-        now, secret = self._clock.now(), self._store.secret
+        now = self._clock.now()
         planned: list[LeaseAct | PenstockError] = []
         for receipt in receipts:
             try:
-                lease = leases.read_receipt(receipt, secret=secret)
+                lease = self._receipts.read(receipt)
                 result = check_result(results.get(receipt), self._limits)
             except (LeaseLost, TooLarge) as error:
                 planned.append(error)
