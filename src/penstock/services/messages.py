@@ -27,7 +27,7 @@ from penstock.domain.message.draft import (
     send,
     uuid7,
 )
-from penstock.domain.message.lease import Lease, LeaseAct, Verb
+from penstock.domain.message.lease import Lease, LeaseAct, Receipts, Verb
 from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.message.result import check_result
 from penstock.domain.message.selection import place_of
@@ -47,7 +47,6 @@ from penstock.services.message_views import (
     view_of_id,
 )
 from penstock.services.message_views import MessageView as MessageView
-from penstock.services.receipts import Receipts
 
 MAX_PROGRESS_CHARS = 4096
 _NO_RESULTS: Mapping[str, str] = {}

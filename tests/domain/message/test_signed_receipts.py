@@ -3,9 +3,8 @@
 import pytest
 
 from penstock.domain.errors import LeaseLost
-from penstock.domain.message.lease import Lease
-from penstock.services import receipts
-from penstock.services.receipts import Receipts
+from penstock.domain.message import lease
+from penstock.domain.message.lease import Lease, Receipts
 from tests.factories import a_leased_message
 
 SECRET = b"secret"
@@ -35,7 +34,7 @@ def test_a_forged_receipt_is_not_read(message):
 
 
 def test_the_process_does_not_remember_all_receipts_it_has_signed(message, monkeypatch):
-    monkeypatch.setattr(receipts, "_MAX_REMEMBERED", 10)
+    monkeypatch.setattr(lease, "MAX_REMEMBERED", 10)
     signer = Receipts(SECRET)
 
     signed = [signer.sign(message) for _ in range(11)]
