@@ -146,6 +146,19 @@ def test_a_message_is_shown_with_its_history(console: Console, api: Api) -> None
     console.shoot("message")
 
 
+def test_the_steps_of_a_message_are_shown(console: Console, api: Api) -> None:
+    queue = api.make_queue()
+    message_id = api.send(queue)
+    lease = f"/v1/leases/{api.claim_one(queue)['receipt']}"
+    ok(api.call("POST", f"{lease}/steps", {"name": "charge", "outcome": {"payment": 17}}))
+    ok(api.call("POST", f"{lease}/waits", {"signal": "approved", "timeout_ms": 3_600_000}))
+
+    console.open(f"/console/messages/{message_id}")
+
+    expect(console.page.locator('[data-form="charge"]')).to_contain_text('"payment": 17')
+    expect(console.page.get_by_text("It waits for the signal approved until")).to_be_visible()
+
+
 def test_a_finished_message_is_still_shown(console: Console, api: Api) -> None:
     message_id = api.finish(api.make_queue(), body={"a": 1})
 

@@ -10,9 +10,21 @@ from typing import Any
 
 import pytest
 
-from penstock import Bury, Cancel, JobFailed, Penstock, Retry, Snooze, current
+from penstock import (
+    Bury,
+    Cancel,
+    JobFailed,
+    Penstock,
+    Retry,
+    Snooze,
+    current,
+    sleep,
+    step,
+    wait_event,
+)
 from penstock.domain.errors import InvalidRequest
 from penstock.testing import Kit, Outcome
+from tests.edge.api import a_name
 
 MakeKit = Callable[..., Kit]
 
@@ -363,3 +375,31 @@ def test_a_result_that_cannot_be_kept_buries_the_job(kit: Kit, shop: Shop) -> No
         handle.result()
     [job] = kit.enqueued(text)
     assert (job.state, job.attempts) == ("dead", 1)
+
+
+def test_a_suspended_job_is_continued_when_its_time_or_its_signal_has_come(
+    kit: Kit, shop: Shop
+) -> None:
+    name = a_name("approved")
+
+    @shop.app.job
+    async def approve() -> Any:
+        await step("charge", lambda: 5)
+        await sleep("3d")
+        return await wait_event(name, timeout="7d")
+
+    approve.enqueue()
+    [first] = kit.run()
+    assert (first.outcome, kit.steps(first)["charge"]) == (Outcome.SNOOZED, 5)
+    kit.advance("3d")
+    assert [run.outcome for run in kit.run()] == [Outcome.SNOOZED]
+
+    shop.app.signal(name, {"by": "ada"})
+
+    [last] = kit.run()
+    assert (last.outcome, last.result) == (Outcome.DONE, {"by": "ada"})
+    assert kit.steps(last) == {
+        "charge": 5,
+        "sleep": {"sleep_ms": 3 * 86_400_000},
+        f"signal {name}": {"body": {"by": "ada"}},
+    }

@@ -14,6 +14,7 @@ from penstock.client.jobs.return_value import ReturnValue
 from penstock.domain.errors import InvalidRequest, LeaseLost, TooLarge
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.domain.message.lease import Verb
+from penstock.domain.message.outcome import Suspended
 from penstock.domain.message.retry import Backoff, Exponential, Fixed, Listed
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.handling import run
@@ -211,3 +212,18 @@ def test_arguments_that_do_not_fit_may_come_from_a_newer_program_for_a_while():
 def test_outcomes_take_no_bare_numbers(wrong):
     with pytest.raises(InvalidRequest):
         Snooze(wrong)
+
+
+@pytest.mark.parametrize("signal", [None, "approved"])
+def test_a_suspended_handler_is_snoozed_and_logs_nothing(caplog, signal):
+    def suspend():
+        try:
+            raise Suspended(HOUR, signal=signal)
+        except Exception as error:
+            raise AssertionError("a handler has swallowed it") from error
+
+    hooks: Any = NoHooks()
+    act = run(some_job(handler=AHandler(), call=suspend), hooks, LuckyDice())
+
+    assert act == JobAct(receipt="r", verb=Verb.SNOOZE, delay_ms=HOUR, signal=signal)
+    assert caplog.records == []

@@ -108,6 +108,10 @@ class ActFields(RequestRecord, kw_only=True):
     result: Annotated[JsonIn, about("Any JSON value, kept with the history (complete).")] = (
         NO_RESULT
     )
+    signal: Annotated[
+        str | None,
+        about("A signal it waits for: it is due when that arrives, or after the delay (snooze)."),
+    ] = None
 
 
 class ActOptions(TypedDict, total=False):
@@ -122,6 +126,7 @@ class ActOptions(TypedDict, total=False):
     is_start: bool | None
     progress: Any
     result: Any
+    signal: str | None
 
 
 FIELDS_OF: dict[Verb, tuple[str, ...]] = {
@@ -129,7 +134,7 @@ FIELDS_OF: dict[Verb, tuple[str, ...]] = {
     Verb.FAIL: ("error", "retry_in_ms"),
     Verb.RELEASE: ("delay_ms",),
     Verb.EXTEND: ("lease_ms", "is_late_ok", "is_start", "progress"),
-    Verb.SNOOZE: ("delay_ms", "reason"),
+    Verb.SNOOZE: ("delay_ms", "reason", "signal"),
     Verb.BURY: ("reason",),
     Verb.CANCEL: ("reason",),
     Verb.TIME_OUT: ("error", "retry_in_ms"),

@@ -209,6 +209,9 @@ PATH_PARAMETERS = {
     "schedule": PathParameter(
         "The name of the recurring work.", _NAME, "nightly", errors.ScheduleNotFound
     ),
+    "signal": PathParameter(
+        "The name of the signal.", _TEXT, "orders.17.approved", errors.SignalNotFound
+    ),
     "subscription": PathParameter(
         "The name of the subscription.", _TOPIC_NAME, "mailer", errors.SubscriptionNotFound
     ),

@@ -31,6 +31,7 @@ from penstock.client.jobs.jobs import Jobs
 from penstock.client.jobs.options import JobOptions, ResolvedOptions
 from penstock.client.jobs.recurring import RecurringWork
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
+from penstock.client.jobs.signals import SignalMixin
 from penstock.client.local.backend import LocalBackend
 from penstock.client.local.lazy_backend import LazyBackend
 from penstock.client.registry import ChannelRegistry, RetiringRegistry
@@ -63,11 +64,10 @@ H = TypeVar("H", bound=Callable[[Current], Any])
 W = TypeVar("W", bound=Callable[[], Any])
 
 
-class Penstock(BusMixin, FlowMixin, Application):
+class Penstock(BusMixin, FlowMixin, SignalMixin, Application):
     """Safe to share between threads; a forked child opens its own backend.
 
-    `settings` configure a store in this process, as `{"limits.max_body_bytes": "20MiB"}`.  They
-    override the environment and the config file.
+    `settings`, such as `{"limits.max_body_bytes": "20MiB"}`, override environment and config file.
     """
 
     def __init__(

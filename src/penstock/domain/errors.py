@@ -98,6 +98,11 @@ class ScheduleNotFound(_Missing):
     text = "recurring work {!r} does not exist"
 
 
+class SignalNotFound(_Missing):
+    code = "signal_not_found"
+    text = "signal {!r} does not exist, or is no longer kept"
+
+
 class RouteNotFound(_Missing):
     code = "route_not_found"
     text = "no route matches {!r}"

@@ -36,6 +36,9 @@ class Limits:
     max_attribute_bytes: int = setting(
         8 * 1024, "maximum total size of a message's attributes", 0, MIB
     )
+    max_step_bytes: int = setting(
+        256 * 1024, "maximum size of the outcome of a durable step", 1, 64 * MIB
+    )
     max_label_chars: int = setting(
         256, "maximum length of a kind, tag, group, dedup key and the like", 1, 1_024
     )

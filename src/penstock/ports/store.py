@@ -29,6 +29,7 @@ from penstock.ports.circuits import CircuitStore, DeliveryStore, DocumentStore, 
 from penstock.ports.flows import FlowStore
 from penstock.ports.overview import MinuteCounterStore, OverviewStore
 from penstock.ports.registry import FactStore, KeyStore, LoginStore, WorkerStore
+from penstock.ports.steps import SignalStore, StepStore
 from penstock.ports.ticket import Ticket
 from penstock.ports.topics import TaggedMessages, TopicStore
 
@@ -194,6 +195,7 @@ class Maintenance(Protocol):
     def expire(self, queue_no: int, *, now: int, limit: int) -> int: ...
     def forget_dedup(self, *, now: int, limit: int) -> int: ...
     def forget_claims(self, *, now: int, limit: int) -> int: ...
+    def forget_signals(self, *, now: int, limit: int) -> int: ...
     def forget_shares(self, *, limit: int) -> int:
         """Remove fair positions of groups that claims have passed."""
         ...
@@ -336,6 +338,8 @@ class Session(Protocol):
     topics: TopicStore
     minute_counters: MinuteCounterStore
     overview: OverviewStore
+    steps: StepStore
+    signals: SignalStore
 
     def send(
         self, new: Sequence[NewMessage], *, before: str | None = None

@@ -15,6 +15,7 @@ import msgspec
 from penstock.api.messages import SendResult
 from penstock.client.app import Penstock
 from penstock.client.blocking import run_off_loop
+from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job import Job
 from penstock.client.local.backend import LocalBackend
 from penstock.domain.duration import Duration, as_ms
@@ -23,6 +24,7 @@ from penstock.domain.limits import HOUR
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import HandlerOutcome as HandlerOutcome
+from penstock.domain.message.outcome import suspension_of
 from penstock.ports.clock import Clock
 from penstock.settings import Settings
 from penstock.settings.store_url import SQLITE
@@ -183,6 +185,11 @@ class Kit:
         wanted = _wanted(job, arguments, match)
         return list(filter(wanted.fits, run_off_loop(lambda: views.ended(self._inline.broker))))
 
+    def steps(self, job: Run | JobView | Enqueued[Any] | str) -> dict[str, Any]:
+        """The outcomes of a job's durable steps by name, in the order they were recorded."""
+        found = self.app.jobs.steps(job if isinstance(job, str) else job.id).steps
+        return {step.name: step.outcome for step in found}
+
     def assert_enqueued(
         self,
         job: Job[..., Any] | str,
@@ -241,7 +248,8 @@ class Kit:
     def _note(self, runs: list[Run], run: Run, act: JobAct, raises: bool, at_most: int) -> None:
         run = run_off_loop(lambda: self._report(run, act))
         runs.append(run)
-        if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
+        is_outcome = isinstance(run.error, HandlerOutcome) or suspension_of(run.error) is not None
+        if raises and run.error is not None and not is_outcome:
             raise run.error
         if len(runs) > at_most:
             raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")

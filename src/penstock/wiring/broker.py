@@ -53,6 +53,7 @@ from penstock.services.recurring import RecurringService
 from penstock.services.results import ResultService
 from penstock.services.routes import DeliveryService, RouteService
 from penstock.services.scaling import ScalingService
+from penstock.services.steps import StepService
 from penstock.services.workers import TaskLeases, WorkerService
 from penstock.settings import Settings, is_loopback
 from penstock.store.maintenance import clock_mark
@@ -105,6 +106,7 @@ class Broker:
         self.directory = Directory(store, clock, auto_create=settings.queues.auto_create)
         self.queues = QueueService(store, clock, self.directory)
         self.messages = MessageService(store, clock, dice, settings.limits, self.directory)
+        self.steps = StepService(store, clock, settings.limits)
         self.selection = SelectionService(store, clock, settings.limits, self.messages)
         self.circuit_details = CircuitDetails(store)
         self.tables = open_tables(settings.insights_folder)

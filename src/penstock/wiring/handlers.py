@@ -19,6 +19,7 @@ from penstock.operations.queues import MoveOperations, QueueOperations
 from penstock.operations.recurring import RecurringOperations
 from penstock.operations.results import ResultOperations
 from penstock.operations.scaling import ScalingOperations
+from penstock.operations.steps import SignalOperations, StepOperations
 from penstock.operations.topics import TopicOperations
 from penstock.operations.workers import WorkerOperations
 from penstock.version import __version__
@@ -40,6 +41,8 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
     groups = (
         QueueOperations(b.queues),
         MessageOperations(b.messages, b.selection),
+        StepOperations(b.steps, b.messages, b.directory),
+        SignalOperations(b.steps),
         BulkOperations(b.messages, b.selection),
         ResultOperations(b.results, b.waiting_results, settings.limits),
         MoveOperations(b.moves),

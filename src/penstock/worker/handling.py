@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.outcome import HandlerOutcome
+from penstock.domain.message.outcome import HandlerOutcome, suspension_of
 from penstock.ports.clock import Clock, Dice
 from penstock.worker import outcomes
 from penstock.worker.application import Handlers, Running
@@ -127,7 +127,7 @@ def _log_traceback(job: ClaimedJob, result: object) -> None:
     An outcome is not an error, but one may have caused it.
     """
     error = result.__cause__ if isinstance(result, HandlerOutcome) else result
-    if not isinstance(error, BaseException):
+    if not isinstance(error, BaseException) or suspension_of(error) is not None:
         return
     fields = {"job": job.id, "kind": job.kind, "queue": job.queue, "attempt": job.attempts}
     line = " ".join(f"{name}={value}" for name, value in fields.items())

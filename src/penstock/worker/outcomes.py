@@ -4,6 +4,7 @@ returned anything, or nothing   complete, with the result if the job keeps it
 a result that cannot be kept    buried: repeating the work would not help
 Retry, any other exception      fail, with the job's back-off
 Snooze, Cancel, Bury            as returned or raised
+a durable sleep or wait         snoozed until it is over
 it took too long                timed out: dead, or failed if the job retries timeouts
 no handler for its kind         parked: snoozed until a worker that has one claims it
 arguments that do not match     parked while they may come from a newer release, then buried
@@ -16,7 +17,14 @@ from penstock.domain.errors import PenstockError, TooLarge
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import retry
 from penstock.domain.message.lease import Verb
-from penstock.domain.message.outcome import Bury, Cancel, Retry, Snooze, instance_of
+from penstock.domain.message.outcome import (
+    Bury,
+    Cancel,
+    Retry,
+    Snooze,
+    instance_of,
+    suspension_of,
+)
 from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.error_text import error_text, shortened
 
@@ -42,6 +50,14 @@ def act_for(
     job failed.
     """
     result = instance_of(result)
+    suspension = suspension_of(result) if isinstance(result, BaseException) else None
+    if suspension is not None:
+        return JobAct(
+            receipt=job.receipt,
+            verb=Verb.SNOOZE,
+            delay_ms=suspension.delay_ms,
+            signal=suspension.signal,
+        )
     match result:
         case Snooze():
             return JobAct(receipt=job.receipt, verb=Verb.SNOOZE, delay_ms=result.delay_ms)

@@ -88,6 +88,29 @@ def test_a_claim_completes_other_messages_first(clients: list[Api]) -> None:
     ]
 
 
+def test_steps_waits_and_signals_go_through_any_front(clients: list[Api]) -> None:
+    queue, name = clients[0].make_queue(), a_name("approved")
+    each = cycle(clients)
+    for _ in range(FRONTS):  # each front has some of the clients
+        next(each).send(queue)
+    for claimed in clients[0].claim(queue, limit=FRONTS):
+        lease = f"/v1/leases/{claimed['receipt']}"
+        ok(next(each).call("POST", f"{lease}/steps", {"name": "charge", "outcome": 1}))
+        ok(next(each).call("POST", f"{lease}/waits", {"signal": name}))
+        snoozed = next(each).act(claimed["receipt"], "snooze", delay_ms=60_000, signal=name)
+        assert ok(snoozed)["state"] == "waiting"
+
+    sent = ok(next(each).call("POST", f"/v1/signals/{name}", {"body": 17}))
+
+    assert sent["ended_waits"] == FRONTS
+    again = next(each).claim(queue, limit=FRONTS, wait_ms=LONG_MS)
+    assert len(again) == FRONTS
+    for claimed in again:
+        steps = next(each).get(f"/v1/leases/{claimed['receipt']}/steps")["steps"]
+        assert [step["outcome"] for step in steps] == [1, {"body": 17}]
+        ok(next(each).act(claimed["receipt"], "complete"))
+
+
 def test_errors_of_the_store_keep_their_codes(clients: list[Api]) -> None:
     first, second, *_ = clients
     queue = first.make_queue(max_messages=1)
@@ -136,6 +159,24 @@ def test_waiting_claims_are_woken_by_sends_through_any_front(
 
     assert sorted(message["id"] for [message] in claimed) == sorted(sent)
     assert monotonic() - began < SOON_S
+
+
+def test_a_waiting_claim_completes_other_messages_before_it_waits(
+    clients: list[Api], in_background: InBackground
+) -> None:
+    first, second, third, *_ = clients
+    queue = first.make_queue()
+    first.send(queue)
+    wanted = {"complete": [first.claim_one(queue)["receipt"]], "wait_ms": LONG_MS}
+
+    claim = in_background(second.call, "POST", f"/v1/queues/{queue}/claims", wanted)
+    eventually(lambda: third.queue(queue)["totals"]["done"] == 1)
+    eventually(lambda: waiting_claims(third) == 1)
+    sent = third.send(queue)
+
+    answer = ok(claim.result())
+    assert [message["id"] for message in answer["messages"]] == [sent]
+    assert [done["state"] for done in answer["completed"]] == ["done"]
 
 
 def test_the_figures_of_the_node_are_the_same_on_every_front(

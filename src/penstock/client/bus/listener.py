@@ -26,7 +26,7 @@ from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.lifecycle import EXHAUSTED
 from penstock.domain.message.notification import RetrySchedule, planned_at
-from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry
+from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry, suspension_of
 from penstock.domain.message.retry import Backoff
 from penstock.ports.clock import Clock
 from penstock.worker.error_text import error_text
@@ -124,6 +124,8 @@ class QueueListener:
         except (HandlerOutcome, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException as error:
+            if suspension_of(error) is not None:
+                raise
             self._judge(event, error)
             raise
 

@@ -77,7 +77,7 @@ class Arguments:
         """The same for arguments by name; `is_part`: required ones may be missing."""
         decoder = self._prepare_part() if is_part else self._prepare()
         for name in self._unchecked:
-            if name in given and not _is_json(given[name]):
+            if name in given and not is_plain_json(given[name]):
                 if _has_big_integer(given[name]):
                     raise InvalidRequest(
                         f"job {self._kind!r}: argument {name!r} is {given[name]!r}: integers must "
@@ -201,7 +201,7 @@ def _is_unchecked(name: str, hints: Mapping[str, Any]) -> bool:
     return hints.get(name, Any) in (Any, object)
 
 
-def _is_json(value: object) -> bool:
+def is_plain_json(value: object) -> bool:
     """Whether it survives JSON unchanged (a tuple may become a list)."""
     match value:
         case None | bool() | str():
@@ -211,9 +211,9 @@ def _is_json(value: object) -> bool:
         case float():
             return math.isfinite(value)
         case list() | tuple():
-            return all(_is_json(inner) for inner in value)
+            return all(is_plain_json(inner) for inner in value)
         case dict():
-            return all(type(key) is str and _is_json(inner) for key, inner in value.items())
+            return all(type(key) is str and is_plain_json(inner) for key, inner in value.items())
     return False
 
 

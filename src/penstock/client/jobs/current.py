@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from penstock.client.backend import Backend
+from penstock.client.jobs.durable import DurableSteps
 from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
@@ -36,6 +37,14 @@ class Current:
         self._flow_of = flow_of
         self._is_completed = False
         self.result: object = None
+
+    @property
+    def steps(self) -> DurableSteps:
+        """Its durable steps; `using(tx=…)` records them in a transaction of the caller."""
+        found: DurableSteps | None = vars(self).get("_steps")
+        if found is None:  # set at once: threads of a handler share it
+            found = vars(self).setdefault("_steps", DurableSteps(self._job, self._backend))
+        return found
 
     @property
     def id(self) -> str:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from penstock.api import history, manual_acts, messages, overview, queues
 from penstock.api.history import Result
+from penstock.api.jobs.steps import MessageSteps
 from penstock.api.manual_acts import End, Reschedule
 from penstock.api.messages import Acted, Message
 from penstock.api.overview import Stats
@@ -23,6 +24,7 @@ from penstock.client.jobs.handle import Enqueued
 from penstock.client.jobs.job_listing import JobCounts, JobPage, list_jobs
 from penstock.client.jobs.options import instant
 from penstock.client.jobs.return_value import PLAIN, ReturnValue
+from penstock.client.resources.steps import steps_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest, QueueNotFound
 from penstock.domain.message.lifecycle import State
@@ -58,6 +60,13 @@ class Jobs:
 
     async def get_async(self, job: AnyJob) -> Message:
         return await self._channel.request_async(messages.GET, id=_id_of(job))
+
+    def steps(self, job: AnyJob) -> MessageSteps:
+        """Return the durable steps of a job, and the signals that it waits for."""
+        return run(self._channel, steps_of(_id_of(job)))
+
+    async def steps_async(self, job: AnyJob) -> MessageSteps:
+        return await run_async(self._channel, steps_of(_id_of(job)))
 
     def list(self, **wanted: Unpack[JobListOptions]) -> JobPage:
         """Return a page of jobs; without a state, those that have not ended and the dead ones.

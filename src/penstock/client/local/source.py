@@ -131,6 +131,7 @@ class LocalSource:
             progress=act.progress,
             is_start=act.is_start,
             result=act.result,
+            signal=act.signal,
         )
 
     def _work(self, queue: str, message: Message, content: Content) -> ClaimedJob:

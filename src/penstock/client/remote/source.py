@@ -214,6 +214,7 @@ def _record(act: JobAct) -> BatchAct:
         "lease_ms": act.delay_ms,
         "is_start": act.is_start or None,
         "progress": progress,
+        "signal": act.signal,
     }
     fields = {name: values.get(name) for name in FIELDS_OF[act.verb]}
     if act.verb is Verb.COMPLETE:

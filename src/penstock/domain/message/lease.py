@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from penstock.domain.errors import LeaseLost
 from penstock.domain.message import lifecycle
-from penstock.domain.message.lifecycle import Message
+from penstock.domain.message.lifecycle import Message, State
 from penstock.domain.queue.queue import Queue
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _PLAIN = struct.Struct(">QIIQ")
 _MAC_BYTES = 16
+MAX_REMEMBERED = 10_000  # receipts: about 3 MB
 _RECEIPT_BYTES = _PLAIN.size + _MAC_BYTES
 _PADDING = "=" * (-_RECEIPT_BYTES % 3)
 _TO_URL = bytes.maketrans(b"+/", b"-_")
@@ -91,6 +92,17 @@ class LeaseAct(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     progress: str | None = None  # extend: JSON text, kept until the next attempt
     is_start: bool = False  # extend: the attempt's time is counted from now
     result: str | None = None  # complete: JSON text, kept with the history
+    signal: str | None = None  # snooze: due as soon as this signal, which it waits for, arrives
+
+
+def held_by(lease: Lease, message: Message | None) -> Message:
+    """The message, if it is leased to this holder; raises LeaseLost."""
+    if message is None:
+        raise LeaseLost
+    is_held = message.state is State.LEASED and message.lease_no == lease.lease_no
+    if not is_held or message.leased_at != lease.leased_at:
+        raise LeaseLost(message.id)
+    return message
 
 
 def as_noticed(act: LeaseAct, message: Message) -> LeaseAct:
@@ -155,6 +167,27 @@ def apply(act: LeaseAct, message: Message, queue: Queue) -> Message:
             return lifecycle.cancel(message, reason=act.text, lease_no=no)
         case Verb.CRASH:
             return lifecycle.crash(message, queue, lease_no=no, now=now, error=act.text)
+
+
+class Receipts:
+    """Signs receipts and reads them; remembers those it has signed lately, which need no check."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._signed: dict[str, Lease] = {}
+
+    def sign(self, message: Message) -> str:
+        lease = Lease.of(message)
+        signed = receipt(lease, secret=self._secret)
+        if len(self._signed) >= MAX_REMEMBERED:
+            self._signed.clear()
+        self._signed[signed] = lease
+        return signed
+
+    def read(self, text: str) -> Lease:
+        """Raises LeaseLost for anything that is not a receipt of a claim."""
+        signed = self._signed.get(text)
+        return read_receipt(text, secret=self._secret) if signed is None else signed
 
 
 def receipt(held: Lease | Message, *, secret: bytes) -> str:

@@ -62,6 +62,7 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {  # by title, by module: name an
             "flows redrive": "run the members that failed again",
             "flows close": "let an open flow end when its members have ended",
         },
+        "workers.signals": {"signal": "continue the jobs that wait for a signal"},
     },
     "Queues": {
         "broker.queues": {

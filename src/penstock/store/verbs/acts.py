@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from penstock.domain.errors import LeaseLost, PenstockError
 from penstock.domain.limits import DAY
 from penstock.domain.message import lease as leases
@@ -172,7 +174,7 @@ class LeaseActs:
                 continue
             act = leases.as_noticed(acts[i], before)
             try:
-                after = self._apply(act, before)
+                after = self._apply(self._armed(act, before), before)
             except PenstockError as error:
                 answers[i] = error
                 continue
@@ -182,6 +184,22 @@ class LeaseActs:
             else:  # an extension that came too late
                 answers[i] = LeaseLost(after.id)
         self._changes.save()
+
+    def _armed(self, act: LeaseAct, before: Message) -> LeaseAct:
+        """Arm the wait of a snooze; if the wait is over, the message is due at once."""
+        if act.signal is None:
+            return act
+        leases.held_by(act.lease, before)
+        params = {
+            "name": act.signal,
+            "message_no": before.message_no,
+            "lease_no": before.lease_no,
+        }
+        return act if self._db.run("signals.arm", params) else replace(act, delay_ms=0)
+
+    def signals(self, acts: Sequence[LeaseAct]) -> set[str]:
+        """The signals that these acts wait for."""
+        return {act.signal for act in acts if act.signal is not None}
 
     def _apply(self, act: LeaseAct, before: Message) -> Message:
         after = leases.apply(act, before, self._transaction.queue(before.queue_no))

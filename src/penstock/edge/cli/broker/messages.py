@@ -14,6 +14,7 @@ from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
 from penstock.edge.cli.kit.command import ServerCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.output import Output, cut, display, fields_of
 from penstock.edge.cli.kit.record_flags import RecordFlags
+from penstock.edge.cli.kit.step_tables import step_tables
 from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
@@ -52,11 +53,18 @@ def _list(server: Remote, args: Namespace, out: Output) -> None:
 
 def _show(server: Remote, args: Namespace, out: Output) -> None:
     message = server.messages.get(args.id)
-    past = server.history.of(args.id)
+    past, durable = server.history.of(args.id), server.messages.steps(args.id)
     out.show(
-        {"message": message, "endings": past.endings, "attempts": past.attempts},
+        {
+            "message": message,
+            "endings": past.endings,
+            "attempts": past.attempts,
+            "steps": durable.steps,
+            "waits": durable.waits,
+        },
         fields_of(message),
         _ATTEMPT.table(past.attempts),
+        *step_tables(durable),
     )
 
 
@@ -95,7 +103,8 @@ COMMANDS = {
     "messages show": ServerCommand(
         _show,
         argument("ID", "id of the message"),
-        more="Finished messages are shown as long as the history keeps them.",
+        more="Shows its attempts and durable steps, too. Finished messages are shown as long as "
+        "the history keeps them.",
         examples=("penstock messages show 0190b5c2-…",),
     ),
     "messages complete": _act_command(

@@ -15,6 +15,7 @@ from penstock.edge.cli.kit.acts_by_id import DUE, REASON, act_command, check_due
 from penstock.edge.cli.kit.command import AppCommand, argument, flag, limit_flag
 from penstock.edge.cli.kit.exits import UsageError
 from penstock.edge.cli.kit.output import Output, fields_of
+from penstock.edge.cli.kit.step_tables import step_tables
 from penstock.edge.cli.kit.view import View
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _JOB = View(
 
 def _show(app: Penstock, args: Namespace, out: Output) -> None:
     job = app.jobs.get(args.id)
-    out.show(job, fields_of(job))
+    out.show(job, fields_of(job), *step_tables(app.jobs.steps(args.id)))
 
 
 def _count(app: Penstock, args: Namespace, out: Output) -> None:

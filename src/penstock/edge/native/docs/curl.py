@@ -67,8 +67,8 @@ def _url(path: str, operation: dict[str, Any]) -> str:
     query = "&".join(f"{name}={values[name]}" for name in in_query if values[name])
     if not query:
         return f"{BASE}{path}"
-    quote = '"' if "$" in path else "'"  # the shell expands no variables in single quotes
-    return f"{quote}{BASE}{path}?{query}{quote}"
+    mark = '"' if "$" in path else "'"  # the shell expands no variables in single quotes
+    return f"{mark}{BASE}{path}?{query}{mark}"
 
 
 def _body(operation: dict[str, Any]) -> str | None:

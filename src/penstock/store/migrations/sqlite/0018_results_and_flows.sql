@@ -1,24 +1,20 @@
 -- Why: results and flows.  What a job returned is kept with its history.  A flow is a set of messages:
--- edges name the parents that a message waits for, and its row counts what became of them.
+-- edges name the parents that a message waits for, and its row counts the members that have not ended.
 
 ALTER TABLE message ADD COLUMN flow_no INTEGER;
 
 CREATE TABLE flow (
-  flow_no      INTEGER PRIMARY KEY AUTOINCREMENT,
-  id           TEXT    NOT NULL UNIQUE,
-  name         TEXT    NOT NULL,
-  queues       TEXT    NOT NULL,
-  created_at   INTEGER NOT NULL,
-  ended_at     INTEGER,
-  is_open      INTEGER NOT NULL CHECK (is_open IN (0, 1)),
-  is_cancelled INTEGER NOT NULL CHECK (is_cancelled IN (0, 1)),
-  total        INTEGER NOT NULL,
-  remaining    INTEGER NOT NULL CHECK (remaining >= 0),
-  done         INTEGER NOT NULL CHECK (done >= 0),
-  failed       INTEGER NOT NULL CHECK (failed >= 0),
-  skipped      INTEGER NOT NULL CHECK (skipped >= 0),
-  outcome      TEXT    CHECK (outcome IN ('done', 'failed', 'cancelled')),
-  CHECK (total = remaining + done + failed + skipped),
+  flow_no    INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT    NOT NULL UNIQUE,
+  name       TEXT    NOT NULL,
+  created_at INTEGER NOT NULL,
+  ended_at   INTEGER,
+  is_open    INTEGER NOT NULL DEFAULT 0 CHECK (is_open IN (0, 1)),
+  total      INTEGER NOT NULL DEFAULT 0,
+  remaining  INTEGER NOT NULL DEFAULT 0 CHECK (remaining >= 0),
+  failed     INTEGER NOT NULL DEFAULT 0 CHECK (failed >= 0),
+  outcome    TEXT    CHECK (outcome IN ('done', 'failed', 'cancelled')),
+  day        INTEGER,
   CHECK ((outcome IS NULL) = (ended_at IS NULL))
 );
 
@@ -26,45 +22,42 @@ CREATE INDEX flow_by_time ON flow (created_at, flow_no);
 
 CREATE INDEX flow_by_name ON flow (name, created_at, flow_no);
 
-CREATE INDEX flow_by_end ON flow (ended_at)
- WHERE ended_at IS NOT NULL;
+CREATE INDEX flow_by_day ON flow (day)
+ WHERE day IS NOT NULL;
 
--- A member that waits for others is here only, with its draft, until it may run.  Then it becomes a
--- message with the same number.  Rows outlive their messages, for as long as the flow is kept.
+-- Rows outlive their messages, for as long as the flow is kept.
 CREATE TABLE flow_member (
-  message_no INTEGER PRIMARY KEY,
-  flow_no    INTEGER NOT NULL,
-  id         TEXT    NOT NULL UNIQUE,
-  name       TEXT,
-  kind       TEXT,
-  queue_no   INTEGER NOT NULL,
-  role       TEXT    NOT NULL
-             CHECK (role IN ('member', 'on_success', 'on_failure', 'on_finish')),
-  state      TEXT    NOT NULL
-             CHECK (state IN ('blocked', 'released', 'done', 'dead', 'cancelled', 'skipped')),
-  waits_for  INTEGER NOT NULL CHECK (waits_for >= 0),
-  handles    INTEGER NOT NULL CHECK (handles >= 0),
-  failures   INTEGER NOT NULL CHECK (failures >= 0),
-  reason     TEXT,
-  ended_at   INTEGER,
-  is_wanted  INTEGER NOT NULL CHECK (is_wanted IN (0, 1)),
-  result     TEXT,
-  draft      TEXT,
+  message_no      INTEGER PRIMARY KEY,
+  flow_no         INTEGER NOT NULL,
+  id              TEXT    NOT NULL,
+  name            TEXT,
+  kind            TEXT,
+  queue_no        INTEGER NOT NULL,
+  role            TEXT    NOT NULL DEFAULT 'member'
+                  CHECK (role IN ('member', 'on_success', 'on_failure', 'on_finish')),
+  parents_left    INTEGER NOT NULL DEFAULT 0 CHECK (parents_left >= 0),
+  failures_wanted INTEGER NOT NULL DEFAULT 0,
+  failures_seen   INTEGER NOT NULL DEFAULT 0,
+  delay_ms        INTEGER,
+  due_at          INTEGER,
+  released_at     INTEGER,
+  outcome         TEXT    CHECK (outcome IN ('done', 'failed', 'not_needed')),
+  ended_at        INTEGER,
+  result_day      INTEGER,
+  saved           TEXT,
+  inputs          TEXT,
   UNIQUE (flow_no, name)
 );
 
 CREATE INDEX flow_member_by_flow ON flow_member (flow_no, message_no);
 
-CREATE INDEX flow_member_by_state ON flow_member (flow_no, state, message_no);
-
-CREATE INDEX flow_callback ON flow_member (flow_no)
- WHERE role <> 'member';
+CREATE INDEX flow_member_by_id ON flow_member (id);
 
 CREATE TABLE flow_edge (
   parent_no INTEGER NOT NULL,
   child_no  INTEGER NOT NULL,
-  runs_on   TEXT    NOT NULL CHECK (runs_on IN ('done', 'ended', 'failed')),
-  outcome   TEXT    CHECK (outcome IN ('done', 'failed', 'skipped')),
+  runs_on   TEXT    NOT NULL DEFAULT 'done' CHECK (runs_on IN ('done', 'ended', 'failed')),
+  outcome   TEXT    CHECK (outcome IN ('done', 'failed', 'not_needed')),
   PRIMARY KEY (parent_no, child_no)
 ) WITHOUT ROWID;
 
