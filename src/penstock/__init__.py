@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from penstock.client.app import Penstock as Penstock
     from penstock.client.bus.bus import Event as Event
     from penstock.client.bus.notifications import DueNotification as DueNotification
+    from penstock.client.jobs.chunk_job import ChunkJob as ChunkJob
     from penstock.client.jobs.current import Current as Current
     from penstock.client.jobs.current import current as current
+    from penstock.client.jobs.item import Item as Item
     from penstock.client.jobs.job import Enqueued as Enqueued
     from penstock.client.jobs.job import Job as Job
     from penstock.client.jobs.options import Unique as Unique
@@ -23,12 +25,16 @@ if TYPE_CHECKING:
     from penstock.domain.message.outcome import Retry as Retry
     from penstock.domain.message.outcome import Snooze as Snooze
     from penstock.domain.message.retry import Exponential as Exponential
+    from penstock.worker.batch import Batch as Batch
 
 # Imported when they are asked for: most parts of Penstock need none of them.
 _HOMES = {
     "Penstock": "client.app",
     "Job": "client.jobs.job",
     "Enqueued": "client.jobs.job",
+    "Batch": "worker.batch",
+    "Item": "client.jobs.item",
+    "ChunkJob": "client.jobs.chunk_job",
     "Unique": "client.jobs.options",
     "Exponential": "domain.message.retry",
     "Retry": "domain.message.outcome",

@@ -119,15 +119,19 @@ class PumpDriver:
         """Give the next waiting job a slot."""
         job = self.slots.waiting.popleft()
         job.begin(self.clock.now())
-        self.table.begin(job.place, now=self.clock.now(), deadline=job.deadline, is_sandboxed=False)
-        if job.is_late_start:
-            self.pump.note_extension(job)
+        for each in job.members or (job,):
+            self.table.begin(
+                each.place, now=self.clock.now(), deadline=each.deadline, is_sandboxed=False
+            )
+            if each.is_late_start:
+                self.pump.note_extension(each)
         return job
 
     def end(self, job: ClaimedJob) -> None:
         """Call the handler and end the job."""
         act = run(job, self.app.handlers, LuckyDice())
-        self.table.end(job.place)
+        for each in job.members or (job,):
+            self.table.end(each.place)
         self.pump.finished.append((job, act))
 
     def run_all(self) -> None:

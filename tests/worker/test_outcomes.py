@@ -14,6 +14,7 @@ from penstock.domain.errors import InvalidRequest
 from penstock.domain.limits import DAY, HOUR, MINUTE, SECOND
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff, Exponential, Fixed, Listed
+from penstock.worker.batch import Batch
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.handling import run
 from penstock.worker.outcomes import (
@@ -33,6 +34,7 @@ class AHandler(msgspec.Struct):
     is_async: bool = False
     timeout_ms: int | None = None
     backoff: Backoff | None = None
+    batch: Batch | None = None
 
     def bind(self, body):
         raise NotImplementedError

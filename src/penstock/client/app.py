@@ -21,6 +21,7 @@ from penstock.client.bus.bus import BusMixin
 from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
 from penstock.client.jobs import recurring, tracing
+from penstock.client.jobs.chunk_job import ChunkDecorator, job_class
 from penstock.client.jobs.current import Current, running_job_label
 from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
 from penstock.client.jobs.job import Enqueued, Job
@@ -49,6 +50,7 @@ from penstock.settings import Settings, check_given, load
 from penstock.settings.store_url import SQLITE
 from penstock.wiring.broker import migrate, own_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
+from penstock.worker.batch import Batch
 
 if TYPE_CHECKING:
     from penstock.worker.assignment import WorkerOptions
@@ -97,18 +99,19 @@ class Penstock(BusMixin, Application):
     def job(self, function: Callable[P, R], /) -> Job[P, R]: ...
 
     @overload
+    def job(self, *, batch: Batch, **about: Unpack[JobSettings]) -> ChunkDecorator: ...
+
+    @overload
     def job(self, **about: Unpack[JobSettings]) -> Callable[[Callable[P, R]], Job[P, R]]: ...
 
     def job(self, function: Callable[..., Any] | None = None, **given: Any) -> Any:
-        """Turn a function, sync or async, into a job.  Raises InvalidRequest if it cannot be one.
-
-        `JobSettings` lists the options.
-        """
+        """Turn a function into a job.  Raises InvalidRequest if it cannot be one."""
+        batch = given.pop("batch", None)
         about: JobSettings = given  # type: ignore[assignment]
         resolved = resolve(about)
 
-        def decorate(function: Callable[P, R]) -> Job[P, R]:
-            job = Job(function, self, spec_of(function, about), resolved)
+        def decorate(function: Callable[..., Any]) -> Job[..., Any]:
+            job = job_class(batch)(function, self, spec_of(function, about, batch), resolved)
             self.handlers.add(job)
             self._declared.add_window(job)
             return job

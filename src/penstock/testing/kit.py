@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -25,7 +26,7 @@ from penstock.settings import Settings
 from penstock.settings.store_url import SQLITE
 from penstock.testing import views
 from penstock.testing.clock import ManualClock
-from penstock.testing.runs import KitRunner, Run
+from penstock.testing.runs import Ended, KitRunner, Run
 from penstock.testing.views import JobQuery, JobView
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.slots.loop_thread import run_here
@@ -89,6 +90,7 @@ class Kit:
         self._stack = ExitStack()
         self._is_running = False
         self._is_inline = False
+        self._claimed: deque[ClaimedJob] = deque()  # that did not fit into a chunk
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -119,18 +121,18 @@ class Kit:
         """
         runs: list[Run] = []
         with self._running():
-            while claimed := run_off_loop(self._claim):
-                run, act = run_off_loop(lambda job=claimed: self._run(job))  # type: ignore[misc]
-                self._note(runs, run, act, raises, at_most)
+            while claimed := run_off_loop(self._next):
+                ends = run_off_loop(lambda job=claimed: self._run(job))  # type: ignore[misc]
+                self._note(runs, ends, raises, at_most)
         return runs
 
     async def run_async(self, *, raises: bool = True, at_most: int = 1_000) -> list[Run]:
         """The same for async tests: async handlers run on the test's loop."""
         runs: list[Run] = []
         with self._running():
-            while claimed := await asyncio.to_thread(self._claim):
-                run, act = await self._runner.run_async(claimed)
-                self._note(runs, run, act, raises, at_most)
+            while claimed := await asyncio.to_thread(self._next):
+                ends = await self._runner.run_async(claimed)
+                self._note(runs, ends, raises, at_most)
         return runs
 
     def perform(self, job: Job[P, Any], *args: P.args, **kwargs: P.kwargs) -> Run:
@@ -139,8 +141,9 @@ class Kit:
             enqueued = job.enqueue(*args, **kwargs)
             claimed = run_off_loop(lambda: self._claim_one(enqueued.id))
             assert claimed is not None, f"{job.kind} is not due, or its queue holds it back"
-            run, act = run_off_loop(lambda: self._run(claimed))
-            run_off_loop(lambda: self._act(act))
+            [claimed] = self._runner.gather(claimed, lambda limit: [])
+            [(run, act)] = run_off_loop(lambda: self._run(claimed))
+            run_off_loop(lambda: self._act([act]))
         return run
 
     def advance(self, by: Duration) -> None:
@@ -213,13 +216,35 @@ class Kit:
         finally:
             self._is_running = False
 
+    def _next(self) -> ClaimedJob | None:
+        """The next job, or the next chunk."""
+        job = self._claimed.popleft() if self._claimed else self._claim()
+        if job is None:
+            return None
+        found, *others = self._runner.gather(job, self._more)
+        self._claimed.extend(others)
+        return found
+
+    def _more(self, limit: int) -> list[ClaimedJob]:
+        known = [self._claimed.popleft() for _ in range(min(limit, len(self._claimed)))]
+        return known + (self._claims(limit - len(known)) if limit > len(known) else [])
+
     def _claim(self) -> ClaimedJob | None:
+        return next(iter(self._claims(1)), None)
+
+    def _claims(self, limit: int) -> list[ClaimedJob]:
         queues = [view.queue for view in self._inline.broker.history.all_queues().result()]
         letters = {queue.settings.dead_letter_queue for queue in queues}
         unhandled = letters.difference(self.app.handlers.queues)  # as for a worker
         names = [queue.name for queue in queues if queue.name not in unhandled]
-        jobs, _ = self._source.claim(names, limit=1, lease_ms=_LEASE_MS, worker_id=_WORKER)
-        return jobs[0] if jobs else None
+        jobs, _ = self._source.claim(
+            names,
+            limit=limit,
+            lease_ms=_LEASE_MS,
+            worker_id=_WORKER,
+            in_a_row=self.app.handlers.chunk_queues,
+        )
+        return jobs
 
     def _claim_one(self, job_id: str) -> ClaimedJob | None:
         others: list[ClaimedJob] = []
@@ -229,21 +254,23 @@ class Kit:
         self._source.act(acts)
         return job
 
-    def _run(self, job: ClaimedJob) -> tuple[Run, JobAct]:
+    def _run(self, job: ClaimedJob) -> list[Ended]:
         if self._runner.is_async(job):
             return run_here(self._runner.run_async(job))
         return self._runner.run(job)
 
-    def _note(self, runs: list[Run], run: Run, act: JobAct, raises: bool, at_most: int) -> None:
-        run_off_loop(lambda: self._act(act))
-        runs.append(run)
-        if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
-            raise run.error
+    def _note(self, runs: list[Run], ends: Sequence[Ended], raises: bool, at_most: int) -> None:
+        run_off_loop(lambda: self._act([act for _, act in ends]))
+        runs += [run for run, _ in ends]
+        for run, _ in ends:
+            if raises and run.error is not None and not isinstance(run.error, HandlerOutcome):
+                raise run.error
         if len(runs) > at_most:
-            raise AssertionError(f"still not done after {at_most} runs: {run.kind} was the last")
+            kind = runs[-1].kind
+            raise AssertionError(f"still not done after {at_most} runs: {kind} was the last")
 
-    def _act(self, act: JobAct) -> None:
-        self._source.act([act])  # may be rejected, because a handler may have completed its own job
+    def _act(self, acts: Sequence[JobAct]) -> None:
+        self._source.act(acts)  # may be rejected, because a handler may have completed its own job
 
     def _sent(self) -> None:
         """Run jobs that a handler enqueues once the handler is done."""

@@ -7,7 +7,7 @@ against a server.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from enum import Enum, auto
 from typing import Protocol
@@ -16,6 +16,7 @@ from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.slots.lifespan import WorkerHooks
 
@@ -45,9 +46,18 @@ class Handlers(Protocol):
     def kinds(self) -> list[str]: ...
     @property
     def worker_hooks(self) -> WorkerHooks: ...
+    @property
+    def chunk_queues(self) -> frozenset[str]:
+        """Queues whose only handler gets chunks by group."""
+        ...
+
     def find(self, kind: str) -> Handler | None: ...
     def handler_of(self, job: ClaimedJob) -> Handler | None:
         """Look up the handler by queue if the queue has its own handlers, otherwise by kind."""
+        ...
+
+    def bind_chunk(self, chunk: Chunk) -> Callable[[], object]:
+        """Return the call for its `left` members, and set its `items`."""
         ...
 
     def around(self, job: ClaimedJob) -> AbstractContextManager[Running]:
@@ -70,8 +80,11 @@ class JobSource(Protocol):
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         """Claim jobs from the queues in order, and answer each act; does not wait for jobs.
+
+        `in_a_row`: of these queues, if they are ordered by group, all ready jobs of a group.
 
         Raises only if no act was answered and no job was claimed.
         """

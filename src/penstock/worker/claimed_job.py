@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import msgspec
 
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff
+from penstock.worker.batch import Batch
 
 LATE_START_MS = 20  # a shorter wait is not worth an act
 _starting = threading.Lock()  # decides once whether a job with a time limit begins
@@ -31,11 +32,17 @@ class Handler(Protocol):
         """None: use the queue's back-off."""
         ...
 
+    @property
+    def batch(self) -> Batch | None:
+        """How its jobs are gathered into chunks; None: each has a call of its own."""
+        ...
+
     def bind(self, body: str) -> Callable[[], object]:
         """Return the call with its arguments; raises InvalidRequest if the body does not match.
 
         If the result, or the result of a returned coroutine, is an Outcome, it decides what happens
-        to the job; any other result completes it.
+        to the job; any other result completes it.  For a handler with a batch, the call returns
+        the decoded arguments.
         """
         ...
 
@@ -120,6 +127,7 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
     on_extend: Extend = _ignore
     stop_handler: Callable[[], None] | None = None  # set where the handler can be stopped
     request_stop: Callable[[], None] | None = None  # set where the handler cannot see `is_stopping`
+    members: Sequence[ClaimedJob] = ()  # of a chunk: the jobs that its handler gets in one call
 
     @property
     def message(self) -> JobMessage:
@@ -150,6 +158,9 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
             return None
         wait_ms = self.time_limit_ms // 2
         return self.taken_at + (max(wait_ms, self.lease_ms // 3) if self.has_slot else wait_ms)
+
+    def take_slot(self) -> None:
+        self.has_slot = True
 
     def give_up(self) -> bool:
         """Keep it from beginning; False if it has begun already."""

@@ -10,11 +10,14 @@ arguments that do not match     parked while they may come from a newer release,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from penstock.domain.duration import duration_text
 from penstock.domain.limits import MINUTE, SECOND
 from penstock.domain.message import retry
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.outcome import Bury, Cancel, Retry, Snooze, instance_of
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
 from penstock.worker.error_text import error_text, shortened
 
@@ -52,6 +55,35 @@ def act_for(
     if is_completed:
         return _fail(job, handler, NOT_COMMITTED, dice)
     return JobAct(receipt=job.receipt, verb=Verb.COMPLETE, queue=job.queue)
+
+
+def acts_for(chunk: Chunk, result: object, roll: Callable[[], float]) -> list[JobAct]:
+    """The acts for the jobs of a chunk, from what its handler returned or raised.
+
+    A list has an outcome for each job; any other result counts for each.  A job that the handler
+    settled by itself keeps that outcome.
+    """
+    assert chunk.handler is not None
+    count = len(chunk.left)
+    results: Sequence[object] = [result] * count
+    if isinstance(result, list | tuple):
+        if len(result) == count:
+            results = result
+        else:
+            text = f"a list with {len(result)} outcomes was returned for {count} jobs"
+            results = [ValueError(text)] * count
+    if not chunk.items:  # a hook failed before the call
+        return [act_for(job, chunk.handler, result, dice=roll()) for job in chunk.left]
+    return [
+        act_for(
+            job,
+            chunk.handler,
+            item.outcome if item.is_settled else own,
+            dice=roll(),
+            is_completed=item.is_completed,
+        )
+        for job, item, own in zip(chunk.left, chunk.items, results, strict=True)
+    ]
 
 
 def time_out(job: ClaimedJob, *, dice: float = 0.5) -> JobAct:

@@ -73,6 +73,7 @@ class QueueListener:
         _check_giving_up(self.kind, settings)
         timeout = settings.get("timeout")
         self.timeout_ms = None if timeout is None else as_ms("timeout", timeout)
+        self.batch = None
 
     @property
     def max_attempts(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.topic import node_queue_name
@@ -34,6 +34,7 @@ class StickySource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         self.worker_id = worker_id
         return self._source.claim(
@@ -42,6 +43,7 @@ class StickySource:
             lease_ms=lease_ms,
             worker_id=worker_id,
             finishing=finishing,
+            in_a_row=in_a_row,
         )
 
     def act(self, acts: Sequence[JobAct]) -> list[ActAnswer]:

@@ -25,6 +25,8 @@ _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _encoder = msgspec.json.Encoder(enc_hook=write_model)
 # Keys in a fixed order, sets sorted: the same arguments always encode to the same text.
 _canonical = msgspec.json.Encoder(enc_hook=write_model, order="deterministic")
+encode = _encoder.encode
+canonical_json = _canonical.encode
 
 
 class Arguments:
@@ -58,7 +60,7 @@ class Arguments:
         """The same for arguments by name."""
         decoder = self._prepare()
         for name in self._unchecked:
-            if name in given and not _is_json(given[name]):
+            if name in given and not is_json(given[name]):
                 if _has_big_integer(given[name]):
                     raise InvalidRequest(
                         f"job {self._kind!r}: argument {name!r} is {given[name]!r}: integers must "
@@ -69,7 +71,7 @@ class Arguments:
                     f"so it accepts only plain JSON, not {given[name]!r}"
                 )
         try:
-            body = _encoder.encode(given)
+            body = encode(given)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InvalidRequest(f"job {self._kind!r}: {self._culprit(given)}{error}") from None
         self._decode(decoder, body)
@@ -104,7 +106,7 @@ class Arguments:
             default = self._parameters[name].default
             if value is UNSET:
                 values[name] = None if default is Parameter.empty else default
-        return _canonical.encode(values)
+        return canonical_json(values)
 
     @property
     def names(self) -> list[str]:
@@ -138,12 +140,12 @@ class Arguments:
             case Parameter.VAR_KEYWORD:
                 hint = dict[str, hint]  # type: ignore[valid-type]
         try:
-            unfit = _unfit(msgspec.inspect.type_info(hint))
+            reason = unfit(msgspec.inspect.type_info(hint))
         except (TypeError, ValueError) as error:
-            unfit = str(error)
-        if unfit is not None:
+            reason = str(error)
+        if reason is not None:
             raise InvalidRequest(
-                f"job {self._kind!r}: parameter {name!r} cannot be stored as JSON: {unfit}"
+                f"job {self._kind!r}: parameter {name!r} cannot be stored as JSON: {reason}"
             )
         return hint
 
@@ -151,14 +153,14 @@ class Arguments:
         try:
             return decoder.decode(body)
         except msgspec.DecodeError as error:  # of another type, or not JSON
-            raise InvalidRequest(f"job {self._kind!r}: {_describe(error)}") from None
+            raise InvalidRequest(f"job {self._kind!r}: {describe(error)}") from None
         except RecursionError as error:
             raise InvalidRequest(f"job {self._kind!r}: {error}") from None
 
     def _culprit(self, given: Mapping[str, object]) -> str:
         for name, value in given.items():
             try:
-                _encoder.encode(value)
+                encode(value)
             except (TypeError, ValueError, OverflowError, RecursionError):
                 return f"argument {name!r}: "
         return ""
@@ -168,7 +170,7 @@ def _is_unchecked(name: str, hints: Mapping[str, Any]) -> bool:
     return hints.get(name, Any) in (Any, object)
 
 
-def _is_json(value: object) -> bool:
+def is_json(value: object) -> bool:
     """Whether it survives JSON unchanged (a tuple may become a list)."""
     match value:
         case None | bool() | str():
@@ -178,9 +180,9 @@ def _is_json(value: object) -> bool:
         case float():
             return math.isfinite(value)
         case list() | tuple():
-            return all(_is_json(inner) for inner in value)
+            return all(is_json(inner) for inner in value)
         case dict():
-            return all(type(key) is str and _is_json(inner) for key, inner in value.items())
+            return all(type(key) is str and is_json(inner) for key, inner in value.items())
     return False
 
 
@@ -195,7 +197,7 @@ def _has_big_integer(value: object) -> bool:
     return False
 
 
-def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
+def unfit(info: Any, seen: set[int] | None = None) -> str | None:
     """Why a type, or one inside it, cannot be JSON; None if it can."""
     seen = set() if seen is None else seen
     if id(info) in seen:  # types may be recursive
@@ -208,10 +210,10 @@ def _unfit(info: Any, seen: set[int] | None = None) -> str | None:
     inside = [getattr(info, name, None) for name in ("type", "item_type", "key_type", "value_type")]
     for name in ("types", "item_types", "fields"):
         inside += getattr(info, name, ())
-    return next(filter(None, (_unfit(i, seen) for i in inside if i is not None)), None)
+    return next(filter(None, (unfit(i, seen) for i in inside if i is not None)), None)
 
 
-def _describe(error: msgspec.DecodeError) -> str:
+def describe(error: msgspec.DecodeError) -> str:
     """Replace the path in msgspec's "… - at `$.to`" with the name of the argument."""
     text, _, path = str(error).partition(" - at `$")
     if path:

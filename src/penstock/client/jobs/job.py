@@ -122,6 +122,7 @@ class Job(Enqueuing[P], Generic[P, R_co]):
         super().__init__(outbox, spec, resolved)
         self._function = function
         self.is_async = inspect.iscoroutinefunction(function)  # read for each claimed job
+        self.batch = spec.batch  # the same
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from penstock.api.messages import RunOptions
 from penstock.client.jobs.arguments import Arguments
+from penstock.client.jobs.chunk_arguments import ChunkArguments
 from penstock.client.jobs.options import (
     BackoffLike,
     JobOptions,
@@ -20,11 +21,12 @@ from penstock.client.jobs.options import (
     key_of,
     unique_of,
 )
-from penstock.domain.duration import Duration
+from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.domain.message.draft import Draft
 from penstock.domain.message.retry import Backoff
 from penstock.domain.queue.queue import check_name
+from penstock.worker.batch import Batch, check_batch
 
 
 class JobSettings(RunOptions, total=False):
@@ -51,6 +53,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     arguments: Arguments
     unique: Unique | None = None
     backoff: Backoff | None = None
+    batch: Batch | None = None
 
     def draft(self, resolved: ResolvedOptions, body: str) -> Draft:
         draft = replace(resolved.draft, kind=self.kind, body=body)
@@ -60,16 +63,19 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
         return replace(draft, dedup_key=key, dedup_until=self.unique.dedup_until)
 
 
-def spec_of(function: Callable[..., object], about: JobSettings) -> JobSpec:
+def spec_of(function: Callable[..., object], about: JobSettings, batch: object = None) -> JobSpec:
     """Raises InvalidRequest if the function cannot be a job."""
     kind = about.get("kind") or str(getattr(function, "__name__", ""))
     _check_function(function, kind)
-    arguments = Arguments(function, kind, ignores=about.get("ignores", ()))
+    arguments = _arguments(function, kind, about, is_chunk=batch is not None)
+    timeout = about.get("timeout")
+    timeout_ms = None if timeout is None else as_ms("timeout", timeout)
     return JobSpec(
         kind=kind,
         arguments=arguments,
         unique=unique_of(about.get("unique", False), arguments.names, kind),
         backoff=backoff_of(about.get("backoff")),
+        batch=check_batch(batch, kind=kind, timeout_ms=timeout_ms),
     )
 
 
@@ -86,6 +92,17 @@ def resolve(about: JobSettings) -> ResolvedOptions:
     options: JobOptions = given  # type: ignore[assignment]
     fields: dict[str, Any] = {name: about[name] for name in _RUN & about.keys()}  # type: ignore[literal-required]
     return ResolvedOptions(draft=Draft(body="", **fields)).merged(options)
+
+
+def _arguments(
+    function: Callable[..., object], kind: str, about: JobSettings, *, is_chunk: bool
+) -> Arguments:
+    ignores = about.get("ignores", ())
+    if not is_chunk:
+        return Arguments(function, kind, ignores=ignores)
+    if ignores:
+        raise InvalidRequest(f"job {kind!r} gets chunks: its type decides what it ignores")
+    return ChunkArguments(function, kind)
 
 
 def _check_function(function: Callable[..., object], kind: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from penstock.api.messages import tags_of
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
@@ -38,6 +38,7 @@ class LocalSource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         plans = self._plans(finishing)
         acts = [plan for plan in plans if isinstance(plan, LeaseAct)]
@@ -53,6 +54,7 @@ class LocalSource:
                         limit=limit - len(found),
                         lease_ms=lease_ms,
                         claimed_by=worker_id,
+                        in_a_row=queue in in_a_row,
                         finishing=() if finished is not None else acts,
                     )
                 )

@@ -40,6 +40,7 @@ class RemoteSource:
         lease_ms: int,
         worker_id: str,
         finishing: Sequence[JobAct] = (),
+        in_a_row: Collection[str] = (),
     ) -> tuple[list[ClaimedJob], list[ActAnswer]]:
         acts = RemoteActs(self._remote, finishing)
         completions = acts.completions(queues)
@@ -61,6 +62,7 @@ class RemoteSource:
                     wait_ms=0,
                     lease_ms=lease_ms,
                     claimed_by=worker_id,
+                    in_a_row=queue in in_a_row,
                 )
             except QueueNotFound:
                 continue

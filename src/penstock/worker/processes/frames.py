@@ -19,6 +19,8 @@ class RunJob(msgspec.Struct, frozen=True, tag=True):
     """To the sandbox: run this job."""
 
     job: JobMessage
+    others: tuple[JobMessage, ...] = ()  # of a chunk: the jobs after the first
+    is_chunk: bool = False
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):
@@ -34,12 +36,14 @@ class ExtendLease(msgspec.Struct, frozen=True, tag=True):
 
     lease_ms: int | None
     progress: str | None
+    receipt: str | None = None  # of the job in the chunk; None: of all
 
 
 class JobEnded(msgspec.Struct, frozen=True, tag=True):
     """From the sandbox: the act that ends the job."""
 
     act: JobAct
+    acts: tuple[JobAct, ...] = ()  # of the jobs of a chunk
     memory_bytes: int = 0  # resident memory of the sandbox
 
 

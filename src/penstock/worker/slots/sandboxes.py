@@ -19,6 +19,7 @@ from contextlib import suppress
 
 from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock
+from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.processes.frames import ExtendLease, JobEnded, ProcessAssignment, RunJob, Stop
 from penstock.worker.processes.process_exit import ProcessExit, reason_to_retire
@@ -174,7 +175,7 @@ class Sandboxes:
     def _await_end(self, job: ClaimedJob, sandbox: Sandbox) -> JobAct | None:
         job.request_stop = lambda: _request_stop(sandbox)  # the handler cannot see the flag
         try:
-            sandbox.wire.send(RunJob(job.message))
+            sandbox.wire.send(_order(job))
         except OSError:
             return None
         while True:
@@ -182,10 +183,14 @@ class Sandboxes:
             match frame:
                 case ExtendLease():
                     with suppress(Exception):  # the lease is lost, so the sandbox will be killed
-                        job.extend(lease_ms=frame.lease_ms, progress=frame.progress)
+                        _named(job, frame.receipt).extend(
+                            lease_ms=frame.lease_ms, progress=frame.progress
+                        )
                 case JobEnded():
                     sandbox.jobs += 1
                     sandbox.memory_bytes = frame.memory_bytes
+                    if isinstance(job, Chunk):
+                        job.acts = frame.acts
                     return frame.act
                 case _:
                     return None
@@ -196,6 +201,18 @@ class Sandboxes:
         seconds = (self._clock.now() - job.started_at) / 1000
         text = f"its sandbox exited: {exit.text()}; handler {job.kind}, {seconds:.1f} s running"
         return JobAct(receipt=job.receipt, verb=Verb.CRASH, text=text)
+
+
+def _order(job: ClaimedJob) -> RunJob:
+    if not isinstance(job, Chunk):
+        return RunJob(job.message)
+    first, *others = (member.message for member in job.left)
+    return RunJob(first, tuple(others), is_chunk=True)
+
+
+def _named(job: ClaimedJob, receipt: str | None) -> ClaimedJob:
+    """The job itself, or this member of a chunk."""
+    return next((member for member in job.members if member.receipt == receipt), job)
 
 
 def _request_stop(sandbox: Sandbox) -> None:

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from penstock import Penstock, current
+from penstock import Batch, Cancel, Item, Penstock, Retry, current
 
 app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 app.queue("shop", lease="30s")
@@ -99,3 +99,23 @@ def crash(file: str, how: str) -> None:
     if how == "segfault":
         ctypes.string_at(0)
     os._exit(7)
+
+
+@app.job(queue="shop", timeout="60s", batch=Batch(max=3, wait="20s"))
+def write_together(items: list[Item[tuple[str, str]]]) -> None:
+    """In one sandbox; the second job is cancelled, the third fails once."""
+    file = items[0].value[0]
+    note(file, " ".join(text for _, text in (item.value for item in items)))
+    for item in items:
+        if item.value[1] == "cancelled":
+            item.settle(Cancel("not wanted"))
+        elif item.value[1] == "retried":
+            item.progress(0.5)
+            item.settle(Retry("1h"))
+
+
+@app.job(queue="shop", attempts=20, batch=Batch(max=3, wait="20s"))
+def crash_together(texts: list[tuple[str, str]]) -> None:
+    note(texts[0][0], " ".join(text for _, text in texts))
+    if any(text == "bad" for _, text in texts):
+        os._exit(7)
