@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from penstock.domain.message.outcome import Snooze as Snooze
     from penstock.domain.message.retry import Exponential as Exponential
     from penstock.worker.batch import Batch as Batch
+    from penstock.worker.interruption import JobCancelled as JobCancelled
 
 # Imported when they are asked for: most parts of Penstock need none of them.
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "Job": "client.jobs.job",
     "Enqueued": "client.jobs.job",
     "Batch": "worker.batch",
+    "JobCancelled": "worker.interruption",
     "Item": "client.jobs.item",
     "ChunkJob": "client.jobs.chunk_job",
     "Unique": "client.jobs.options",

@@ -320,7 +320,7 @@ class Penstock(BusMixin, Application):
     def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:
         """A worker in this process: `run()` it in any thread, `drain()` ends it.
 
-        It has no processes of its own: a sync job past its time limit is asked to stop but cannot
+        It has no processes of its own: a sync job past its time limit is interrupted but cannot
         be killed, and a crash ends this process.  `penstock worker` has neither limitation.
         """
         from penstock.worker.worker import in_process

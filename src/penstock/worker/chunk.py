@@ -75,6 +75,12 @@ class Chunk(ClaimedJob, kw_only=True, eq=False):
         if self.stop_reason is None and reason is not None and is_over:
             self.stop(reason)
 
+    def member_forced(self) -> None:
+        if self.stop_reason is None:
+            self.member_stopped()
+        else:
+            self.force()
+
 
 def key_of(job: ClaimedJob) -> ChunkKey:
     """Jobs with equal keys may share a chunk."""
@@ -95,6 +101,7 @@ def chunk_of(members: Sequence[ClaimedJob]) -> Chunk:
     for member in members:
         member.request_stop = chunk.member_asked
         member.stop_handler = chunk.member_stopped
+        member.force_stop = chunk.member_forced
     return chunk
 
 

@@ -12,6 +12,7 @@ import msgspec
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff
 from penstock.worker.batch import Batch
+from penstock.worker.interruption import interrupt
 
 LATE_START_MS = 20  # a shorter wait is not worth an act
 _starting = threading.Lock()  # decides once whether a job with a time limit begins
@@ -125,7 +126,9 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
     is_late_start: bool = False  # it waited for a slot, so its time limit must count from now
     progress: str | None = None
     on_extend: Extend = _ignore
+    thread_id: int = 0  # the thread that is in its sync handler; 0: none
     stop_handler: Callable[[], None] | None = None  # set where the handler can be stopped
+    force_stop: Callable[[], None] | None = None  # set where it can be killed if it does not stop
     request_stop: Callable[[], None] | None = None  # set where the handler cannot see `is_stopping`
     members: Sequence[ClaimedJob] = ()  # of a chunk: the jobs that its handler gets in one call
 
@@ -181,11 +184,22 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
             self.request_stop()
 
     def stop(self, reason: StopReason) -> None:
-        """Discard its result, and stop it, or ask it to stop where it cannot be stopped."""
+        """Discard its result, and stop it.
+
+        A job that lost its lease may clean up first; `force` ends it if it does not stop.
+        """
         self.stop_reason = self.stop_reason or reason
         self.ask_to_stop()
-        if self.stop_handler is not None:
+        if reason is not StopReason.LEASE_LOST and self.force_stop is not None:
+            self.force_stop()
+        elif self.stop_handler is not None:
             self.stop_handler()
+        else:
+            interrupt(self)
+
+    def force(self) -> None:
+        if self.force_stop is not None:
+            self.force_stop()
 
     def extend(self, *, lease_ms: int | None = None, progress: str | None = None) -> None:
         """Extend the lease; called on the handler's thread or loop.  Raises LeaseLost."""

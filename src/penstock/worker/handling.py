@@ -11,6 +11,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from threading import get_ident
 from typing import TypeGuard
 
 from penstock.domain.errors import InvalidRequest
@@ -22,6 +23,7 @@ from penstock.worker.application import Handlers, Running
 from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct
 from penstock.worker.error_text import error_text
+from penstock.worker.interruption import JobCancelled, withdraw_interrupt
 from penstock.worker.slots.loop_thread import run_here
 
 _log = logging.getLogger("penstock.worker.jobs")
@@ -50,7 +52,16 @@ def run(job: ClaimedJob, handlers: Handlers, dice: Dice, wait: Wait = run_here) 
     try:
         with handlers.around(job) as running:
             call.running = running
-            result = _bound(job, handlers)()
+            bound = _bound(job, handlers)
+            job.thread_id = get_ident()
+            try:
+                if job.stop_reason is not None:
+                    raise JobCancelled
+                result = bound()
+            finally:
+                job.thread_id = 0
+                if job.stop_reason is not None:
+                    withdraw_interrupt()
             call.note_result(wait(result) if _is_awaitable(result) else result)
     except BaseException as error:
         call.result = error
@@ -87,7 +98,8 @@ def _bound(job: ClaimedJob, handlers: Handlers) -> Callable[[], object]:
 
 
 def _act_after(job: ClaimedJob, call: _Call, dice: Dice) -> JobAct:
-    _log_traceback(job, call.result)
+    if job.stop_reason is None or not isinstance(call.result, JobCancelled):
+        _log_traceback(job, call.result)
     assert job.handler is not None
     if isinstance(job, Chunk):
         job.acts = outcomes.acts_for(job, call.result, dice.share)

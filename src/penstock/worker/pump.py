@@ -107,6 +107,7 @@ class Pump:
         self._stop_overdue(now)
         self._give_up_unstarted(now)
         self._gather(now)
+        self._jobs.force_stubborn(now)
         self._start_chunks(now)
         if self._errors and now < self._resume_at:
             return self._resume_at
@@ -159,7 +160,7 @@ class Pump:
         for job in list(self._jobs.timed):
             if job.stop_reason is None and job.deadline is not None and job.deadline <= now:
                 job.stop(StopReason.TIMED_OUT)
-                if job.runs_in is RunsIn.THREAD:  # threads cannot be stopped: reported at once
+                if job.runs_in is RunsIn.THREAD:  # it may not stop: reported at once
                     self._report(job, self._time_out(job))
 
     def _give_up_unstarted(self, now: int) -> None:
@@ -343,6 +344,7 @@ class Pump:
     def _take_rejected_extension(self, job: ClaimedJob, act: JobAct, error: PenstockError) -> None:
         if isinstance(error, LeaseLost | NotFound):
             job.stop(StopReason.LEASE_LOST)
+            self._jobs.note_stopped(job, self._clock.now())
             self._log.stopped(job)
             return
         # The handler passed invalid values, but the lease is ours: extend without them.
@@ -376,7 +378,7 @@ class Pump:
         if self._unsent or self.finished:
             return now
         dues = [self._keeper.next_at] if self._jobs else []
-        dues.append(self._chunks.next_at)
+        dues += self._chunks.next_at, self._jobs.force_at
         if self._room:
             dues.append(now if self.is_woken else self._poll_at)
         for job in self._jobs.timed:

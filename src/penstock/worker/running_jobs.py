@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
 
+from penstock.worker.chunk_gatherer import NEVER
 from penstock.worker.claimed_job import ClaimedJob, RunsIn
 from penstock.worker.processes.job_table import JobTable
+
+GRACE_MS = 5_000  # how long a cancelled job may clean up before its sandbox is killed
 
 
 class RunningJobs:
@@ -16,6 +20,7 @@ class RunningJobs:
         self._places = list(range(table.places))
         self._jobs: dict[str, ClaimedJob] = {}  # by receipt
         self._timed: dict[str, ClaimedJob] = {}  # those that have a time limit
+        self._stopped: deque[tuple[int, ClaimedJob]] = deque()  # when to kill cancelled ones
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -55,6 +60,21 @@ class RunningJobs:
         if limit_ms is not None:
             self._timed[job.receipt] = job
         self._table.note(job.place, receipt=job.receipt, id=job.id, kind=job.kind or "")
+
+    def note_stopped(self, job: ClaimedJob, now: int) -> None:
+        """Note that a job was asked to stop because it does not count any more."""
+        self._stopped.append((now + GRACE_MS, job))
+
+    @property
+    def force_at(self) -> int:
+        return self._stopped[0][0] if self._stopped else NEVER
+
+    def force_stubborn(self, now: int) -> None:
+        """Kill what did not stop, where it can be killed."""
+        while self.force_at <= now:
+            _, job = self._stopped.popleft()
+            if job in self:
+                job.force()
 
     def remove(self, job: ClaimedJob) -> bool:
         """Its place stays taken until its end was reported."""

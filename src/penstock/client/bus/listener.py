@@ -29,6 +29,7 @@ from penstock.domain.message.outcome import Bury, HandlerOutcome, Retry
 from penstock.domain.message.retry import Backoff
 from penstock.ports.clock import Clock
 from penstock.worker.error_text import error_text
+from penstock.worker.interruption import JobCancelled
 
 _log = logging.getLogger("penstock.client")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -119,7 +120,7 @@ class QueueListener:
     def _judging(self, event: object) -> Iterator[None]:
         try:
             yield
-        except (HandlerOutcome, asyncio.CancelledError, GeneratorExit):
+        except (HandlerOutcome, asyncio.CancelledError, GeneratorExit, JobCancelled):
             raise
         except BaseException as error:
             self._judge(event, error)

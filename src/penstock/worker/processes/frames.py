@@ -27,6 +27,12 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """To the sandbox: the worker is shutting down; the handler sees it as `is_stopping`."""
 
 
+class Interrupt(msgspec.Struct, frozen=True, tag=True):
+    """To the sandbox: the job does not count any more; raise JobCancelled in its handler."""
+
+    receipt: str  # that of its first job for a chunk
+
+
 class Prepared(msgspec.Struct, frozen=True, tag=True):
     """From the sandbox: the application is loaded."""
 
@@ -95,6 +101,7 @@ class Dry(msgspec.Struct, frozen=True, tag=True):
 Frame = (
     RunJob
     | Stop
+    | Interrupt
     | Prepared
     | ExtendLease
     | JobEnded

@@ -26,10 +26,11 @@ from penstock.ports.clock import Clock, Dice
 from penstock.supervision.threads import start_logged
 from penstock.worker.application import Handlers
 from penstock.worker.chunk import Chunk, sandboxed_chunk
-from penstock.worker.claimed_job import ClaimedJob, JobAct
+from penstock.worker.claimed_job import ClaimedJob, JobAct, StopReason
 from penstock.worker.handling import fail, prepare, run, run_async
 from penstock.worker.processes.frames import (
     ExtendLease,
+    Interrupt,
     JobEnded,
     Prepared,
     ProcessAssignment,
@@ -180,6 +181,9 @@ class SandboxedJobs:
                     running = self._running
                     for each in (running, *running.members) if running is not None else ():
                         each.is_stopping = True
+                case Interrupt() as frame:
+                    if self._running is not None and self._running.receipt == frame.receipt:
+                        self._running.stop(StopReason.LEASE_LOST)
                 case _:
                     if self._running is not None:
                         kill_own_group()
@@ -205,10 +209,21 @@ class SandboxedJobs:
             if act is not None:
                 return act
             if job.handler is not None and job.handler.is_async:
-                return self._loop.wait(run_async(job, self._handlers, self._dice))
+                return self._await(job)
             return run(job, self._handlers, self._dice, self._loop.wait)
         except BaseException as error:  # a task that cancelled itself, or a broken event loop
             return fail(job, error)
+
+    def _await(self, job: ClaimedJob) -> JobAct:
+        future = self._loop.submit(run_async(job, self._handlers, self._dice))
+
+        def stop() -> None:
+            future.cancel()
+
+        job.stop_handler = stop
+        if job.stop_reason is not None:  # it was interrupted meanwhile
+            stop()
+        return future.result()
 
     def _prepare(self, job: ClaimedJob) -> JobAct | None:
         for each in job.members or (job,):

@@ -21,7 +21,14 @@ from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock
 from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct
-from penstock.worker.processes.frames import ExtendLease, JobEnded, ProcessAssignment, RunJob, Stop
+from penstock.worker.processes.frames import (
+    ExtendLease,
+    Interrupt,
+    JobEnded,
+    ProcessAssignment,
+    RunJob,
+    Stop,
+)
 from penstock.worker.processes.process_exit import ProcessExit, reason_to_retire
 from penstock.worker.slots.sandbox import Sandbox
 
@@ -55,11 +62,12 @@ class Sandboxes:
         if not begin(job):
             self._offer(sandbox)
             return None
-        job.stop_handler = sandbox.kill
+        job.stop_handler = lambda: _send(sandbox, Interrupt(job.receipt))
+        job.force_stop = sandbox.kill
         if job.stop_reason is not None:  # it was stopped meanwhile
             sandbox.kill()
         act = self._await_end(job, sandbox)
-        job.stop_handler = job.request_stop = None
+        job.stop_handler = job.force_stop = job.request_stop = None
         if act is not None:
             self._keep(sandbox)
             return act
@@ -173,7 +181,7 @@ class Sandboxes:
     # ---- running a job in it
 
     def _await_end(self, job: ClaimedJob, sandbox: Sandbox) -> JobAct | None:
-        job.request_stop = lambda: _request_stop(sandbox)  # the handler cannot see the flag
+        job.request_stop = lambda: _send(sandbox, Stop())  # the handler cannot see the flag
         try:
             sandbox.wire.send(_order(job))
         except OSError:
@@ -215,6 +223,6 @@ def _named(job: ClaimedJob, receipt: str | None) -> ClaimedJob:
     return next((member for member in job.members if member.receipt == receipt), job)
 
 
-def _request_stop(sandbox: Sandbox) -> None:
+def _send(sandbox: Sandbox, frame: Stop | Interrupt) -> None:
     with suppress(OSError):
-        sandbox.wire.send(Stop())
+        sandbox.wire.send(frame)

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from penstock import Batch, Cancel, Item, Penstock, Retry, current
+from penstock import Batch, Cancel, Item, JobCancelled, Penstock, Retry, current
 
 app = Penstock("sqlite:///data/never-opened.db")  # tests pass the URL
 app.queue("shop", lease="30s")
@@ -59,8 +59,12 @@ def never_yields(file: str) -> None:
 @app.job(queue="shop", timeout="1h")
 def runs_for_ever(file: str) -> None:
     note(file, f"begin {os.getpid()}")
-    while True:
-        pass
+    try:
+        while True:
+            pass
+    except JobCancelled:
+        note(file, "cleaned up")
+        raise
 
 
 @app.job(queue="shop", timeout="2s")
