@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
@@ -10,7 +9,6 @@ from importlib import resources
 import msgspec
 
 _STYLE = resources.files("penstock.pipeline.report").joinpath("report.css").read_text()
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a long name may be broken
 _SERIES = "".join(
     f".line.s{n} {{ stroke: var(--s{n}); }} .fill.s{n} {{ fill: var(--s{n}); }} "
     f"i.s{n} {{ background: var(--s{n}); }}\n"
@@ -34,7 +32,7 @@ def figure(title: str, inner: str, *, is_wide: bool = False) -> str:
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, best: Sequence[int] = ()) -> str:
     """`best`: indices of rows to highlight."""
-    head = "".join(f"<th>{_HUMP.sub('<wbr>', escape(one))}</th>" for one in heads)
+    head = "".join(f"<th>{escape(one)}</th>" for one in heads)
     body = "".join(
         f"<tr{' class=best' if n in best else ''}>"
         + "".join(f"<td>{escape(cell)}</td>" for cell in row)

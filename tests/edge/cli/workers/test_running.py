@@ -89,7 +89,7 @@ def test_a_second_interrupt_stops_it_at_once(app, url, make_worker, tmp_path):
     eventually(lambda: _lines(seen) == 1, within_s=PATIENCE_S)
 
     worker.send(signal.SIGINT)
-    eventually(lambda: "ending" in worker.log.read_text())
+    eventually(lambda: "shutting down" in worker.log.read_text())
     worker.send(signal.SIGINT)
 
     assert worker.wait() == 0
