@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock import JobCancelled, Penstock, current
+from penstock import Penstock, current
 from penstock.domain.message.lifecycle import State
 from penstock.worker.assignment import Assignment
 from penstock.worker.claimed_job import StopReason
