@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_a_cancelled_sync_job_is_interrupted_and_its_thread_takes_the_next_one(a
         begun.set()
         try:
             _work()
-        except Exception:  # it is no failure of the work
+        except Exception:  # the work has not failed
             seen.append("an error")
         finally:
             seen.append(f"cleaned up, stopping={current().is_stopping}")
@@ -116,7 +117,7 @@ def test_a_job_that_was_cancelled_before_its_call_is_not_called():
     job = some_job(call=lambda: pytest.fail("it was called"), handler=AHandler())
     job.stop(StopReason.LEASE_LOST)
 
-    run(job, NoHooks(), LuckyDice())
+    run(job, cast(Any, NoHooks()), LuckyDice())
 
 
 def test_an_interruption_never_reaches_what_the_thread_does_next():
@@ -136,7 +137,7 @@ def test_an_interruption_never_reaches_what_the_thread_does_next():
     try:
         for number in range(len(jobs)):
             at[0] = number
-            run(jobs[number], NoHooks(), LuckyDice())
+            run(jobs[number], cast(Any, NoHooks()), LuckyDice())
             _work(rounds=3)  # would raise JobCancelled
     finally:
         is_over.set()

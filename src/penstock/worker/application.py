@@ -134,6 +134,8 @@ class WorkerRegistry(Protocol):
 class Application(ABC):
     """An application that `penstock worker` can run, if a module has one as a global name."""
 
+    url: str  # of its store or server
+
     @property
     @abstractmethod
     def clock(self) -> Clock: ...
