@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock import Penstock
+from penstock.api.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.message.lifecycle import Message
 from penstock.worker.application import ActAnswer, JobSource, Unanswered
@@ -75,6 +76,10 @@ class Interruptible:
         if self.no_answer is not None:
             raise self.no_answer
         return self._source.permits(jobs)
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        self._check()
+        return self._source.keep_logs(parts)
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._check()

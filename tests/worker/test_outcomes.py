@@ -35,6 +35,7 @@ class AHandler(msgspec.Struct):
     timeout_ms: int | None = None
     backoff: Backoff | None = None
     batch: Batch | None = None
+    keeps_logs: bool = False
 
     def bind(self, body):
         raise NotImplementedError

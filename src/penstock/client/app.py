@@ -22,7 +22,7 @@ from penstock.client.bus.notifications import NotificationQueue
 from penstock.client.declared_queues import DeclaredQueues, QueueOptions, settings_of
 from penstock.client.jobs import recurring, tracing
 from penstock.client.jobs.chunk_job import ChunkDecorator, job_class
-from penstock.client.jobs.current import Current, running_job_label
+from penstock.client.jobs.current import Current, running_job_label, running_job_log
 from penstock.client.jobs.handlers import JobHandlers, check_worker_hook
 from penstock.client.jobs.job import Enqueued, Job
 from penstock.client.jobs.job_spec import JobSettings, resolve, spec_of
@@ -51,6 +51,7 @@ from penstock.settings.store_url import SQLITE
 from penstock.wiring.broker import migrate, own_clock
 from penstock.worker.application import Application, JobSource, WorkerRegistry
 from penstock.worker.batch import Batch
+from penstock.worker.claimed_job import LogBuffer
 
 if TYPE_CHECKING:
     from penstock.worker.assignment import WorkerOptions
@@ -262,6 +263,10 @@ class Penstock(BusMixin, Application):
         return running_job_label
 
     @property
+    def running_log(self) -> Callable[[], LogBuffer | None]:
+        return running_job_log
+
+    @property
     def backend(self) -> Backend:
         """The opened store or server, for other parts of Penstock."""
         return self._lazy_backend.get()
@@ -318,11 +323,7 @@ class Penstock(BusMixin, Application):
         return RetiringRegistry(registry, lambda: retire(owner, declared), owner=owner)
 
     def worker(self, **options: Unpack[WorkerOptions]) -> JobWorker:
-        """A worker in this process: `run()` it in any thread, `drain()` ends it.
-
-        It has no processes of its own: a sync job past its time limit is interrupted but cannot
-        be killed, and a crash ends this process.  `penstock worker` has neither limitation.
-        """
+        """A worker in this process, see docs/workers.md: `run()` it in any thread."""
         from penstock.worker.worker import in_process
 
         return in_process(self, **options)

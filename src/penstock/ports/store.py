@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.domain.errors import PenstockError
 from penstock.domain.limits import DEFAULT_LIMITS
+from penstock.domain.message.attempt_log import LogPart
 from penstock.domain.message.draft import NewMessage
 from penstock.domain.message.history import Attempt, Ending, HistoryFilter
 from penstock.domain.message.lease import LeaseAct
@@ -221,6 +222,16 @@ class HistoryStore(Protocol):
     def content(self, ending: Ending) -> Content | None: ...
 
 
+class AttemptLogStore(Protocol):
+    def add(self, part: LogPart, *, now: int, most: int) -> bool:
+        """Add a part; False if the log of the attempt would become larger than `most`."""
+        ...
+
+    def of_message(
+        self, message_no: int, *, after: tuple[int, int], limit: int
+    ) -> list[LogPart]: ...
+
+
 class MoveStore(Protocol):
     """Move tasks, and the messages that they move."""
 
@@ -299,6 +310,7 @@ class Session(Protocol):
     queues: QueueStore
     messages: MessageStore
     history: HistoryStore
+    attempt_logs: AttemptLogStore
     keys: KeyStore
     logins: LoginStore
     moves: MoveStore

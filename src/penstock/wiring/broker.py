@@ -34,6 +34,7 @@ from penstock.runtime.pusher.thread import PusherThread
 from penstock.runtime.worker_duties import WorkerQueueReaper, WorkerReaper
 from penstock.services.access import Keyring, KeyService, LoginService
 from penstock.services.answers import AnswerService
+from penstock.services.attempt_logs import AttemptLogService
 from penstock.services.bus import Bus
 from penstock.services.circuits.circuits import CircuitService
 from penstock.services.circuits.details import CircuitDetails
@@ -109,6 +110,7 @@ class Broker:
         self.moves = MoveService(store, clock, dice)
         self.recurring = RecurringService(store, clock, dice, settings.limits)
         self.history = HistoryService(store, clock, settings.limits)
+        self.attempt_logs = AttemptLogService(store, clock, settings.limits)
         self.watch = OverviewService(store, clock)
         self.graphs = Graphs(store, clock)
         self.notifications = NotificationService(store, clock, dice, settings.limits, self.messages)

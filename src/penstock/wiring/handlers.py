@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from penstock.operations.administration import AdministrationOperations
 from penstock.operations.answers import AnswerOperations
+from penstock.operations.attempt_logs import AttemptLogOperations
 from penstock.operations.call import Handlers
 from penstock.operations.circuits import CircuitOperations, CircuitSettingsOperations
 from penstock.operations.deliveries import DeliveryOperations, RouteOperations
@@ -41,6 +42,7 @@ def handlers_of(broker: Broker, waiting: WaitingCounts | None = None) -> Handler
         QueueOperations(b.queues),
         MessageOperations(b.messages, b.selection),
         BulkOperations(b.messages, b.selection),
+        AttemptLogOperations(b.attempt_logs, b.messages, b.directory, settings.limits),
         MoveOperations(b.moves),
         NotificationOperations(b.notifications, b.messages),
         TopicOperations(b.bus, b.queues, settings.limits, auto_create=settings.queues.auto_create),

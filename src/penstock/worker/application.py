@@ -12,12 +12,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from enum import Enum, auto
 from typing import Protocol
 
+from penstock.api.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.worker import NewWorker
 from penstock.ports.clock import Clock
 from penstock.worker.chunk import Chunk
-from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct
+from penstock.worker.claimed_job import ClaimedJob, Handler, JobAct, LogBuffer
 from penstock.worker.slots.lifespan import WorkerHooks
 
 
@@ -109,6 +110,10 @@ class JobSource(Protocol):
         """
         ...
 
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        """Keep what jobs have logged; returns `kept`, or the code of an error, for each part."""
+        ...
+
     def report(self, reports: Sequence[Reported]) -> None:
         """Report the outcomes of jobs that had a permit."""
         ...
@@ -156,6 +161,12 @@ class Application(ABC):
     @abstractmethod
     def running_job(self) -> Callable[[], tuple[str, str | None] | None]:
         """Return the id and kind of the job that runs in the current context."""
+        ...
+
+    @property
+    @abstractmethod
+    def running_log(self) -> Callable[[], LogBuffer | None]:
+        """Return the buffer of the job that runs in the current context, if its log is kept."""
         ...
 
     @property

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from penstock.domain.message.attempt_log import LogLine
 from penstock.domain.message.lease import Verb
 from penstock.domain.message.retry import Backoff
 from penstock.worker.batch import Batch
@@ -17,6 +18,18 @@ from penstock.worker.interruption import interrupt
 LATE_START_MS = 20  # a shorter wait is not worth an act
 _starting = threading.Lock()  # decides once whether a job with a time limit begins
 Extend = Callable[["ClaimedJob", int | None, str | None], None]  # lease_ms, progress
+
+
+class LogBuffer(Protocol):
+    """See worker/attempt_log.py."""
+
+    seq: int
+
+    def append(self, line: LogLine) -> None: ...
+    def add(self, level: str, source: str, text: str) -> None: ...
+    def print(self, stream: str, text: str) -> None: ...
+    def end(self) -> None: ...
+    def take(self) -> list[LogLine]: ...
 
 
 class Handler(Protocol):
@@ -36,6 +49,11 @@ class Handler(Protocol):
     @property
     def batch(self) -> Batch | None:
         """How its jobs are gathered into chunks; None: each has a call of its own."""
+        ...
+
+    @property
+    def keeps_logs(self) -> bool:
+        """Whether what it logs and prints is kept with the attempt."""
         ...
 
     def bind(self, body: str) -> Callable[[], object]:
@@ -130,6 +148,7 @@ class ClaimedJob(JobMessage, kw_only=True, eq=False):
     stop_handler: Callable[[], None] | None = None  # set where the handler can be stopped
     force_stop: Callable[[], None] | None = None  # set where it can be killed if it does not stop
     request_stop: Callable[[], None] | None = None  # set where the handler cannot see `is_stopping`
+    log: LogBuffer | None = None  # of a handler whose logs are kept
     members: Sequence[ClaimedJob] = ()  # of a chunk: the jobs that its handler gets in one call
 
     @property

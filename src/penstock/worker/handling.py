@@ -101,6 +101,8 @@ def _act_after(job: ClaimedJob, call: _Call, dice: Dice) -> JobAct:
     if job.stop_reason is None or not isinstance(call.result, JobCancelled):
         _log_traceback(job, call.result)
     assert job.handler is not None
+    if job.log is not None:
+        job.log.end()
     if isinstance(job, Chunk):
         job.acts = outcomes.acts_for(job, call.result, dice.share)
         return job.acts[0]

@@ -15,6 +15,7 @@ from penstock.domain.message.lease import Verb
 from penstock.ports.clock import Clock, Dice
 from penstock.worker.application import ActAnswer, Handlers, JobSource, Unanswered
 from penstock.worker.assignment import Assignment, Prefetch
+from penstock.worker.attempt_log import LogSender
 from penstock.worker.chunk import Chunk
 from penstock.worker.chunk_gatherer import ChunkGatherer
 from penstock.worker.circuit_gate import CircuitGate
@@ -72,12 +73,13 @@ class Pump:
         self._wake = wake
         self._on_ended = on_ended
         self._outage = outage or OutageReporter()
-        self._jobs = RunningJobs(table, assignment.lease_ms, has_sandbox=has_sandbox)
+        self._jobs = RunningJobs(table, clock, assignment.lease_ms, has_sandbox=has_sandbox)
         self._unsent: _Reports = []  # ends that the store has not confirmed
         self._keeper = LeaseKeeper(assignment.lease_ms)
         self._prefetch = Prefetch()
         self._log = JobLog()
         self._gate = CircuitGate(source)
+        self._logs = LogSender(source.keep_logs)
         self._in_a_row = handlers.chunk_queues
         self._chunks = ChunkGatherer(assignment.slots, in_order=self._in_a_row)
         self._poll_ms = _BURST_POLL_MS if assignment.is_burst else _POLL_MS
@@ -114,7 +116,7 @@ class Pump:
         extensions = self._extensions(now)
         is_claim_due = self.is_woken or self._unsent or now >= self._poll_at
         room = self._room if is_claim_due else 0
-        if self._unsent or extensions or room:
+        if self._unsent or extensions or room or self._logs.next_at <= now:
             self._exchange(extensions, room, now)
         return self._next_at(now)
 
@@ -273,6 +275,7 @@ class Pump:
         acts = [act for _, act in reports]
         self.is_woken = False  # cleared before the store is asked, so that no wake-up is lost
         try:
+            self._logs.send(now)
             if room:
                 jobs, answers = self._source.claim(
                     self._assignment.queues,
@@ -283,7 +286,7 @@ class Pump:
                     in_a_row=self._in_a_row,
                 )
             else:
-                jobs, answers = [], self._source.act(acts)
+                jobs, answers = [], self._source.act(acts) if acts else []
         except (PenstockError, OSError) as error:
             self._send_again(reports)
             self._back_off(error, now)
@@ -370,6 +373,7 @@ class Pump:
         for job in runnable:
             self._jobs.add(job, now)
             job.on_extend = self.extend
+        self._logs.watch(runnable, now)
         self._slots.give(self._chunks.sort(runnable))
 
     def _next_at(self, now: int) -> int:
@@ -378,7 +382,7 @@ class Pump:
         if self._unsent or self.finished:
             return now
         dues = [self._keeper.next_at] if self._jobs else []
-        dues += self._chunks.next_at, self._jobs.force_at
+        dues += self._chunks.next_at, self._jobs.force_at, self._logs.next_at
         if self._room:
             dues.append(now if self.is_woken else self._poll_at)
         for job in self._jobs.timed:

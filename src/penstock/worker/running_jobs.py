@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 
+from penstock.ports.clock import Clock
+from penstock.worker.attempt_log import JobLogBuffer
 from penstock.worker.chunk_gatherer import NEVER
 from penstock.worker.claimed_job import ClaimedJob, RunsIn
 from penstock.worker.processes.job_table import JobTable
@@ -13,8 +15,9 @@ GRACE_MS = 5_000  # how long a cancelled job may clean up before its sandbox is 
 
 
 class RunningJobs:
-    def __init__(self, table: JobTable, lease_ms: int, *, has_sandbox: bool) -> None:
+    def __init__(self, table: JobTable, clock: Clock, lease_ms: int, *, has_sandbox: bool) -> None:
         self._table = table
+        self._clock = clock
         self._lease_ms = lease_ms
         self._has_sandbox = has_sandbox
         self._places = list(range(table.places))
@@ -52,6 +55,8 @@ class RunningJobs:
             job.crashes or (limit_ms is not None and job.runs_in is RunsIn.THREAD)
         ):
             job.runs_in = RunsIn.SANDBOX
+        if handler.keeps_logs:
+            job.log = JobLogBuffer(self._clock)
         job.time_limit_ms = limit_ms
         job.lease_ms = self._lease_ms
         job.taken_at = job.renewed_at = now

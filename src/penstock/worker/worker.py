@@ -19,6 +19,7 @@ from penstock.ports.clock import Clock, Dice
 from penstock.wiring.broker import own_dice
 from penstock.worker.application import Application, Handlers, JobSource, WorkerRegistry
 from penstock.worker.assignment import Assignment, WorkerOptions, assignment_of
+from penstock.worker.attempt_log import capture_logs
 from penstock.worker.beats import Beats, describe_worker
 from penstock.worker.chunk import Chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct, RunsIn
@@ -336,6 +337,7 @@ def in_process(app: Application, **options: Unpack[WorkerOptions]) -> JobWorker:
     assignment = assignment_of(options).with_queues(app.worker_queues)
     for text in unknown_queues(app, assignment.queues):
         _log.warning("%s", text)
+    capture_logs(app)
     handlers = app.job_handlers
     about = describe_worker(assignment, handlers.kinds, options.get("name"))
     return JobWorker(

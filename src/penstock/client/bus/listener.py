@@ -75,6 +75,7 @@ class QueueListener:
         timeout = settings.get("timeout")
         self.timeout_ms = None if timeout is None else as_ms("timeout", timeout)
         self.batch = None
+        self.keeps_logs = False
 
     @property
     def max_attempts(self) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from penstock.api.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.topic import node_queue_name
 from penstock.worker.application import ActAnswer, JobSource
@@ -62,6 +63,9 @@ class StickySource:
 
     def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
         return self._source.permits(jobs)
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        return self._source.keep_logs(parts)
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._source.report(reports)

@@ -14,7 +14,7 @@ from penstock.domain.datetimes import moment_of
 from penstock.domain.duration import Duration, as_ms
 from penstock.domain.errors import InvalidRequest
 from penstock.services.messages import MAX_PROGRESS_CHARS
-from penstock.worker.claimed_job import ClaimedJob
+from penstock.worker.claimed_job import ClaimedJob, LogBuffer
 
 _current: ContextVar[Current] = ContextVar("penstock_current")
 
@@ -130,6 +130,12 @@ def running_job_label() -> tuple[str, str | None] | None:
     """The id and kind of the running job; None where no job runs."""
     job = _current.get(None)
     return None if job is None else (job.id, job.kind)
+
+
+def running_job_log() -> LogBuffer | None:
+    """The buffer of the running job; None if its log is not kept, or no job runs."""
+    job = _current.get(None)
+    return None if job is None else job._job.log
 
 
 class CurrentJob:

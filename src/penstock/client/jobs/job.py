@@ -123,6 +123,7 @@ class Job(Enqueuing[P], Generic[P, R_co]):
         self._function = function
         self.is_async = inspect.iscoroutinefunction(function)  # read for each claimed job
         self.batch = spec.batch  # the same
+        self.keeps_logs = spec.keeps_logs
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -39,6 +39,7 @@ class JobSettings(RunOptions, total=False):
     timeout: Duration | None  # how long one attempt may take
     unique: bool | Unique
     expires_in: Duration | None  # cancel it if it is unclaimed by then
+    logs: Literal["keep"] | None  # keep what it logs and prints with each attempt
     ignores: Sequence[str]  # removed parameters that queued jobs may still have
 
 
@@ -54,6 +55,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     unique: Unique | None = None
     backoff: Backoff | None = None
     batch: Batch | None = None
+    keeps_logs: bool = False
 
     def draft(self, resolved: ResolvedOptions, body: str) -> Draft:
         draft = replace(resolved.draft, kind=self.kind, body=body)
@@ -76,6 +78,7 @@ def spec_of(function: Callable[..., object], about: JobSettings, batch: object =
         unique=unique_of(about.get("unique", False), arguments.names, kind),
         backoff=backoff_of(about.get("backoff")),
         batch=check_batch(batch, kind=kind, timeout_ms=timeout_ms),
+        keeps_logs=_keeps_logs(about.get("logs"), kind, is_chunk=batch is not None),
     )
 
 
@@ -103,6 +106,14 @@ def _arguments(
     if ignores:
         raise InvalidRequest(f"job {kind!r} gets chunks: its type decides what it ignores")
     return ChunkArguments(function, kind)
+
+
+def _keeps_logs(logs: object, kind: str, *, is_chunk: bool) -> bool:
+    if logs not in (None, "keep"):
+        raise InvalidRequest(f'job {kind!r}: logs takes "keep" or None, not {logs!r}')
+    if logs and is_chunk:
+        raise InvalidRequest(f"job {kind!r} gets chunks: logs are kept for single jobs only")
+    return logs == "keep"
 
 
 def _check_function(function: Callable[..., object], kind: str) -> None:

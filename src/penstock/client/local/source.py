@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from penstock.api.attempt_logs import LogPart
 from penstock.api.messages import tags_of
+from penstock.client.channel import Channel
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
+from penstock.client.resources.attempt_logs import AttemptLogClient
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError, QueueNotFound, StoreDamaged
 from penstock.domain.message.lease import LeaseAct
@@ -22,8 +25,9 @@ _Listener = tuple[frozenset[str], Callable[[], None]]
 
 
 class LocalSource:
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, channel: Channel) -> None:
         self._broker = broker
+        self._logs = AttemptLogClient(channel)
         self._lock = threading.Lock()
         self._listeners: dict[object, _Listener] = {}
         self._refresh_at = 0
@@ -99,6 +103,9 @@ class LocalSource:
             self._refresh_at = now + _REFRESH_MS
         found = run_steps(circuits.permits_of_jobs(jobs))
         return None if found is None else {one.pattern: one for one in found}
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        return self._logs.keep(parts)
 
     def report(self, reports: Sequence[Reported]) -> None:
         self._broker.circuits.report(reports).result()

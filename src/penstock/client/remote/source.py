@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.api.attempt_logs import LogPart
 from penstock.api.leases import FIELDS_OF, ActResult, BatchAct
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.remote.server import RawMessage, Remote
@@ -107,6 +108,9 @@ class RemoteSource:
 
     def permits(self, jobs: Mapping[str, str]) -> Mapping[str, Permitted] | None:
         return self._remote.circuits.permits(jobs)
+
+    def keep_logs(self, parts: Sequence[LogPart]) -> list[str]:
+        return self._remote.attempt_logs.keep(parts)
 
     def report(self, reports: Sequence[Reported]) -> None:
         for start in range(0, len(reports), MAX_ACTS):

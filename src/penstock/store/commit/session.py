@@ -17,6 +17,7 @@ from penstock.store.commit.requests import RequestKind, StoreRequest
 from penstock.store.database import Collision, Database, RowsChanged
 from penstock.store.entities.access import SqlKeys, SqlLogins
 from penstock.store.entities.archive import SqlArchive, SqlRestoring
+from penstock.store.entities.attempt_logs import SqlAttemptLogs
 from penstock.store.entities.circuits import SqlCircuits, SqlDeliveries
 from penstock.store.entities.documents import SqlDocuments, SqlDuties, SqlFacts
 from penstock.store.entities.history import SqlHistory, SqlMaintenance
@@ -53,6 +54,7 @@ class SqlSession(Session):
         self.queues = SqlQueues(self.transaction)
         self.messages = SqlMessages(self.transaction, changes, claims)
         self.history = SqlHistory(self.transaction)
+        self.attempt_logs = SqlAttemptLogs(self.transaction)
         self.keys = SqlKeys(self.transaction)
         self.logins = SqlLogins(self.transaction)
         self.moves = SqlMoves(self.transaction, changes)

@@ -9,6 +9,7 @@ import threading
 
 import msgspec
 
+from penstock.domain.message.attempt_log import LogLine
 from penstock.worker.assignment import Assignment
 from penstock.worker.claimed_job import JobAct, JobMessage
 
@@ -43,6 +44,12 @@ class ExtendLease(msgspec.Struct, frozen=True, tag=True):
     lease_ms: int | None
     progress: str | None
     receipt: str | None = None  # of the job in the chunk; None: of all
+
+
+class Logged(msgspec.Struct, frozen=True, tag=True):
+    """From the handler in the sandbox: a line to keep with the attempt."""
+
+    line: LogLine
 
 
 class JobEnded(msgspec.Struct, frozen=True, tag=True):
@@ -104,6 +111,7 @@ Frame = (
     | Interrupt
     | Prepared
     | ExtendLease
+    | Logged
     | JobEnded
     | ProcessAssignment
     | Drain

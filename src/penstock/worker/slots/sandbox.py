@@ -25,6 +25,7 @@ import msgspec
 from penstock.ports.clock import Clock, Dice
 from penstock.supervision.threads import start_logged
 from penstock.worker.application import Handlers
+from penstock.worker.attempt_log import JobLogBuffer
 from penstock.worker.chunk import Chunk, sandboxed_chunk
 from penstock.worker.claimed_job import ClaimedJob, JobAct, StopReason
 from penstock.worker.handling import fail, prepare, run, run_async
@@ -32,6 +33,7 @@ from penstock.worker.processes.frames import (
     ExtendLease,
     Interrupt,
     JobEnded,
+    Logged,
     Prepared,
     ProcessAssignment,
     RunJob,
@@ -232,6 +234,8 @@ class SandboxedJobs:
                 return act
         if job.members:
             job.handler = job.members[0].handler
+        if job.handler is not None and job.handler.keeps_logs:
+            job.log = JobLogBuffer(self._clock, on_line=lambda line: self._wire.send(Logged(line)))
         return None
 
 

@@ -25,6 +25,7 @@ from penstock.worker.processes.frames import (
     ExtendLease,
     Interrupt,
     JobEnded,
+    Logged,
     ProcessAssignment,
     RunJob,
     Stop,
@@ -194,6 +195,9 @@ class Sandboxes:
                         _named(job, frame.receipt).extend(
                             lease_ms=frame.lease_ms, progress=frame.progress
                         )
+                case Logged():
+                    if job.log is not None:
+                        job.log.append(frame.line)
                 case JobEnded():
                     sandbox.jobs += 1
                     sandbox.memory_bytes = frame.memory_bytes
