@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock import Penstock
-from penstock.api.attempt_logs import LogPart
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.message.lifecycle import Message
 from penstock.worker.application import ActAnswer, JobSource, Unanswered

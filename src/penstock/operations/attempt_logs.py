@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from penstock.api import attempt_logs
-from penstock.api.attempt_logs import KeepLogs, KeptLogs, LogLine, LogPart, MessageLogs, ReadLogs
+from penstock.api.jobs import attempt_logs
+from penstock.api.jobs.attempt_logs import (
+    KeepLogs,
+    KeptLogs,
+    LogLine,
+    LogPart,
+    MessageLogs,
+    ReadLogs,
+)
 from penstock.domain.access.api_key import Role, allow, is_limited
 from penstock.domain.datetimes import parse_instant
 from penstock.domain.errors import PenstockError

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from enum import Enum, auto
 from typing import Protocol
 
-from penstock.api.attempt_logs import LogPart
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.domain.circuit.circuit import Permitted, Reported
 from penstock.domain.errors import PenstockError
 from penstock.domain.worker import NewWorker

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from penstock.api.attempt_logs import LineIn, LogPart
+from penstock.api.jobs.attempt_logs import LineIn, LogPart
 from penstock.domain.errors import PenstockError, StoreUnavailable
 from penstock.domain.limits import DEFAULT_LIMITS
 from penstock.domain.message.attempt_log import LogLine

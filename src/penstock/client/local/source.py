@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from penstock.api.attempt_logs import LogPart
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.api.messages import tags_of
 from penstock.client.channel import Channel
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim

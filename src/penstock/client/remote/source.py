@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.api.attempt_logs import LogPart
+from penstock.api.jobs.attempt_logs import LogPart
 from penstock.api.leases import FIELDS_OF, ActResult, BatchAct
 from penstock.client.claims import DamagedQueues, job_of, log_failed_claim
 from penstock.client.remote.server import RawMessage, Remote

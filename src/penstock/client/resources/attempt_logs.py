@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.api import attempt_logs
-from penstock.api.attempt_logs import KeepLogs, LogPart, MessageLogs, ReadLogs
+from penstock.api.jobs import attempt_logs
+from penstock.api.jobs.attempt_logs import KeepLogs, LogPart, MessageLogs, ReadLogs
 from penstock.client.resources.resource import ResourceClient
 
 

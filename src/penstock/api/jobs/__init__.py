@@ -1,0 +1,1 @@
+"""Durable parts of jobs: steps, waits and signals."""
