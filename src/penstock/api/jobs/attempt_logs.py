@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from msgspec import Meta
+
 from penstock.api.operation import (
     AnswerRecord,
     Cursor,
     Instant,
     InstantOrMs,
-    Limit,
     QueryRecord,
     RequestRecord,
     about,
@@ -71,7 +72,7 @@ class MessageLogs(AnswerRecord, frozen=True):
 
 
 class ReadLogs(QueryRecord):
-    limit: Limit = 100
+    limit: Annotated[int, Meta(description="The maximum number of parts.", ge=1, le=1_000)] = 100
     cursor: Cursor = None
 
 

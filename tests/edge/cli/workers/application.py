@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import os
 import subprocess
 import threading
@@ -123,3 +124,13 @@ def crash_together(texts: list[tuple[str, str]]) -> None:
     note(texts[0][0], " ".join(text for _, text in texts))
     if any(text == "bad" for _, text in texts):
         os._exit(7)
+
+
+@app.job(queue="shop", timeout="60s", logs="keep")
+def log_in_a_sandbox(text: str) -> None:
+    print(text)
+
+
+@app.job(queue="shop", logs="keep")
+def log_in_a_thread(text: str) -> None:
+    logging.getLogger("shop").warning(text)
